@@ -1,0 +1,132 @@
+//! One sending of a call, and what came of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::certainty::Certainty;
+use crate::claim::Held;
+use crate::failure::Failure;
+use crate::id::{AttemptId, Digest, ToolName, UpstreamName};
+use crate::outcome::Outcome;
+use crate::time::Timestamp;
+
+/// What an attempt is for. Whatever touches the world is an attempt, so that it can time out, be in doubt, be resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To do what the agent asked for.
+    Act,
+    /// To read the status before anything is sent, so that a later read can differ from it.
+    Baseline,
+    /// To read whether an attempt in doubt happened.
+    Status,
+    /// To wait for the answer of the call that this one repeats.
+    Join,
+}
+
+impl Purpose {
+    /// The word for it on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Act => "act",
+            Self::Baseline => "baseline",
+            Self::Status => "status",
+            Self::Join => "join",
+        }
+    }
+}
+
+/// An attempt to be sent: what the driver needs beside the payload, which passes by the core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    /// Which one.
+    pub id: AttemptId,
+    /// What for.
+    pub purpose: Purpose,
+    /// The tool to call: the agent's, or the one that reads its status.
+    pub tool: ToolName,
+    /// Where that tool lives, for an attempt that acts.
+    pub upstream: UpstreamName,
+    /// The key minted for this effect, where the contract has a place for one or the status is read by it.
+    pub effect_key: Option<String>,
+    /// When an answer is no longer waited for.
+    pub deadline: Timestamp,
+    /// When the first byte must have left, or nothing is sent.
+    pub send_by: Timestamp,
+    /// The call whose answer is waited for, for an attempt that joins.
+    pub holder: Option<Held>,
+}
+
+/// What came of an attempt: what the signal proves, and what it said. Payloads are seen by digest and size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// What the signal proves of the effect.
+    pub certainty: Certainty,
+    /// Whether the upstream itself ended the attempt, rather than silence or a broken line.
+    pub answered: bool,
+    /// What went wrong; nothing for a success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// What it gave back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Payload>,
+    /// For a status read: what `happened` said; absent where it gave no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub happened: Option<bool>,
+    /// For a status read: whether its result fits what the tool it stands in for declares.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fits: bool,
+    /// For a join: how the call ended whose answer this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Recorded>,
+}
+
+/// The digest and size of bytes that pass by the core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payload {
+    /// Their digest.
+    pub digest: Digest,
+    /// How many there are.
+    pub size: u64,
+}
+
+/// How the call ended whose recorded answer is given again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What is known of its effect.
+    pub certainty: Certainty,
+}
+
+impl Report {
+    /// The report of an attempt that did what it should.
+    pub const fn success(payload: Option<Payload>) -> Self {
+        Self {
+            certainty: Certainty::Processed,
+            answered: true,
+            failure: None,
+            payload,
+            happened: None,
+            fits: false,
+            recorded: None,
+        }
+    }
+
+    /// The report of an attempt that the upstream answered with a failure.
+    pub const fn answered(failure: Failure, certainty: Certainty, payload: Option<Payload>) -> Self {
+        Self { certainty, answered: true, failure: Some(failure), payload, happened: None, fits: false, recorded: None }
+    }
+
+    /// The report of an attempt that nobody answered.
+    pub const fn silent(failure: Failure, certainty: Certainty) -> Self {
+        Self {
+            certainty,
+            answered: false,
+            failure: Some(failure),
+            payload: None,
+            happened: None,
+            fits: false,
+            recorded: None,
+        }
+    }
+}

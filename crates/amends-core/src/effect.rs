@@ -1,0 +1,46 @@
+//! Effects: what the core asks the driver to do, once the step's events are durable.
+
+use crate::attempt::Attempt;
+use crate::envelope::Envelope;
+use crate::id::{AttemptId, CallId};
+
+/// What the core asks the driver to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send an attempt.
+    Send(Box<Attempt>),
+    /// Stop waiting for an attempt, and tell the upstream.
+    Abort(AttemptId),
+    /// Answer the agent.
+    Reply(Box<Reply>),
+}
+
+/// An answer to the agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The call it answers.
+    pub call: CallId,
+    /// The answer.
+    pub answer: Answer,
+    /// Whether the call is over. An interim answer leaves it open.
+    pub last: bool,
+}
+
+/// What an answer is made of. Payloads pass by the core, so it names the attempt that carries them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The upstream's own result, untouched, with the envelope beside it.
+    Forward {
+        /// The attempt that carries it.
+        attempt: AttemptId,
+        /// What goes beside it.
+        envelope: Envelope,
+    },
+    /// The answer recorded for the call that this one repeats.
+    Recorded {
+        /// The join that fetched it.
+        attempt: AttemptId,
+    },
+    /// An answer of our own.
+    Envelope(Envelope),
+}

@@ -1,0 +1,249 @@
+//! What the agent gets: one shape for success and failure, on every door, for every tool.
+
+mod trouble;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+pub use trouble::{Trouble, Upstream};
+
+use crate::certainty::Certainty;
+use crate::id::AttemptId;
+use crate::outcome::Outcome;
+use crate::registry::Code;
+
+/// The version of the envelope's shape on the wire.
+pub const CHARTER_VERSION: &str = "1.0";
+
+/// What the agent gets. The wrong combinations of its fields cannot be built.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Envelope {
+    /// What it says.
+    pub body: Body,
+    /// The history, empty when nothing was sent.
+    pub attempts: Vec<AttemptLine>,
+    /// Whether a recorded answer is given again.
+    pub replayed: bool,
+    /// The moves that are legal now, in a machine.
+    pub valid_next_actions: Option<Vec<String>>,
+    /// One to three tools worth calling next.
+    pub follow_up_hints: Vec<String>,
+}
+
+/// The six things an envelope can say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// It was done.
+    Success {
+        /// How it came to that.
+        outcome: Outcome,
+        /// What it gave.
+        data: Data,
+    },
+    /// It was done, and there is nothing to show.
+    Empty {
+        /// What it gave, if anything.
+        data: Option<Data>,
+    },
+    /// A part of it was done.
+    Partial {
+        /// What it gave.
+        data: Data,
+        /// One error for each part that failed.
+        errors: Vec<Trouble>,
+    },
+    /// It was done, with a caveat.
+    Degraded {
+        /// What it gave, if anything.
+        data: Option<Data>,
+        /// The caveat.
+        reason: DegradationReason,
+    },
+    /// It was tried, and failed or is in doubt.
+    Error {
+        /// How it ended; nothing while it is still being settled.
+        outcome: Option<Outcome>,
+        /// What went wrong.
+        error: Box<Trouble>,
+    },
+    /// We said no before anything was sent.
+    Refused {
+        /// Why.
+        error: Box<Trouble>,
+    },
+}
+
+/// What an envelope carries: bytes that pass by the core, or a value of our own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// What that attempt gave back.
+    Of(AttemptId),
+    /// A value of our own.
+    Value(Value),
+}
+
+/// The closed set of caveats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DegradationReason {
+    /// The recorded answer is gone; only that it was done is known.
+    AnswerNotKept,
+}
+
+/// One attempt in an envelope's history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AttemptLine {
+    /// Its number.
+    pub n: u32,
+    /// What it was for, where it was not to act.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<&'static str>,
+    /// What went wrong; nothing for one that did what it should.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// What is known of its effect.
+    pub certainty: Certainty,
+    /// How long it took.
+    pub ms: u64,
+}
+
+/// The six statuses of an envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It was done.
+    Success,
+    /// It was done, and there is nothing to show.
+    Empty,
+    /// A part of it was done.
+    Partial,
+    /// It was done, with a caveat.
+    Degraded,
+    /// It was tried, and failed or is in doubt.
+    Error,
+    /// We said no before anything was sent.
+    Refused,
+}
+
+impl Envelope {
+    /// An envelope with that body and nothing else.
+    pub const fn of(body: Body) -> Self {
+        Self { body, attempts: Vec::new(), replayed: false, valid_next_actions: None, follow_up_hints: Vec::new() }
+    }
+
+    /// Its status.
+    pub const fn status(&self) -> Status {
+        match self.body {
+            Body::Success { .. } => Status::Success,
+            Body::Empty { .. } => Status::Empty,
+            Body::Partial { .. } => Status::Partial,
+            Body::Degraded { .. } => Status::Degraded,
+            Body::Error { .. } => Status::Error,
+            Body::Refused { .. } => Status::Refused,
+        }
+    }
+
+    /// The error it carries, for an error or a refusal.
+    pub fn error(&self) -> Option<&Trouble> {
+        match &self.body {
+            Body::Error { error, .. } | Body::Refused { error } => Some(error),
+            Body::Success { .. } | Body::Empty { .. } | Body::Partial { .. } | Body::Degraded { .. } => None,
+        }
+    }
+
+    /// The attempt whose payload it carries: its data, or what a malformed write gave back.
+    pub fn payload_of(&self) -> Option<&AttemptId> {
+        match &self.body {
+            Body::Success { data: Data::Of(id), .. }
+            | Body::Empty { data: Some(Data::Of(id)) }
+            | Body::Partial { data: Data::Of(id), .. }
+            | Body::Degraded { data: Some(Data::Of(id)), .. } => Some(id),
+            Body::Error { error, .. } => error.upstream_result.as_ref(),
+            Body::Success { .. }
+            | Body::Empty { .. }
+            | Body::Partial { .. }
+            | Body::Degraded { .. }
+            | Body::Refused { .. } => None,
+        }
+    }
+
+    /// The envelope as JSON, with the payload it names filled in. A payload the protocol carries elsewhere is left out.
+    pub fn to_json(&self, payload: Option<&RawValue>) -> Box<RawValue> {
+        let (data, error, errors, outcome, reason) = match &self.body {
+            Body::Success { outcome, data } => (Some(data), None, None, Some(*outcome), None),
+            Body::Empty { data } => (data.as_ref(), None, None, None, None),
+            Body::Partial { data, errors } => (Some(data), None, Some(errors), None, None),
+            Body::Degraded { data, reason } => (data.as_ref(), None, None, None, Some(*reason)),
+            Body::Error { outcome, error } => (None, Some(error), None, *outcome, None),
+            Body::Refused { error } => (None, Some(error), None, None, None),
+        };
+        let wire = Wire {
+            status: self.status(),
+            outcome,
+            data: match data {
+                Some(Data::Of(_)) => payload.map(WireData::Raw),
+                Some(Data::Value(value)) => Some(WireData::Value(value)),
+                None => None,
+            },
+            error: error.map(|error| error.wire(payload)),
+            errors: errors.map(|errors| errors.iter().map(|error| error.wire(None)).collect()),
+            attempts: &self.attempts,
+            valid_next_actions: self.valid_next_actions.as_deref(),
+            follow_up_hints: &self.follow_up_hints,
+            degradation_reason: reason,
+            replayed: self.replayed,
+            charter_version: CHARTER_VERSION,
+        };
+        serde_json::value::to_raw_value(&wire).expect("an envelope has only string keys")
+    }
+}
+
+#[derive(Serialize)]
+struct Wire<'a> {
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<WireData<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<trouble::Wire<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<Vec<trouble::Wire<'a>>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    attempts: &'a [AttemptLine],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    valid_next_actions: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    follow_up_hints: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    degradation_reason: Option<DegradationReason>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+    charter_version: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireData<'a> {
+    Raw(&'a RawValue),
+    Value(&'a Value),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::refusal::{Refusal, RefusalKind};
+
+    #[test]
+    fn a_refusal_has_an_error_and_no_data_and_no_nulls() {
+        let refusal = Refusal::of(RefusalKind::UnknownName, "no tool `x`");
+        let envelope = Envelope::of(Body::Refused { error: Box::new(Trouble::refused("x", &refusal)) });
+        let json: Value = serde_json::from_str(envelope.to_json(None).get()).unwrap();
+        assert_eq!(json["status"], "refused");
+        assert_eq!(json["error"]["kind"], "unknown_name");
+        assert_eq!(json["error"]["certainty"], "not_sent");
+        assert!(json.get("data").is_none() && json.get("attempts").is_none());
+        assert!(!envelope.to_json(None).get().contains("null"));
+    }
+}

@@ -1,0 +1,144 @@
+//! The error of an envelope: what the agent may see of a failure or a refusal.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::certainty::Certainty;
+use crate::failure::Failure;
+use crate::id::AttemptId;
+use crate::recovery::Recovery;
+use crate::refusal::{ArgumentFault, Refusal};
+use crate::registry::{Class, Code, WhoMustAct};
+use crate::verdict::Verdict;
+
+/// What went wrong, as far as the agent may see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trouble {
+    /// A refusal's own name, or a failure's code in snake case.
+    pub kind: &'static str,
+    /// The code of the last attempt.
+    pub code: Code,
+    /// The verdict of the last attempt.
+    pub verdict: Option<Verdict>,
+    /// The tool or action that was asked for.
+    pub requested: String,
+    /// A sentence for the model.
+    pub message: String,
+    /// What is known of the effect.
+    pub certainty: Certainty,
+    /// Whether the same call can work later.
+    pub retryable: bool,
+    /// Whether sending the same call again can do no harm.
+    pub safe_to_repeat: bool,
+    /// Whose move it is.
+    pub who_must_act: WhoMustAct,
+    /// When it is worth trying again.
+    pub retry_after_ms: Option<u64>,
+    /// What exactly is wrong with the arguments.
+    pub details: Vec<ArgumentFault>,
+    /// The next move.
+    pub recovery: Option<Recovery>,
+    /// The upstream's own words.
+    pub upstream: Option<Upstream>,
+    /// The attempt whose result is kept although it does not fit.
+    pub upstream_result: Option<AttemptId>,
+}
+
+/// The upstream's own words, quoted and marked: data, never instructions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Upstream {
+    /// The status it gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Its own code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The argument it names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Its text, bounded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Always false: nobody vouches for these words.
+    pub trusted: bool,
+}
+
+impl Trouble {
+    /// The trouble of a refusal.
+    pub fn refused(requested: &str, refusal: &Refusal) -> Self {
+        Self {
+            kind: refusal.kind.as_str(),
+            code: refusal.code,
+            verdict: None,
+            requested: requested.to_owned(),
+            message: refusal.message.clone(),
+            certainty: Certainty::NotSent,
+            retryable: refusal.code.retryable(),
+            safe_to_repeat: true,
+            who_must_act: refusal.kind.who_must_act(),
+            retry_after_ms: refusal.retry_after_ms,
+            details: refusal.details.clone(),
+            recovery: refusal.recovery.clone(),
+            upstream: None,
+            upstream_result: None,
+        }
+    }
+
+    /// The upstream's own words about a failure, marked as nobody's word of ours.
+    pub fn quote(failure: &Failure) -> Option<Upstream> {
+        let words = failure.upstream.clone().unwrap_or_default();
+        let quoted = Upstream {
+            status: failure.status,
+            code: words.code,
+            field: words.field,
+            text: words.text,
+            trusted: false,
+        };
+        (quoted.status.is_some() || quoted.code.is_some() || quoted.text.is_some()).then_some(quoted)
+    }
+
+    pub(super) fn wire<'a>(&'a self, payload: Option<&'a RawValue>) -> Wire<'a> {
+        Wire {
+            kind: self.kind,
+            class: self.code.class(),
+            code: self.code,
+            verdict: self.verdict,
+            requested: &self.requested,
+            message: &self.message,
+            certainty: self.certainty,
+            retryable: self.retryable,
+            safe_to_repeat: self.safe_to_repeat,
+            who_must_act: self.who_must_act,
+            retry_after_ms: self.retry_after_ms,
+            details: &self.details,
+            recovery: self.recovery.as_ref().filter(|recovery| !recovery.is_empty()),
+            upstream: self.upstream.as_ref(),
+            upstream_result: self.upstream_result.as_ref().and(payload),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Wire<'a> {
+    kind: &'static str,
+    class: Class,
+    code: Code,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
+    requested: &'a str,
+    message: &'a str,
+    certainty: Certainty,
+    retryable: bool,
+    safe_to_repeat: bool,
+    who_must_act: WhoMustAct,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    details: &'a [ArgumentFault],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery: Option<&'a Recovery>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<&'a Upstream>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream_result: Option<&'a RawValue>,
+}

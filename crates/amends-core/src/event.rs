@@ -1,0 +1,252 @@
+//! Events: what happened in a session, in order.
+
+use serde::{Deserialize, Serialize};
+
+use crate::attempt::{Purpose, Report};
+use crate::call::Received;
+use crate::certainty::Certainty;
+use crate::dispatcher::cancel::CancelReason;
+use crate::gates::Gates;
+use crate::id::{AttemptId, CallId, Principal, SessionId, ToolName};
+use crate::outcome::Outcome;
+use crate::playbook::Origin;
+use crate::refusal::Refusal;
+use crate::time::Timestamp;
+use crate::verdict::Verdict;
+
+/// The version of the stored shape. Every version ever stored keeps loading.
+pub const VERSION: u32 = 1;
+
+/// One thing that happened in a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// The version of the stored shape.
+    pub v: u32,
+    /// Its place in the session, from 1.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+/// What happened. A step begins with the fact that records its input, so that it can be decided again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Fact {
+    /// The session began.
+    SessionOpened {
+        /// Its id, so that a record cannot be passed off as another session's.
+        session: SessionId,
+        /// Where its jitter comes from.
+        seed: u64,
+        /// Whose it is.
+        principal: Principal,
+        /// The door it came through.
+        door: String,
+    },
+    /// Input: a call arrived.
+    CallReceived {
+        /// The call.
+        #[serde(flatten)]
+        received: Box<Received>,
+        /// What was sampled with it.
+        #[serde(default, skip_serializing_if = "Gates::is_open")]
+        gates: Gates,
+    },
+    /// We said no; nothing was sent. The call is over.
+    CallRefused {
+        /// The call.
+        call: CallId,
+        /// Why.
+        refusal: Box<Refusal>,
+    },
+    /// An attempt may be sent. For a write this is the intent, durable before the first byte.
+    AttemptStarted {
+        /// Which one.
+        attempt: AttemptId,
+        /// What for.
+        purpose: Purpose,
+        /// The tool it goes to.
+        tool: ToolName,
+        /// When an answer is no longer waited for.
+        deadline: Timestamp,
+        /// When the first byte must have left.
+        send_by: Timestamp,
+        /// Which run of the upstream it goes to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<u64>,
+    },
+    /// Input: an attempt ended.
+    AttemptEnded {
+        /// Which one.
+        attempt: AttemptId,
+        /// What came of it.
+        report: Box<Report>,
+        /// What was sampled with it.
+        #[serde(default, skip_serializing_if = "Gates::is_open")]
+        gates: Gates,
+    },
+    /// Nobody answered an attempt in time.
+    AttemptTimedOut {
+        /// Which one.
+        attempt: AttemptId,
+        /// What that proves.
+        certainty: Certainty,
+    },
+    /// An attempt was found without a result after a crash.
+    AttemptOrphaned {
+        /// Which one.
+        attempt: AttemptId,
+        /// What that proves.
+        certainty: Certainty,
+    },
+    /// A failed attempt was judged.
+    FailureJudged {
+        /// Which one.
+        attempt: AttemptId,
+        /// Which situation it is.
+        verdict: Verdict,
+        /// What is done about it.
+        compensation: String,
+        /// Who said so.
+        rule: Origin,
+        /// The number of the further send that follows, where one does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry: Option<u32>,
+    },
+    /// The call waits before its next attempt.
+    WaitBegan {
+        /// The call.
+        call: CallId,
+        /// Until when.
+        until: Timestamp,
+        /// What the next attempt is for.
+        next: Purpose,
+    },
+    /// A status read settled a doubt.
+    DoubtSettled {
+        /// The call.
+        call: CallId,
+        /// What is known now.
+        certainty: Certainty,
+        /// The status read that showed it.
+        by: AttemptId,
+    },
+    /// The agent was told that the call is still being settled. It is not over.
+    InterimAnswered {
+        /// The call.
+        call: CallId,
+    },
+    /// The call is over.
+    CallEnded {
+        /// The call.
+        call: CallId,
+        /// How.
+        outcome: Outcome,
+        /// What is known of its effect.
+        certainty: Certainty,
+        /// The attempt whose answer it is, where there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<AttemptId>,
+        /// Whether the answer is that of an earlier call.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        replayed: bool,
+    },
+    /// Input: somebody wants the call stopped.
+    CancelRequested {
+        /// The call.
+        call: CallId,
+        /// Why.
+        reason: CancelReason,
+    },
+    /// Input: a deadline passed.
+    Ticked {
+        /// What was sampled with it.
+        #[serde(default, skip_serializing_if = "Gates::is_open")]
+        gates: Gates,
+    },
+    /// Input: the session was taken up after a crash, or by another node.
+    Resumed {
+        /// What was sampled with it.
+        #[serde(default, skip_serializing_if = "Gates::is_open")]
+        gates: Gates,
+    },
+    /// Input: the answer is known to have arrived.
+    AnswerDelivered {
+        /// The call.
+        call: CallId,
+    },
+    /// Input: an attempt's result came after the attempt was over. It changes nothing but what is known.
+    LateResult {
+        /// Which one.
+        attempt: AttemptId,
+        /// What came of it.
+        report: Box<Report>,
+    },
+    /// Input that makes no sense here.
+    Ignored {
+        /// Why.
+        why: String,
+    },
+    /// An error was ignored on purpose.
+    SuppressedError {
+        /// What was being done.
+        doing: String,
+        /// Why it does not matter.
+        reason: String,
+    },
+}
+
+impl Fact {
+    /// Its name on the wire.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::SessionOpened { .. } => "session_opened",
+            Self::CallReceived { .. } => "call_received",
+            Self::CallRefused { .. } => "call_refused",
+            Self::AttemptStarted { .. } => "attempt_started",
+            Self::AttemptEnded { .. } => "attempt_ended",
+            Self::AttemptTimedOut { .. } => "attempt_timed_out",
+            Self::AttemptOrphaned { .. } => "attempt_orphaned",
+            Self::FailureJudged { .. } => "failure_judged",
+            Self::WaitBegan { .. } => "wait_began",
+            Self::DoubtSettled { .. } => "doubt_settled",
+            Self::InterimAnswered { .. } => "interim_answered",
+            Self::CallEnded { .. } => "call_ended",
+            Self::CancelRequested { .. } => "cancel_requested",
+            Self::Ticked { .. } => "ticked",
+            Self::Resumed { .. } => "resumed",
+            Self::AnswerDelivered { .. } => "answer_delivered",
+            Self::LateResult { .. } => "late_result",
+            Self::Ignored { .. } => "ignored",
+            Self::SuppressedError { .. } => "suppressed_error",
+        }
+    }
+
+    /// The call it is about, where it is about one.
+    pub fn call(&self) -> Option<&CallId> {
+        match self {
+            Self::CallReceived { received, .. } => Some(&received.call),
+            Self::CallRefused { call, .. }
+            | Self::WaitBegan { call, .. }
+            | Self::DoubtSettled { call, .. }
+            | Self::InterimAnswered { call }
+            | Self::CallEnded { call, .. }
+            | Self::CancelRequested { call, .. }
+            | Self::AnswerDelivered { call } => Some(call),
+            Self::AttemptStarted { attempt, .. }
+            | Self::AttemptEnded { attempt, .. }
+            | Self::AttemptTimedOut { attempt, .. }
+            | Self::AttemptOrphaned { attempt, .. }
+            | Self::FailureJudged { attempt, .. }
+            | Self::LateResult { attempt, .. } => Some(&attempt.call),
+            Self::SessionOpened { .. }
+            | Self::Ticked { .. }
+            | Self::Resumed { .. }
+            | Self::Ignored { .. }
+            | Self::SuppressedError { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Expressions over payloads, in CEL. They run beside the dispatcher, pure and without a clock; it sees only their answers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+/// A parsed CEL expression that remembers its source.
+#[derive(Clone)]
+pub struct Expression {
+    source: Arc<str>,
+    program: Arc<cel::Program>,
+}
+
+/// Why an expression was not taken, or gave no answer.
+#[derive(Debug, Error)]
+pub enum ExpressionError {
+    /// It cannot be read.
+    #[error("`{expression}` is not a CEL expression: {reason}")]
+    Unreadable {
+        /// The expression.
+        expression: String,
+        /// The parser's words.
+        reason: String,
+    },
+    /// It gave no answer for these values.
+    #[error("`{expression}` gives no answer: {reason}")]
+    NoAnswer {
+        /// The expression.
+        expression: String,
+        /// The evaluator's words.
+        reason: String,
+    },
+}
+
+impl Expression {
+    /// Parses an expression.
+    ///
+    /// ```
+    /// use amends_core::expression::Expression;
+    /// use serde_json::json;
+    ///
+    /// let found = Expression::parse("result.found")?;
+    /// assert_eq!(found.evaluate(&[("result", &json!({"found": true}))])?, json!(true));
+    /// # Ok::<(), amends_core::expression::ExpressionError>(())
+    /// ```
+    pub fn parse(source: &str) -> Result<Self, ExpressionError> {
+        let program = cel::Program::compile(source)
+            .map_err(|error| ExpressionError::Unreadable { expression: source.to_owned(), reason: error.to_string() })?;
+        Ok(Self { source: source.into(), program: Arc::new(program) })
+    }
+
+    /// The text it was parsed from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether it mentions that variable.
+    pub fn mentions(&self, variable: &str) -> bool {
+        self.program.references().has_variable(variable)
+    }
+
+    /// Its value under those variables.
+    pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, ExpressionError> {
+        let no_answer =
+            |reason: String| ExpressionError::NoAnswer { expression: self.source.to_string(), reason };
+        let mut context = cel::Context::default();
+        for (name, value) in variables {
+            context.add_variable(*name, *value).map_err(|error| no_answer(error.to_string()))?;
+        }
+        let value = self.program.execute(&context).map_err(|error| no_answer(error.to_string()))?;
+        value.json().map_err(|error| no_answer(format!("{error:?}")))
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.source)
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+impl Serialize for Expression {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.source)
+    }
+}
+
+impl<'de> Deserialize<'de> for Expression {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let source = String::deserialize(deserializer)?;
+        Self::parse(&source).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_missing_field_gives_no_answer_rather_than_a_wrong_one() {
+        let found = Expression::parse("result.found").unwrap();
+        assert!(found.evaluate(&[("result", &json!({}))]).is_err());
+        assert!(found.mentions("result") && !found.mentions("key"));
+    }
+}

@@ -1,0 +1,20 @@
+//! The bounds of what a dispatcher holds; reaching one is a refusal, never a silent drop.
+
+/// How many calls of one session may be open at once.
+pub const OPEN_CALLS_MAX: usize = 1024;
+/// How many attempts one call may make, compensations included, whatever its playbook says.
+pub const ATTEMPTS_MAX: u32 = 32;
+/// How many status reads one call may make.
+pub const STATUS_READS_MAX: u32 = 8;
+/// How many steps a ladder may have.
+pub const LADDER_STEPS_MAX: usize = 16;
+/// The longest wait a playbook may name: a day.
+pub const WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
+/// How much of an upstream's own text is kept and shown.
+pub const UPSTREAM_TEXT_MAX: usize = 500;
+/// How many nearest names a recovery lists.
+pub const NEAREST_MAX: usize = 3;
+/// The margin by which a key's window is shortened, on top of how long a request can live.
+pub const KEY_MARGIN_MS: u64 = 5_000;
+/// How long a sent request is taken to live where the contract does not say.
+pub const REQUEST_LIFE_MS: u64 = 60_000;

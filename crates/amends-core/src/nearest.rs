@@ -1,0 +1,26 @@
+//! The nearest names to one that is not known.
+
+use crate::limits::NEAREST_MAX;
+
+/// The names that are close to `wanted`, nearest first, at most three.
+pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let wanted: String = wanted.chars().take(64).collect::<String>().to_lowercase();
+    let mut scored: Vec<(f64, &str)> = known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
+        .filter(|(score, _)| *score >= 0.75)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    scored.into_iter().take(NEAREST_MAX).map(|(_, name)| name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_typo_finds_its_name_and_a_stranger_finds_nothing() {
+        assert_eq!(nearest("isue_refund", ["issue_refund", "charge_card"]), ["issue_refund"]);
+        assert!(nearest("zzz", ["issue_refund", "charge_card"]).is_empty());
+    }
+}

@@ -1,0 +1,182 @@
+"""Drives the Python `mcp` SDK from JSON lines, so that a test can hold a real client by its pipes.
+
+Usage: client.py [--era auto|legacy|modern] [--header 'Name: value']... (--http URL | --stdio -- COMMAND ARGS...)
+
+The commands and answers are described in docs/testing.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from mcp import StdioServerParameters
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import Implementation
+
+DEFAULT_TIMEOUT_MS = 30_000
+MODES = {"auto": "auto", "legacy": "legacy", "modern": "2026-07-28"}
+
+
+async def main() -> int:
+    options = parse_arguments()
+    try:
+        async with connect(options) as client:
+            await Driver(client).serve()
+    except Exception as error:
+        answer({"fatal": describe(root_cause(error))["message"]})
+        return 1
+    return 0
+
+
+class Driver:
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.running: dict[int, anyio.CancelScope] = {}
+
+    async def serve(self) -> None:
+        """Reads commands until end of input, and returns when the last call has been answered."""
+        async with anyio.create_task_group() as calls:
+            while line := await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
+                if not line.strip():
+                    continue
+                command = json.loads(line)
+                match command["op"]:
+                    case "call":
+                        scope = self.running[command["n"]] = anyio.CancelScope()
+                        calls.start_soon(self.call, command, scope)
+                    case "cancel":
+                        self.cancel(command)
+                    case "list":
+                        await self.list(command)
+                    case "info":
+                        self.info(command)
+                    case other:
+                        fail(command["n"], {"message": f"unknown op {other!r}", "type": "usage"})
+
+    async def call(self, command: dict[str, Any], scope: anyio.CancelScope) -> None:
+        n = command["n"]
+        progress: list[float] = []
+
+        async def on_progress(value: float, _total: float | None, _message: str | None) -> None:
+            progress.append(int(value) if value.is_integer() else value)
+
+        try:
+            with scope:
+                result = await self.client.call_tool(
+                    command["tool"],
+                    command.get("args"),
+                    read_timeout_seconds=command.get("timeout_ms", DEFAULT_TIMEOUT_MS) / 1000,
+                    progress_callback=on_progress if command.get("progress") else None,
+                    meta=command.get("meta"),
+                )
+                # Not `exclude_none`: a null the server wrote is part of what the client saw.
+                shown = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
+                answer({"n": n, "ok": True, "result": shown, "progress": progress})
+        except Exception as error:
+            fail(n, describe(root_cause(error)), progress=progress)
+        finally:
+            del self.running[n]
+        if scope.cancelled_caught:
+            fail(n, {"code": None, "message": "cancelled by the test", "data": None, "type": "cancelled"}, progress=progress)
+
+    def cancel(self, command: dict[str, Any]) -> None:
+        scope = self.running.get(command["call"])
+        if scope is None:
+            fail(command["n"], {"message": f"call {command['call']} is not running", "type": "not_running"})
+            return
+        scope.cancel()
+        answer({"n": command["n"], "ok": True})
+
+    async def list(self, command: dict[str, Any]) -> None:
+        try:
+            names: list[str] = []
+            cursor = None
+            while True:
+                page = await self.client.list_tools(cursor=cursor)
+                names += [tool.name for tool in page.tools]
+                cursor = page.next_cursor
+                if cursor is None:
+                    break
+            answer({"n": command["n"], "ok": True, "tools": names})
+        except Exception as error:
+            fail(command["n"], describe(root_cause(error)))
+
+    def info(self, command: dict[str, Any]) -> None:
+        server = self.client.server_info
+        answer(
+            {
+                "n": command["n"],
+                "ok": True,
+                "protocol": self.client.protocol_version,
+                "server": server.name if server else None,
+            }
+        )
+
+
+@contextlib.asynccontextmanager
+async def connect(options: argparse.Namespace):
+    if options.http:
+        headers = dict(header.split(": ", 1) for header in options.header)
+        http = create_mcp_http_client(headers=headers)
+        target: Any = streamable_http_client(options.http, http_client=http)
+    else:
+        # The SDK hands on only a few variables; a test's own must reach the process it starts.
+        target = StdioServerParameters(command=options.command[0], args=options.command[1:], env=dict(os.environ))
+        http = contextlib.nullcontext()
+    info = Implementation(name="amends-test-python", version="0")
+    async with http, Client(target, mode=MODES[options.era], client_info=info) as client:
+        yield client
+
+
+def parse_arguments() -> argparse.Namespace:
+    arguments = sys.argv[1:]
+    command: list[str] = []
+    if "--" in arguments:
+        split = arguments.index("--")
+        arguments, command = arguments[:split], arguments[split + 1 :]
+    parser = argparse.ArgumentParser(prog="client.py")
+    parser.add_argument("--era", choices=sorted(MODES), default="auto")
+    parser.add_argument("--header", action="append", default=[])
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--http", metavar="URL")
+    where.add_argument("--stdio", action="store_true")
+    options = parser.parse_args(arguments)
+    if options.stdio != bool(command):
+        parser.error("--stdio takes a command after `--`, and --http takes none")
+    options.command = command
+    return options
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, MCPError):
+        return {"code": error.code, "message": error.message, "data": error.data, "type": type(error).__name__}
+    message = str(error) or type(error).__name__
+    return {"code": None, "message": message, "data": None, "type": type(error).__name__}
+
+
+def root_cause(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def fail(n: int, error: dict[str, Any], **more: Any) -> None:
+    answer({"n": n, "ok": False, "error": error, **more})
+
+
+def answer(message: dict[str, Any]) -> None:
+    print(json.dumps(message), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(anyio.run(main))

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Installs the MCP SDKs that the client drivers use. Does nothing when they are already there.
+set -euo pipefail
+cd "$(dirname "$0")"
+clients=$PWD
+venv=$(cd ../.. && pwd)/target/clients/venv
+
+main() {
+  require node 'Node.js 20 or newer'
+  require npm 'npm'
+  require python3 'Python 3.11 or newer'
+  python_sdk
+  npm_sdk typescript
+  npm_sdk typescript-v1
+}
+
+python_sdk() {
+  local wanted=$clients/python/requirements.txt stamp=$venv/installed.txt
+  if cmp --silent "$wanted" "$stamp"; then return; fi
+  echo "installing the Python SDK" >&2
+  rm -rf "$venv"
+  mkdir -p "$(dirname "$venv")"
+  if ! python3 -m venv "$venv" >&2; then
+    echo "python3 cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2
+    exit 1
+  fi
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-input --requirement "$wanted" >&2
+  cp "$wanted" "$stamp"
+}
+
+npm_sdk() {
+  local folder=$clients/$1
+  local wanted=$folder/package-lock.json stamp=$folder/node_modules/.installed.json
+  if cmp --silent "$wanted" "$stamp"; then return; fi
+  echo "installing the SDK of $1" >&2
+  (cd "$folder" && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2)
+  cp "$wanted" "$stamp"
+}
+
+require() {
+  if ! command -v "$1" >/dev/null; then
+    echo "$2 is needed for the client drivers, and \`$1\` is not on the PATH" >&2
+    exit 1
+  fi
+}
+
+main
