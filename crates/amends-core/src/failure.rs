@@ -68,7 +68,7 @@ pub fn bounded(text: &str) -> String {
 }
 
 /// Whether a character can be seen: no controls, no bidirectional overrides, no zero-width or tag characters.
-const fn visible(c: char) -> bool {
+fn visible(c: char) -> bool {
     !(c.is_control()
         || matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}'))
 }

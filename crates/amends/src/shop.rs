@@ -43,7 +43,12 @@ use script::Script;
 #[derive(Debug, Args)]
 pub struct ShopArgs {
     /// The SQLite file that remembers every request and every effect.
-    #[arg(long, value_name = "FILE", default_value = "amends-shop.db", global = true)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "amends-shop.db",
+        global = true
+    )]
     book: PathBuf,
 
     /// A TOML file that says which requests fail, and how.

@@ -127,13 +127,7 @@ mod tests {
     fn a_number_and_an_unknown_field_keep_their_spelling() {
         let result = ToolResult::success(json!({ "order": "ord_1" })).on_a_shelf();
         let line = serde_json::to_string(&result.stamped(Era::Modern)).expect("plain data");
-        assert_eq!(
-            line,
-            concat!(
-                r#"{"structuredContent":{"order":"ord_1"},"#,
-                r#""content":[{"text":"{\"order\":\"ord_1\"}","type":"text"}],"#,
-                r#""x-shop":{"shelf":7,"weight":1.0},"resultType":"complete"}"#
-            )
-        );
+        let ending = r#""x-shop":{"shelf":7,"weight":1.0},"resultType":"complete"}"#;
+        assert!(line.ends_with(ending), "{line}");
     }
 }

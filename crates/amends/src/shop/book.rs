@@ -204,7 +204,8 @@ mod tests {
             .arrive("get_order", "{}", None, Note::Nothing)
             .expect("the row is written");
         assert_eq!(plan, Plan::SMOOTH);
-        two.note(request, Note::Cancelled).expect("the note is written");
+        two.note(request, Note::Cancelled)
+            .expect("the note is written");
         let note: String = one
             .connection()
             .query_row("SELECT note FROM requests", [], |row| row.get(0))

@@ -104,12 +104,7 @@ impl Clerk {
 
     /// Performs the job in a task of its own, because an agent that gives up does not stop a late effect:
     /// the request stands for one that is already on its way to another system.
-    async fn perform_later(
-        self: &Arc<Self>,
-        job: Job,
-        late: Duration,
-        progress: Option<Progress>,
-    ) {
+    async fn perform_later(self: &Arc<Self>, job: Job, late: Duration, progress: Option<Progress>) {
         let clerk = Arc::clone(self);
         let task = tokio::spawn(async move {
             tokio::time::sleep(late).await;
@@ -167,7 +162,9 @@ impl Clerk {
                     body["card"] = Value::from(card.as_str());
                 }
                 let charge = self.book.add(effect, body)?;
-                Ok(Ok(json!({ "id": charge["id"], "order": order, "amount": amount })))
+                Ok(Ok(
+                    json!({ "id": charge["id"], "order": order, "amount": amount }),
+                ))
             }
             Job::SendEmail { to, subject, body } => {
                 let effect = Effect {
@@ -212,7 +209,10 @@ fn refused(plan: Plan) -> Answer {
 /// Every order whose id begins with `ord_` exists, and is always the same.
 fn look_up(order: &str) -> Done {
     const ITEMS: [&str; 4] = ["lamp", "kettle", "desk", "umbrella"];
-    if !order.strip_prefix("ord_").is_some_and(|rest| !rest.is_empty()) {
+    if !order
+        .strip_prefix("ord_")
+        .is_some_and(|rest| !rest.is_empty())
+    {
         return Err(Problem::not_found(format!("there is no order `{order}`")));
     }
     let sum: usize = order.bytes().map(usize::from).sum();

@@ -141,8 +141,9 @@ impl Plan {
             Kind::Unprocessable => {
                 Problem::new(422, "invalid_argument", "an argument has no meaning here")
             }
-            Kind::RateLimited => Problem::new(429, "rate_limited", "too many requests")
-                .retry_after(self.retry_after),
+            Kind::RateLimited => {
+                Problem::new(429, "rate_limited", "too many requests").retry_after(self.retry_after)
+            }
             Kind::Status500 | Kind::ErrorAfterEffect => {
                 Problem::new(500, "internal_error", "something went wrong in the shop")
             }
@@ -236,12 +237,7 @@ mod tests {
         let list = [Kind::LoseResponse, Kind::Status500];
         assert_eq!(
             kinds(&fault(&list, false)),
-            [
-                Kind::LoseResponse,
-                Kind::Status500,
-                Kind::Ok,
-                Kind::Ok
-            ]
+            [Kind::LoseResponse, Kind::Status500, Kind::Ok, Kind::Ok]
         );
         assert_eq!(
             kinds(&fault(&list, true)),

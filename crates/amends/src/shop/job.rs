@@ -216,7 +216,10 @@ mod tests {
                 (422, "invalid_argument"),
                 "{arguments}"
             );
-            assert!(problem.detail.contains(&format!("`{field}`")), "{problem:?}");
+            assert!(
+                problem.detail.contains(&format!("`{field}`")),
+                "{problem:?}"
+            );
         }
     }
 

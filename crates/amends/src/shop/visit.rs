@@ -170,7 +170,10 @@ mod tests {
     async fn a_lost_refund_is_found_by_its_key_and_not_issued_again() {
         let shop = Shop::new(&["issue_refund=lose_response"]);
         let refund = json!({"order": "ord_1", "amount": 5, "idempotency_key": "k"});
-        assert_eq!(shop.call(Tool::IssueRefund, refund.clone()).await, "silence");
+        assert_eq!(
+            shop.call(Tool::IssueRefund, refund.clone()).await,
+            "silence"
+        );
         let found = shop.call(Tool::GetRefund, json!({"key": "k"})).await;
         assert_eq!(found["structuredContent"]["found"], true);
         let again = shop.call(Tool::IssueRefund, refund).await;
@@ -180,7 +183,10 @@ mod tests {
         );
         let other = json!({"order": "ord_1", "amount": 6, "idempotency_key": "k"});
         let reused = shop.call(Tool::IssueRefund, other).await;
-        assert_eq!(reused["structuredContent"]["code"], "idempotency_key_reused");
+        assert_eq!(
+            reused["structuredContent"]["code"],
+            "idempotency_key_reused"
+        );
         assert_eq!(shop.effects(), 1);
     }
 

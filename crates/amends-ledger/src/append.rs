@@ -1,0 +1,119 @@
+//! One step as it is recorded.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use amends_core::{CallId, Certainty, ClaimChange, Digest, Event, Outcome, Rules, SessionId, Timestamp};
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use crate::error::Error;
+
+/// One step as it is recorded: its events, and everything that must be true together with them.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The session.
+    pub session: SessionId,
+    /// The epoch of the lease under which it was decided.
+    pub epoch: u64,
+    /// The sequence of the session's last event before this step; 0 opens a session, with epoch 1, owned by this node.
+    pub expected_seq: u64,
+    /// The events, numbered from `expected_seq + 1`.
+    pub events: Vec<Event>,
+    /// What happens to the claims.
+    pub claims: Vec<ClaimChange>,
+    /// Answers to keep for repeats.
+    pub answers: Vec<StoredAnswer>,
+    /// Arguments to keep while their call is open.
+    pub arguments: Vec<StoredArguments>,
+    /// Calls whose arguments are no longer needed.
+    pub forget: Vec<CallId>,
+    /// Rules that the events name, by digest. Stored once.
+    pub rules: Vec<(Digest, Arc<Rules>)>,
+    /// What is left open in the session after this step.
+    pub open: OpenWork,
+}
+
+/// What is left open in a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenWork {
+    /// How many calls are open.
+    pub calls: u32,
+    /// When the next deadline is.
+    pub due: Option<Timestamp>,
+}
+
+/// The answer of a call that ended, as it will be given to its repeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredAnswer {
+    /// The call.
+    pub call: CallId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What is known of its effect.
+    pub certainty: Certainty,
+    /// Whether the bytes are the upstream's own result or an envelope.
+    pub form: Form,
+    /// The bytes.
+    pub body: Bytes,
+    /// Until when it is kept.
+    pub until: Timestamp,
+}
+
+/// What the bytes of a stored answer are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The upstream's own result, untouched.
+    Forward,
+    /// An envelope.
+    Envelope,
+}
+
+/// The arguments of an open call, so that another node can send it again where that is safe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredArguments {
+    /// The call.
+    pub call: CallId,
+    /// The request's parameters as the agent sent them.
+    pub body: Bytes,
+}
+
+/// A step that is durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// The sequence of its last event.
+    pub seq: u64,
+    /// The head of the session's chain after it, in hexadecimal.
+    pub head: Digest,
+}
+
+/// Waits until a step is durable, or says why it will not be.
+#[derive(Debug)]
+pub struct Commit(oneshot::Receiver<Result<Appended, Error>>);
+
+impl Commit {
+    /// A commit, and the end at which the store reports it.
+    pub fn channel() -> (oneshot::Sender<Result<Appended, Error>>, Self) {
+        let (sender, receiver) = oneshot::channel();
+        (sender, Self(receiver))
+    }
+
+    /// A commit whose fate is known already.
+    pub fn ready(fate: Result<Appended, Error>) -> Self {
+        let (sender, commit) = Self::channel();
+        drop(sender.send(fate));
+        commit
+    }
+}
+
+impl Future for Commit {
+    type Output = Result<Appended, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context).map(|fate| {
+            fate.unwrap_or_else(|_| Err(Error::Unavailable { reason: "the ledger's writer has stopped".into() }))
+        })
+    }
+}

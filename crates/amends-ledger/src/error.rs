@@ -1,0 +1,38 @@
+//! Why a ledger did not do what it was asked.
+
+use amends_core::Held;
+use thiserror::Error as ThisError;
+
+/// Why a ledger did not do what it was asked. Callers match on the kind; the rest of the database stays inside.
+#[derive(Clone, Debug, ThisError, PartialEq, Eq)]
+pub enum Error {
+    /// Somebody else appended to the session, or an earlier step of ours failed.
+    #[error("the session is at event {actual}, not {expected}")]
+    Conflict {
+        /// What the step was decided on.
+        expected: u64,
+        /// What is there.
+        actual: u64,
+    },
+    /// Another node holds the session's lease.
+    #[error("the lease of epoch {epoch} is lost")]
+    Fenced {
+        /// The epoch that no longer counts.
+        epoch: u64,
+    },
+    /// A claim is held by another call, of which this one is the repeat.
+    #[error("the claim is held by `{}`", .0.call)]
+    Held(Box<Held>),
+    /// The store cannot be reached or cannot write.
+    #[error("the ledger is unavailable: {reason}")]
+    Unavailable {
+        /// The store's words.
+        reason: String,
+    },
+    /// What is stored makes no sense.
+    #[error("the ledger is corrupt: {reason}")]
+    Corrupt {
+        /// What makes no sense.
+        reason: String,
+    },
+}
