@@ -1,17 +1,37 @@
 //! One session: it takes one input at a time and says what happened and what to do.
+//!
+//! State changes in one function, [`Dispatcher::emit`], which records an event and applies it. So folding a trace always
+//! gives the live state, and an effect always has its event in the same step.
 
 pub mod cancel;
+
+mod admit;
+mod compensate;
+mod delivery;
+mod ending;
+mod reconcile;
+pub mod redecide;
+mod result;
+mod resume;
+mod start;
+mod state;
+mod tick;
+mod wording;
+
+use std::sync::Arc;
 
 use thiserror::Error;
 
 use crate::attempt::Report;
-use crate::call::Call;
+use crate::call::{Call, Rules};
 use crate::claim::ClaimChange;
 use crate::effect::Effect;
-use crate::event::Event;
-use crate::id::{AttemptId, CallId};
+use crate::event::{Event, Fact, VERSION};
+use crate::gates::Gates;
+use crate::id::{AttemptId, CallId, Digest, Principal, SessionId};
 use crate::time::Timestamp;
 use cancel::CancelReason;
+use state::Session;
 
 /// One thing that arrives.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,18 +80,198 @@ pub struct Step {
 pub struct Deadline {
     /// When.
     pub at: Timestamp,
+    /// Whose call it is.
+    pub call: CallId,
     /// Why.
     pub reason: &'static str,
 }
 
-/// A session.
+/// A session: its open calls, and what became of the others.
 #[derive(Clone, Debug)]
-pub struct Dispatcher {}
+pub struct Dispatcher {
+    state: Session,
+    step: Step,
+}
 
 /// Why a trace cannot be folded.
-#[derive(Debug, Error)]
+#[derive(Debug, Error, PartialEq, Eq)]
 pub enum TraceError {
     /// It does not begin with the opening of a session.
     #[error("the trace does not begin with the opening of a session")]
     NoBeginning,
+    /// Its events are not numbered one after the other.
+    #[error("event {found} stands where event {expected} should be")]
+    Gap {
+        /// What should be there.
+        expected: u64,
+        /// What is there.
+        found: u64,
+    },
+    /// It was written by a newer version.
+    #[error("event {seq} has the shape of version {version}, which this version cannot read")]
+    Newer {
+        /// Which event.
+        seq: u64,
+        /// Its version.
+        version: u32,
+    },
+    /// An open call names rules that are not there.
+    #[error("the rules `{hash}` of call `{call}` are missing")]
+    RulesMissing {
+        /// The call.
+        call: CallId,
+        /// The digest of its rules.
+        hash: Digest,
+    },
+    /// An event speaks of what cannot be.
+    #[error("event {seq} (`{name}`) does not follow from those before it")]
+    Illegal {
+        /// Which event.
+        seq: u64,
+        /// Its name.
+        name: &'static str,
+    },
+}
+
+impl Dispatcher {
+    /// Begins a session. Its opening is recorded with the first input.
+    pub fn open(session: SessionId, seed: u64, principal: Principal, door: &str) -> Self {
+        Self {
+            state: Session::new(session, seed, principal, door),
+            step: Step::default(),
+        }
+    }
+
+    /// Folds a trace into the session it led to. Only open calls need their rules.
+    pub fn restore<'a>(
+        events: impl IntoIterator<Item = &'a Event>,
+        rules: impl Fn(&Digest) -> Option<Arc<Rules>>,
+    ) -> Result<Self, TraceError> {
+        let mut events = events.into_iter().peekable();
+        let first = events.peek().ok_or(TraceError::NoBeginning)?;
+        let Fact::SessionOpened {
+            session,
+            seed,
+            principal,
+            door,
+        } = &first.fact
+        else {
+            return Err(TraceError::NoBeginning);
+        };
+        let mut dispatcher = Self::open(session.clone(), *seed, principal.clone(), door);
+        for event in events {
+            if event.v > VERSION {
+                return Err(TraceError::Newer {
+                    seq: event.seq,
+                    version: event.v,
+                });
+            }
+            if event.seq != dispatcher.state.seq + 1 {
+                return Err(TraceError::Gap {
+                    expected: dispatcher.state.seq + 1,
+                    found: event.seq,
+                });
+            }
+            dispatcher.state.fold(event, &rules)?;
+        }
+        dispatcher.state.forget_ended_rules()?;
+        Ok(dispatcher)
+    }
+
+    /// Takes one input. It never fails: what makes no sense becomes an `Ignored` event that says why.
+    pub fn handle(&mut self, now: Timestamp, gates: &Gates, input: Input) -> Step {
+        // Time never runs backwards inside a session, whatever the clock outside does.
+        let now = now.max(self.state.now);
+        if self.state.seq == 0 {
+            self.emit(now, self.state.opening());
+        }
+        match input {
+            Input::Call(call) => self.admit(now, gates, *call),
+            Input::Result { attempt, report } => self.result(now, gates, attempt, report),
+            Input::Cancel { call, reason } => self.cancel(now, call, reason),
+            Input::Delivery { call } => self.delivery(now, call),
+            Input::Tick => self.tick(now, gates),
+            Input::Resume => self.resume(now, gates),
+        }
+        std::mem::take(&mut self.step)
+    }
+
+    /// When a tick is wanted, and why. It is derived from the state, so it survives a restart.
+    pub fn deadline(&self) -> Option<Deadline> {
+        self.state
+            .calls
+            .values()
+            .filter_map(state::CallState::deadline)
+            .min_by_key(|deadline| deadline.at)
+    }
+
+    /// The sequence of the last event.
+    pub fn seq(&self) -> u64 {
+        self.state.seq
+    }
+
+    /// How many calls are open.
+    pub fn open_calls(&self) -> usize {
+        self.state.calls.len()
+    }
+
+    /// Whether that call is open.
+    pub fn is_open(&self, call: &CallId) -> bool {
+        self.state.calls.contains_key(call)
+    }
+
+    /// Whether that call is open or its delivery still matters.
+    pub fn knows(&self, call: &CallId) -> bool {
+        self.state.calls.contains_key(call) || self.state.ended.contains_key(call)
+    }
+
+    /// Whether every open call only reads, so that nothing durable hangs on it.
+    pub fn only_reads(&self) -> bool {
+        self.state
+            .calls
+            .values()
+            .all(|call| call.effect().is_read())
+    }
+
+    /// The open calls, each with where it lives.
+    pub fn calls(&self) -> impl Iterator<Item = (&CallId, &crate::call::Received)> {
+        self.state
+            .calls
+            .iter()
+            .map(|(id, call)| (id, &call.received))
+    }
+
+    /// Records an event and applies it: the only place where the state changes.
+    fn emit(&mut self, now: Timestamp, fact: Fact) {
+        let event = Event {
+            v: VERSION,
+            seq: self.state.seq + 1,
+            at: now,
+            fact,
+        };
+        self.state.apply(&event, None);
+        self.step.events.push(event);
+    }
+
+    /// Records a call's arrival and applies it with the rules that came with it.
+    fn emit_call(&mut self, now: Timestamp, fact: Fact, rules: Arc<Rules>) {
+        let event = Event {
+            v: VERSION,
+            seq: self.state.seq + 1,
+            at: now,
+            fact,
+        };
+        self.state.apply(&event, Some(rules));
+        self.step.events.push(event);
+    }
+
+    fn ignore(&mut self, now: Timestamp, why: String) {
+        self.emit(now, Fact::Ignored { why });
+    }
+}
+
+impl PartialEq for Dispatcher {
+    fn eq(&self, other: &Self) -> bool {
+        self.state == other.state
+    }
 }

@@ -29,8 +29,8 @@ pub enum Error {
         /// The store's words.
         reason: String,
     },
-    /// What is stored makes no sense.
-    #[error("the ledger is corrupt: {reason}")]
+    /// What is stored, or was to be stored, makes no sense.
+    #[error("the ledger's record makes no sense: {reason}")]
     Corrupt {
         /// What makes no sense.
         reason: String,

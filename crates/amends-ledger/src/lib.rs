@@ -5,10 +5,13 @@
 
 mod append;
 pub mod chain;
+mod claims;
 mod error;
 mod memory;
+mod node;
 mod row;
 mod sqlite;
+mod step;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -18,10 +21,11 @@ use std::sync::Arc;
 use amends_core::{CallId, Digest, Held, Rules, SessionId, Timestamp};
 
 pub use append::{Append, Appended, Commit, Form, OpenWork, StoredAnswer, StoredArguments};
-pub use chain::{ChainFault, Verified, digest, keyed_digest};
+pub use chain::{ChainFault, FaultKind, Verified, digest, keyed_digest};
 pub use error::Error;
 pub use memory::MemoryLedger;
-pub use row::{Lease, Node, SessionRow, StoredEvent, Trace};
+pub use node::Node;
+pub use row::{Lease, SessionRow, StoredEvent, Trace};
 pub use sqlite::SqliteLedger;
 
 /// A future that a ledger hands out.

@@ -2,6 +2,9 @@
 
 use amends_core::{Digest, Event, Principal, SessionId, Timestamp};
 
+use crate::chain::Link;
+use crate::error::Error;
+
 /// A session's events, in order, with their hashes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
@@ -50,13 +53,14 @@ pub struct Lease {
     pub seq: u64,
 }
 
-/// A process that drives sessions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// Its id, new for every process.
-    pub id: String,
-    /// Where and as what it runs, so that its death can be seen from the same machine.
-    pub place: String,
-    /// How long a heartbeat counts.
-    pub lease_ms: u64,
+impl StoredEvent {
+    /// Reads an event back from its canonical JSON.
+    pub(crate) fn read(seq: u64, body: &str, hash: Link) -> Result<Self, Error> {
+        let event: Event = serde_json::from_str(body)
+            .map_err(|error| Error::Corrupt { reason: format!("event {seq} cannot be read: {error}") })?;
+        if event.seq != seq {
+            return Err(Error::Corrupt { reason: format!("event {} stands in the place of event {seq}", event.seq) });
+        }
+        Ok(Self { event, hash: hash.hex() })
+    }
 }

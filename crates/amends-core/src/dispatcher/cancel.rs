@@ -2,6 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::Purpose;
+use crate::certainty::Certainty;
+use crate::dispatcher::Dispatcher;
+use crate::dispatcher::state::Phase;
+use crate::effect::Effect;
+use crate::event::Fact;
+use crate::gates::Gates;
+use crate::id::{AttemptId, CallId};
+use crate::time::Timestamp;
+
 /// Why a call should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -10,4 +20,58 @@ pub enum CancelReason {
     Asked,
     /// The agent's connection is gone. What was sent goes on, so that the repeat finds its answer.
     Disconnected,
+}
+
+impl Dispatcher {
+    /// Stops what can be stopped. What was sent and may have an effect is settled, even when nobody waits for it.
+    pub(super) fn cancel(&mut self, now: Timestamp, id: CallId, reason: CancelReason) {
+        if !self.state.calls.contains_key(&id) {
+            return self.ignore(now, format!("the call `{id}` that should stop is not open"));
+        }
+        self.emit(
+            now,
+            Fact::CancelRequested {
+                call: id.clone(),
+                reason,
+            },
+        );
+        let Some(call) = self.state.calls.get(&id) else {
+            return;
+        };
+        let phase = call.phase;
+        let answered = call.answered;
+        if !call.in_doubt() && call.certainty() != Certainty::Processed {
+            if let Phase::Attempting(n) = phase {
+                self.step.effects.push(Effect::Abort(AttemptId {
+                    call: id.clone(),
+                    n,
+                }));
+            }
+            return self.end_cancelled(now, &id);
+        }
+        if reason == CancelReason::Disconnected {
+            return;
+        }
+        if !answered {
+            self.answer_interim(now, &id);
+        }
+        match phase {
+            Phase::Attempting(n)
+                if self
+                    .state
+                    .attempt(&id, n)
+                    .is_some_and(|a| a.purpose == Purpose::Act) =>
+            {
+                self.step.effects.push(Effect::Abort(AttemptId {
+                    call: id.clone(),
+                    n,
+                }));
+            }
+            // A resend that was planned will not happen; only the status can still tell.
+            Phase::Waiting {
+                next: Purpose::Act, ..
+            } => self.reconcile(now, &Gates::default(), &id),
+            Phase::Attempting(_) | Phase::Waiting { .. } | Phase::Received => {}
+        }
+    }
 }

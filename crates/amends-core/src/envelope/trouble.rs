@@ -94,7 +94,8 @@ impl Trouble {
             text: words.text,
             trusted: false,
         };
-        (quoted.status.is_some() || quoted.code.is_some() || quoted.text.is_some()).then_some(quoted)
+        (quoted.status.is_some() || quoted.code.is_some() || quoted.text.is_some())
+            .then_some(quoted)
     }
 
     pub(super) fn wire<'a>(&'a self, payload: Option<&'a RawValue>) -> Wire<'a> {
@@ -111,7 +112,10 @@ impl Trouble {
             who_must_act: self.who_must_act,
             retry_after_ms: self.retry_after_ms,
             details: &self.details,
-            recovery: self.recovery.as_ref().filter(|recovery| !recovery.is_empty()),
+            recovery: self
+                .recovery
+                .as_ref()
+                .filter(|recovery| !recovery.is_empty()),
             upstream: self.upstream.as_ref(),
             upstream_result: self.upstream_result.as_ref().and(payload),
         }

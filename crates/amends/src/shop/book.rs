@@ -7,11 +7,13 @@ mod effects;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
+};
 
-pub(crate) use effects::{Effect, Keyed, Refund};
+pub(crate) use effects::{Effect, Keyed};
 
 use super::fault::{Fault, Kind, Plan};
 
@@ -19,6 +21,7 @@ use super::fault::{Fault, Kind, Plan};
 pub(crate) type Error = rusqlite::Error;
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS effects (
@@ -82,7 +85,7 @@ impl Book {
     pub(crate) fn open(path: &Path) -> Result<Book, Error> {
         let mut connection = Connection::open(path)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        write_ahead(&connection)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         change.execute_batch(SCHEMA)?;
@@ -142,6 +145,23 @@ impl Book {
         self.connection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Switches the file to write-ahead logging, which SQLite refuses at once, without waiting for its busy
+/// timeout, while another process does the same.
+fn write_ahead(connection: &Connection) -> Result<(), Error> {
+    let begun = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(cause)
+                if cause.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && begun.elapsed() < BUSY_TIMEOUT =>
+            {
+                std::thread::sleep(BUSY_PAUSE);
+            }
+            settled => return settled,
+        }
     }
 }
 

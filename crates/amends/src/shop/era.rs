@@ -8,7 +8,8 @@ const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 /// The version whose requests stand alone.
 const MODERN: &str = "2026-07-28";
 
-const VERSION_FIELD: &str = "io.modelcontextprotocol/protocolVersion";
+/// The field of `_meta` in which a modern request names its version.
+pub(crate) const VERSION_FIELD: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// Which kind of MCP a request speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 
 use super::answer::Answer;
 use super::desk::{Call, Caller, Desk, Errand};
+use super::era::VERSION_FIELD;
 use super::problem::Problem;
 use super::progress::Progress;
 use super::rpc::{self, Code, Message, Rejection};
@@ -104,14 +105,16 @@ async fn respond(
         }
         Err(_) => return Err(Hangup),
     };
-    let errand = rpc::parse(&body)
-        .and_then(|message| agreed(message, &head.headers))
-        .and_then(|message| desk.receive(message));
-    match errand {
+    let message = match rpc::parse(&body) {
+        Ok(message) => message,
+        Err(rejection) => return Ok(json(StatusCode::BAD_REQUEST, rejection.line())),
+    };
+    let modern = version(&message).is_some();
+    match agreed(message, &head.headers).and_then(|message| desk.receive(message)) {
         Ok(Errand::Reply(line)) => Ok(json(StatusCode::OK, line)),
         Ok(Errand::Call(call)) => answer(call, statuses).await,
         Ok(Errand::Cancel(_) | Errand::Nothing) => Ok(empty(StatusCode::ACCEPTED)),
-        Err(rejection) => Ok(json(status(rejection.code), rejection.line())),
+        Err(rejection) => Ok(json(status(rejection.code, modern), rejection.line())),
     }
 }
 
@@ -151,13 +154,18 @@ fn whole(answer: Answer, caller: &Caller, statuses: bool) -> Result<Response<Bod
     }
 }
 
-/// Refuses a message whose headers say something else than its body.
+/// The version a modern request names.
+fn version(message: &Message) -> Option<&str> {
+    match message {
+        Message::Request { params, .. } => params["_meta"][VERSION_FIELD].as_str(),
+        Message::Notification { .. } | Message::Answer => None,
+    }
+}
+
+/// Refuses a modern request whose headers say something else than its body.
 fn agreed(message: Message, headers: &HeaderMap) -> Result<Message, Rejection> {
-    let Message::Request { id, method, params } = &message else {
-        return Ok(message);
-    };
-    let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
-    let Some(version) = version.as_str() else {
+    let (Some(version), Message::Request { id, method, params }) = (version(&message), &message)
+    else {
         return Ok(message);
     };
     let said = [
@@ -178,14 +186,15 @@ fn agreed(message: Message, headers: &HeaderMap) -> Result<Message, Rejection> {
     Ok(message)
 }
 
-fn status(code: Code) -> StatusCode {
+/// A legacy agent takes 404 for the end of its session, so only a modern one hears it.
+fn status(code: Code, modern: bool) -> StatusCode {
     match code {
         Code::ParseError
         | Code::InvalidRequest
         | Code::HeaderMismatch
         | Code::UnsupportedProtocolVersion => StatusCode::BAD_REQUEST,
-        Code::MethodNotFound => StatusCode::NOT_FOUND,
-        Code::InvalidParams | Code::InternalError => StatusCode::OK,
+        Code::MethodNotFound if modern => StatusCode::NOT_FOUND,
+        Code::MethodNotFound | Code::InvalidParams | Code::InternalError => StatusCode::OK,
     }
 }
 

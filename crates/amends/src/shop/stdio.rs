@@ -144,7 +144,10 @@ impl OpenCalls {
             .map(|token| Progress::new(token, lines.clone()));
         let answer = call.visit.serve(progress).await;
         if answer == Answer::Silence {
-            self.lock().insert(key, Open::Lost(call.visit));
+            // A call that is not in the map was cancelled a moment ago, so its visit is dropped.
+            if let Some(open) = self.lock().get_mut(&key) {
+                *open = Open::Lost(call.visit);
+            }
             return;
         }
         self.lock().remove(&key);

@@ -1,0 +1,131 @@
+//! A call arrives: it is refused, joined to the call it repeats, or begun.
+
+use crate::attempt::Purpose;
+use crate::call::Call;
+use crate::claim::{ClaimChange, ClaimKind, ClaimState, Held};
+use crate::contract::{Contract, EffectKind};
+use crate::dispatcher::Dispatcher;
+use crate::event::Fact;
+use crate::gates::{Gates, UNSEEN_RUN};
+use crate::limits::{KEY_MARGIN_MS, OPEN_CALLS_MAX};
+use crate::refusal::{Refusal, RefusalKind};
+use crate::time::Timestamp;
+
+/// What a repeat does about the call it repeats.
+enum Repeat {
+    /// It is no repeat at all: the key was used for something else.
+    Another,
+    /// It waits for the holder's answer.
+    Join,
+    /// It goes on with the holder's key, since the upstream honours it.
+    TakeOver,
+}
+
+impl Dispatcher {
+    pub(super) fn admit(&mut self, now: Timestamp, gates: &Gates, mut call: Call) {
+        if self.state.calls.contains_key(&call.id) {
+            return self.ignore(now, format!("the call `{}` is open already", call.id));
+        }
+        let repeat = call
+            .repeat_of
+            .clone()
+            .map(|held| (plan(now, gates, &call, &held), held));
+        if let Some((Repeat::TakeOver, held)) = &repeat {
+            call.effect_key.clone_from(&held.effect_key);
+        }
+        let full = self.state.calls.len() >= OPEN_CALLS_MAX;
+        let id = call.id.clone();
+        let received = Box::new(call.received());
+        self.emit_call(
+            now,
+            Fact::CallReceived {
+                received,
+                gates: gates.clone(),
+            },
+            call.rules.clone(),
+        );
+
+        if let Some(refusal) = &gates.refusal {
+            return self.refuse(now, id, (**refusal).clone());
+        }
+        if full {
+            let mut refusal = Refusal::of(
+                RefusalKind::RateLimited,
+                format!("this session has {OPEN_CALLS_MAX} open calls"),
+            );
+            refusal.retry_after_ms = Some(1000);
+            return self.refuse(now, id, refusal);
+        }
+        let over = match repeat {
+            Some((Repeat::Another, _)) => {
+                let message =
+                    "this `amends/key` was used before with other arguments; send a fresh one";
+                return self.refuse(now, id, Refusal::of(RefusalKind::Duplicate, message));
+            }
+            Some((Repeat::Join, held)) => {
+                return self.start(now, gates, &id, Purpose::Join, Some(held));
+            }
+            Some((Repeat::TakeOver, held)) => Some(held),
+            None => None,
+        };
+        let since = over.as_ref().map_or(now, |held| held.since);
+        for claim in call.claims {
+            self.step.claims.push(ClaimChange::Take {
+                claim,
+                call: id.clone(),
+                effect_key: call.effect_key.clone(),
+                since,
+                over: over.as_ref().map(|held| held.call.clone()),
+            });
+        }
+        let first = if call.rules.contract.needs_baseline() {
+            Purpose::Baseline
+        } else {
+            Purpose::Act
+        };
+        self.start(now, gates, &id, first, None);
+    }
+}
+
+fn plan(now: Timestamp, gates: &Gates, call: &Call, held: &Held) -> Repeat {
+    let by_key = call
+        .claims
+        .iter()
+        .any(|claim| claim.kind == ClaimKind::Key && claim.name == held.name);
+    if by_key
+        && call
+            .claims
+            .iter()
+            .any(|claim| claim.fingerprint != held.fingerprint)
+    {
+        return Repeat::Another;
+    }
+    let contract = &call.rules.contract;
+    let doubt = held.state == ClaimState::InDoubt;
+    if doubt
+        && contract.effect == EffectKind::Keyed
+        && key_holds(contract, held.since, None, gates.run(&call.upstream), now)
+    {
+        return Repeat::TakeOver;
+    }
+    Repeat::Join
+}
+
+/// Whether the upstream still honours a key that was first sent at that time, to that run of it.
+pub(super) fn key_holds(
+    contract: &Contract,
+    since: Timestamp,
+    sent_to: Option<u64>,
+    run: Option<u64>,
+    now: Timestamp,
+) -> bool {
+    let Some(key) = &contract.key else {
+        return false;
+    };
+    let usable_ms = key
+        .window_ms
+        .saturating_sub(contract.request_life_ms())
+        .saturating_sub(KEY_MARGIN_MS);
+    let same_run = run == Some(UNSEEN_RUN) || (run.is_some() && run == sent_to);
+    now.since_ms(since) < usable_ms && (key.durable || same_run)
+}

@@ -1,0 +1,216 @@
+//! A failed attempt is judged, and gets the one compensation that fits it.
+
+use crate::attempt::Purpose;
+use crate::certainty::Certainty;
+use crate::compensation::{Compensation, Ladder};
+use crate::contract::EffectKind;
+use crate::dispatcher::Dispatcher;
+use crate::dispatcher::admit::key_holds;
+use crate::dispatcher::cancel::CancelReason;
+use crate::dispatcher::state::CallState;
+use crate::event::Fact;
+use crate::gates::Gates;
+use crate::id::{AttemptId, CallId};
+use crate::limits::ATTEMPTS_MAX;
+use crate::outcome::Outcome;
+use crate::playbook::Rule;
+use crate::time::Timestamp;
+use crate::verdict::Verdict;
+
+impl Dispatcher {
+    /// Judges a failed attempt anew, whatever the attempts before it were, and does what the playbook says.
+    pub(super) fn compensate(&mut self, now: Timestamp, gates: &Gates, id: &AttemptId) {
+        let Some(call) = self.state.calls.get(&id.call) else {
+            return;
+        };
+        let Some(attempt) = self.state.attempt(&id.call, id.n) else {
+            return;
+        };
+        let Some(end) = &attempt.end else { return };
+        let Some(failure) = &end.report.failure else {
+            return;
+        };
+        // A baseline is a read, whatever it is read for.
+        let effect = if attempt.purpose == Purpose::Act {
+            call.effect()
+        } else {
+            EffectKind::Read
+        };
+        let verdict = Verdict::judge(failure.code, end.certainty, effect);
+        let Rule {
+            compensation,
+            origin,
+        } = call.rules().playbook.rule(verdict);
+        let (compensation, origin) = (arrived(compensation), *origin);
+        let retry_after_ms = failure.retry_after_ms;
+        let earlier = earlier_judgements(call, attempt.purpose, verdict, id.n);
+        let purpose = attempt.purpose;
+
+        let wait = match &compensation {
+            Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder)
+                if may_send(call, purpose, gates, now) =>
+            {
+                next_wait(ladder, earlier, retry_after_ms, self.chance(id))
+            }
+            _ => None,
+        };
+        let retry = wait.map(|_| earlier as u32 + 1);
+        let last_ms = match &compensation {
+            Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => {
+                retry_after_ms.or(ladder.last_ms)
+            }
+            _ => retry_after_ms,
+        };
+        self.emit(
+            now,
+            Fact::FailureJudged {
+                attempt: id.clone(),
+                verdict,
+                compensation: compensation.as_str().to_owned(),
+                rule: origin,
+                retry,
+            },
+        );
+        match (compensation, wait) {
+            (_, Some(wait)) => self.wait(now, &id.call, wait, purpose),
+            (Compensation::RetryWithBackoff(_) | Compensation::Wait(_), None) => {
+                self.give_up(now, gates, &id.call, last_ms);
+            }
+            (Compensation::Reconcile, None) => self.reconcile(now, gates, &id.call),
+            (Compensation::DeprecateToolCall, None) => {
+                self.end_failed(now, &id.call, Outcome::Deprecated)
+            }
+            (
+                Compensation::Surface
+                | Compensation::FailFast
+                | Compensation::RefreshEvidence
+                | Compensation::EscalateToHuman { .. }
+                | Compensation::IssueReversal,
+                None,
+            ) => self.end_failed(now, &id.call, Outcome::Exhausted),
+        }
+    }
+
+    /// Waits before the next attempt, or ends the call where its deadline does not allow that.
+    pub(super) fn wait(&mut self, now: Timestamp, id: &CallId, wait_ms: u64, next: Purpose) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        let until = now + wait_ms;
+        if until >= call.received.deadline && next != Purpose::Status {
+            return self.end_later(now, id, wait_ms);
+        }
+        self.emit(
+            now,
+            Fact::WaitBegan {
+                call: id.clone(),
+                until,
+                next,
+            },
+        );
+    }
+
+    /// No further send is allowed. What is in doubt is read once more; the rest is over.
+    fn give_up(&mut self, now: Timestamp, gates: &Gates, id: &CallId, last_ms: Option<u64>) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        if call.in_doubt() {
+            return self.reconcile(now, gates, id);
+        }
+        if call.cancel.is_some() {
+            return self.end_cancelled(now, id);
+        }
+        match last_ms {
+            Some(wait_ms) => self.end_later(now, id, wait_ms),
+            None => self.end_failed(now, id, Outcome::Exhausted),
+        }
+    }
+
+    /// A number that is the same for the same attempt of the same session, and looks like any other.
+    pub(super) fn chance(&self, attempt: &AttemptId) -> u64 {
+        let mut hash = self.state.seed ^ 0xcbf2_9ce4_8422_2325;
+        for byte in attempt.call.as_str().bytes().chain(attempt.n.to_le_bytes()) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        hash ^= hash >> 30;
+        hash = hash.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash ^ (hash >> 31)
+    }
+}
+
+/// Whether another attempt may go out at all, by the contract, whatever the playbook says.
+pub(super) fn may_send(call: &CallState, purpose: Purpose, gates: &Gates, now: Timestamp) -> bool {
+    if call.attempts.len() as u32 >= ATTEMPTS_MAX
+        || call.answered
+        || call.cancel == Some(CancelReason::Asked)
+    {
+        return false;
+    }
+    if call.cancel.is_some() && !call.in_doubt() {
+        return false;
+    }
+    if purpose != Purpose::Act || !call.in_doubt() {
+        return call.certainty() != Certainty::Processed;
+    }
+    match call.effect() {
+        EffectKind::Read | EffectKind::Idempotent => true,
+        EffectKind::Keyed => call.doubts().all(|doubt| {
+            key_holds(
+                call.contract(),
+                first_claimed(call),
+                doubt.run,
+                gates.run(&call.received.upstream),
+                now,
+            )
+        }),
+        EffectKind::Write => false,
+    }
+}
+
+/// When the key of this call's effect was first taken, perhaps by the call it took over from.
+fn first_claimed(call: &CallState) -> Timestamp {
+    call.received
+        .repeat_of
+        .as_ref()
+        .map_or(call.at, |held| held.since)
+}
+
+/// How often this call was judged so before, for that purpose.
+fn earlier_judgements(call: &CallState, purpose: Purpose, verdict: Verdict, n: u32) -> usize {
+    let same = |end: &super::state::AttemptEnd| end.verdict == Some(verdict);
+    call.attempts
+        .iter()
+        .filter(|attempt| {
+            attempt.n != n && attempt.purpose == purpose && attempt.end.as_ref().is_some_and(same)
+        })
+        .count()
+}
+
+/// The wait before the next send: never earlier than the upstream asked, and a little after it.
+fn next_wait(
+    ladder: &Ladder,
+    earlier: usize,
+    retry_after_ms: Option<u64>,
+    chance: u64,
+) -> Option<u64> {
+    let step = ladder.step(earlier, chance)?;
+    Some(match retry_after_ms {
+        Some(asked) => asked.saturating_add(chance % (asked / 20 + 50)),
+        None => step,
+    })
+}
+
+/// The compensations that have not arrived yet tell the agent instead.
+fn arrived(compensation: &Compensation) -> Compensation {
+    match compensation {
+        Compensation::RefreshEvidence => Compensation::DeprecateToolCall,
+        Compensation::EscalateToHuman { .. } | Compensation::IssueReversal => Compensation::Surface,
+        Compensation::RetryWithBackoff(_)
+        | Compensation::Wait(_)
+        | Compensation::Reconcile
+        | Compensation::DeprecateToolCall
+        | Compensation::Surface
+        | Compensation::FailFast => compensation.clone(),
+    }
+}

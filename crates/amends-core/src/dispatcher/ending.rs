@@ -1,0 +1,265 @@
+//! The ways a call ends: once, with its claims settled and its answer given, in one step.
+
+use crate::attempt::{Purpose, Recorded};
+use crate::certainty::Certainty;
+use crate::claim::{ClaimChange, ClaimKind, ClaimState};
+use crate::contract::EffectKind;
+use crate::dispatcher::Dispatcher;
+use crate::dispatcher::state::CallState;
+use crate::dispatcher::wording;
+use crate::effect::{Answer, Effect, Reply};
+use crate::envelope::{Body, Data, Envelope, Trouble};
+use crate::event::Fact;
+use crate::id::{AttemptId, CallId};
+use crate::outcome::Outcome;
+use crate::refusal::Refusal;
+use crate::time::Timestamp;
+
+/// How long a call is found by the agent's own key after it ended.
+const KEY_KEPT_MS: u64 = 24 * 60 * 60 * 1000;
+
+impl Dispatcher {
+    pub(super) fn refuse(&mut self, now: Timestamp, id: CallId, refusal: Refusal) {
+        let Some(call) = self.state.calls.get(&id) else {
+            return;
+        };
+        let error = Box::new(Trouble::refused(call.received.tool.as_str(), &refusal));
+        self.emit(
+            now,
+            Fact::CallRefused {
+                call: id.clone(),
+                refusal: Box::new(refusal),
+            },
+        );
+        self.reply(
+            id,
+            Answer::Envelope(Envelope::of(Body::Refused { error })),
+            true,
+        );
+    }
+
+    /// The call did what it should; the answer is what that attempt gave back.
+    pub(super) fn end_with_result(
+        &mut self,
+        now: Timestamp,
+        attempt: &AttemptId,
+        outcome: Outcome,
+    ) {
+        let Some(call) = self.state.calls.get(&attempt.call) else {
+            return;
+        };
+        let acted = self
+            .state
+            .attempt(&attempt.call, attempt.n)
+            .is_some_and(|a| a.purpose == Purpose::Act);
+        let body = Body::Success {
+            outcome,
+            data: Data::Of(attempt.clone()),
+        };
+        let attempts = if outcome == Outcome::Succeeded {
+            Vec::new()
+        } else {
+            wording::history(call)
+        };
+        let envelope = Envelope {
+            attempts,
+            ..Envelope::of(body)
+        };
+        let answer = if acted {
+            Answer::Forward {
+                attempt: attempt.clone(),
+                envelope,
+            }
+        } else {
+            Answer::Envelope(envelope)
+        };
+        self.end(
+            now,
+            &attempt.call,
+            outcome,
+            Certainty::Processed,
+            Some(attempt.clone()),
+            answer,
+        );
+    }
+
+    /// The call failed, or is in doubt, and nothing more is done about it.
+    pub(super) fn end_failed(&mut self, now: Timestamp, id: &CallId, outcome: Outcome) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        let envelope = wording::failed(call, Some(outcome));
+        let certainty = call.certainty();
+        self.end(
+            now,
+            id,
+            outcome,
+            certainty,
+            None,
+            Answer::Envelope(envelope),
+        );
+    }
+
+    /// The call could go on later than its deadline; the agent is told when.
+    pub(super) fn end_later(&mut self, now: Timestamp, id: &CallId, wait_ms: u64) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        let mut envelope = wording::failed(call, Some(Outcome::Exhausted));
+        if let Body::Error { error, .. } = &mut envelope.body {
+            wording::retry_later(error, now, wait_ms);
+        }
+        let certainty = call.certainty();
+        self.end(
+            now,
+            id,
+            Outcome::Exhausted,
+            certainty,
+            None,
+            Answer::Envelope(envelope),
+        );
+    }
+
+    /// The call was stopped, and nothing happened.
+    pub(super) fn end_cancelled(&mut self, now: Timestamp, id: &CallId) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        let envelope = wording::cancelled(call, Some(Outcome::Cancelled));
+        let certainty = call.certainty();
+        self.end(
+            now,
+            id,
+            Outcome::Cancelled,
+            certainty,
+            None,
+            Answer::Envelope(envelope),
+        );
+    }
+
+    /// The call gets the recorded answer of the one it repeats.
+    pub(super) fn end_replayed(&mut self, now: Timestamp, attempt: &AttemptId, recorded: Recorded) {
+        let fact = Fact::CallEnded {
+            call: attempt.call.clone(),
+            outcome: recorded.outcome,
+            certainty: recorded.certainty,
+            attempt: Some(attempt.clone()),
+            replayed: true,
+        };
+        self.emit(now, fact);
+        self.reply(
+            attempt.call.clone(),
+            Answer::Recorded {
+                attempt: attempt.clone(),
+            },
+            true,
+        );
+    }
+
+    /// The agent is told where things stand; the call goes on until what may have happened is settled.
+    pub(super) fn answer_interim(&mut self, now: Timestamp, id: &CallId) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        let envelope = if call.cancel.is_some() {
+            wording::cancelled(call, None)
+        } else {
+            wording::failed(call, None)
+        };
+        self.emit(now, Fact::InterimAnswered { call: id.clone() });
+        self.reply(id.clone(), Answer::Envelope(envelope), false);
+    }
+
+    fn end(
+        &mut self,
+        now: Timestamp,
+        id: &CallId,
+        outcome: Outcome,
+        certainty: Certainty,
+        attempt: Option<AttemptId>,
+        answer: Answer,
+    ) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        let changes = claim_changes(call, now);
+        self.step.claims.extend(changes);
+        self.emit(
+            now,
+            Fact::CallEnded {
+                call: id.clone(),
+                outcome,
+                certainty,
+                attempt,
+                replayed: false,
+            },
+        );
+        self.reply(id.clone(), answer, true);
+    }
+
+    fn reply(&mut self, call: CallId, answer: Answer, last: bool) {
+        self.step
+            .effects
+            .push(Effect::Reply(Box::new(Reply { call, answer, last })));
+    }
+}
+
+/// What becomes of a call's claims at its end; nothing where they are given up.
+pub(super) fn claims_end(call: &CallState) -> Option<ClaimState> {
+    match (call.certainty(), call.effect()) {
+        (Certainty::Processed, EffectKind::Idempotent | EffectKind::Keyed | EffectKind::Write) => {
+            Some(ClaimState::Complete)
+        }
+        // Where sending again is harmless there is nothing to hold on to.
+        (_, EffectKind::Read) | (Certainty::InDoubt, EffectKind::Idempotent) => None,
+        (Certainty::InDoubt, EffectKind::Keyed) => Some(ClaimState::InDoubt),
+        // The upstream itself ended it with an error: once the agent has read that, another call is its own decision.
+        (Certainty::InDoubt, EffectKind::Write) => {
+            let answered = |a: &super::state::AttemptState| {
+                a.end.as_ref().is_some_and(|end| end.report.answered)
+            };
+            Some(if call.doubts().all(answered) {
+                ClaimState::Complete
+            } else {
+                ClaimState::InDoubt
+            })
+        }
+        (Certainty::NotSent | Certainty::NotProcessed, _) => None,
+    }
+}
+
+fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
+    if call
+        .attempts
+        .iter()
+        .any(|attempt| attempt.purpose == Purpose::Join)
+    {
+        return Vec::new();
+    }
+    let contract = call.contract();
+    let end = claims_end(call);
+    let id = &call.received.call;
+    let until = |kind: ClaimKind| match end {
+        Some(ClaimState::InDoubt) => match (contract.effect, &contract.key) {
+            (EffectKind::Keyed, Some(key)) => Some(call.at + key.window_ms),
+            // Nobody is there to settle it, so it cannot be held for good.
+            _ if !contract.declared => Some(now + contract.repeat_window_ms),
+            _ => None,
+        },
+        _ if kind == ClaimKind::Key => Some(now + KEY_KEPT_MS),
+        _ => Some(now + contract.repeat_window_ms),
+    };
+    let change = |claim: &crate::claim::Claim| match end {
+        Some(state) => ClaimChange::Settle {
+            name: claim.name.clone(),
+            call: id.clone(),
+            state,
+            until: until(claim.kind),
+        },
+        None => ClaimChange::Release {
+            name: claim.name.clone(),
+            call: id.clone(),
+        },
+    };
+    call.received.claims.iter().map(change).collect()
+}

@@ -1,0 +1,164 @@
+//! Deciding a trace again, by today's rules.
+
+use std::sync::Arc;
+
+use crate::call::{Call, Received, Rules};
+use crate::dispatcher::{Dispatcher, Input, TraceError};
+use crate::event::{Event, Fact};
+use crate::gates::Gates;
+use crate::id::Digest;
+
+/// The first place at which a trace, decided again, differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The sequence at which it differs.
+    pub seq: u64,
+    /// What was recorded there.
+    pub recorded: Option<Event>,
+    /// What would be recorded today.
+    pub decided: Option<Event>,
+}
+
+/// Feeds the inputs of a trace to a new dispatcher and compares what it decides with what was recorded.
+pub fn redecide(
+    events: &[Event],
+    rules: impl Fn(&Digest) -> Option<Arc<Rules>>,
+) -> Result<Option<Difference>, TraceError> {
+    let Some(Event {
+        fact:
+            Fact::SessionOpened {
+                session,
+                seed,
+                principal,
+                door,
+            },
+        ..
+    }) = events.first()
+    else {
+        return Err(TraceError::NoBeginning);
+    };
+    let mut dispatcher = Dispatcher::open(session.clone(), *seed, principal.clone(), door);
+    let mut at = 0;
+    while at < events.len() {
+        let skipped = usize::from(at == 0);
+        let Some(event) = events.get(at + skipped) else {
+            break;
+        };
+        let (input, gates) = match input_of(&event.fact, &rules)? {
+            Some(found) => found,
+            // What was ignored left no input behind to decide again.
+            None if matches!(
+                event.fact,
+                Fact::Ignored { .. } | Fact::SuppressedError { .. }
+            ) =>
+            {
+                dispatcher.state.apply(event, None);
+                at += 1 + skipped;
+                continue;
+            }
+            None => {
+                return Err(TraceError::Illegal {
+                    seq: event.seq,
+                    name: event.fact.name(),
+                });
+            }
+        };
+        let step = dispatcher.handle(event.at, &gates, input);
+        for (n, decided) in step.events.iter().enumerate() {
+            let recorded = events.get(at + n);
+            if recorded != Some(decided) {
+                let difference = Difference {
+                    seq: decided.seq,
+                    recorded: recorded.cloned(),
+                    decided: Some(decided.clone()),
+                };
+                return Ok(Some(difference));
+            }
+        }
+        if step.events.is_empty() {
+            return Ok(Some(Difference {
+                seq: event.seq,
+                recorded: Some(event.clone()),
+                decided: None,
+            }));
+        }
+        at += step.events.len();
+    }
+    Ok(None)
+}
+
+fn input_of(
+    fact: &Fact,
+    rules: &impl Fn(&Digest) -> Option<Arc<Rules>>,
+) -> Result<Option<(Input, Gates)>, TraceError> {
+    let open = Gates::default;
+    Ok(Some(match fact {
+        Fact::CallReceived { received, gates } => {
+            let found = rules(&received.rules).ok_or_else(|| TraceError::RulesMissing {
+                call: received.call.clone(),
+                hash: received.rules.clone(),
+            })?;
+            (
+                Input::Call(Box::new(call_of(received, found))),
+                gates.clone(),
+            )
+        }
+        Fact::AttemptEnded {
+            attempt,
+            report,
+            gates,
+        } => (
+            Input::Result {
+                attempt: attempt.clone(),
+                report: report.clone(),
+            },
+            gates.clone(),
+        ),
+        Fact::LateResult { attempt, report } => (
+            Input::Result {
+                attempt: attempt.clone(),
+                report: report.clone(),
+            },
+            open(),
+        ),
+        Fact::CancelRequested { call, reason } => (
+            Input::Cancel {
+                call: call.clone(),
+                reason: *reason,
+            },
+            open(),
+        ),
+        Fact::AnswerDelivered { call } => (Input::Delivery { call: call.clone() }, open()),
+        Fact::Ticked { gates } => (Input::Tick, gates.clone()),
+        Fact::Resumed { gates } => (Input::Resume, gates.clone()),
+        Fact::SessionOpened { .. }
+        | Fact::CallRefused { .. }
+        | Fact::AttemptStarted { .. }
+        | Fact::AttemptTimedOut { .. }
+        | Fact::AttemptOrphaned { .. }
+        | Fact::FailureJudged { .. }
+        | Fact::WaitBegan { .. }
+        | Fact::DoubtSettled { .. }
+        | Fact::InterimAnswered { .. }
+        | Fact::CallEnded { .. }
+        | Fact::Ignored { .. }
+        | Fact::SuppressedError { .. } => return Ok(None),
+    }))
+}
+
+fn call_of(received: &Received, rules: Arc<Rules>) -> Call {
+    Call {
+        id: received.call.clone(),
+        tool: received.tool.clone(),
+        upstream: received.upstream.clone(),
+        rules,
+        rules_hash: received.rules.clone(),
+        arguments: received.arguments.clone(),
+        principal: received.principal.clone(),
+        deadline: received.deadline,
+        key: received.key.clone(),
+        claims: received.claims.clone(),
+        effect_key: received.effect_key.clone(),
+        repeat_of: received.repeat_of.clone(),
+    }
+}

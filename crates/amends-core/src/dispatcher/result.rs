@@ -1,0 +1,106 @@
+//! An attempt's result arrives.
+
+use crate::attempt::{Purpose, Report};
+use crate::certainty::Certainty;
+use crate::dispatcher::Dispatcher;
+use crate::dispatcher::state::Phase;
+use crate::effect::Effect;
+use crate::event::Fact;
+use crate::gates::Gates;
+use crate::id::AttemptId;
+use crate::outcome::Outcome;
+use crate::time::Timestamp;
+
+impl Dispatcher {
+    pub(super) fn result(
+        &mut self,
+        now: Timestamp,
+        gates: &Gates,
+        attempt: AttemptId,
+        report: Box<Report>,
+    ) {
+        let Some(state) = self.state.attempt(&attempt.call, attempt.n) else {
+            return self.emit(now, Fact::LateResult { attempt, report });
+        };
+        if state.end.is_some() {
+            return self.late(now, attempt, report);
+        }
+        let (purpose, failed) = (state.purpose, report.failure.is_some());
+        self.emit(
+            now,
+            Fact::AttemptEnded {
+                attempt: attempt.clone(),
+                report,
+                gates: gates.clone(),
+            },
+        );
+        match (purpose, failed) {
+            (Purpose::Act, false) => self.succeed(now, &attempt),
+            (Purpose::Act, true) => self.compensate(now, gates, &attempt),
+            (Purpose::Baseline, false) => self.begin_after_baseline(now, gates, &attempt),
+            (Purpose::Baseline, true) => self.compensate(now, gates, &attempt),
+            (Purpose::Status, _) => self.status_read(now, gates, &attempt),
+            (Purpose::Join, _) => self.joined(now, &attempt),
+        }
+    }
+
+    /// A result that comes after its attempt was over. While the call is open a success still proves what happened; to a
+    /// call that is over it changes nothing.
+    fn late(&mut self, now: Timestamp, attempt: AttemptId, report: Box<Report>) {
+        let proves = report.failure.is_none() && report.certainty == Certainty::Processed;
+        self.emit(
+            now,
+            Fact::LateResult {
+                attempt: attempt.clone(),
+                report,
+            },
+        );
+        let Some(call) = self.state.calls.get(&attempt.call) else {
+            return;
+        };
+        let doubted = call.doubts().any(|doubt| doubt.n == attempt.n);
+        if !proves || !doubted {
+            return;
+        }
+        if let Phase::Attempting(n) = call.phase {
+            self.step.effects.push(Effect::Abort(AttemptId {
+                call: attempt.call.clone(),
+                n,
+            }));
+        }
+        let settled = Fact::DoubtSettled {
+            call: attempt.call.clone(),
+            certainty: Certainty::Processed,
+            by: attempt.clone(),
+        };
+        self.emit(now, settled);
+        self.end_with_result(now, &attempt, Outcome::SucceededAfterCompensation);
+    }
+
+    fn succeed(&mut self, now: Timestamp, attempt: &AttemptId) {
+        let first = self
+            .state
+            .calls
+            .get(&attempt.call)
+            .is_some_and(|call| call.acts().count() == 1);
+        let outcome = if first {
+            Outcome::Succeeded
+        } else {
+            Outcome::SucceededAfterCompensation
+        };
+        self.end_with_result(now, attempt, outcome);
+    }
+
+    fn begin_after_baseline(&mut self, now: Timestamp, gates: &Gates, attempt: &AttemptId) {
+        let Some(call) = self.state.calls.get(&attempt.call) else {
+            return;
+        };
+        if call.cancel.is_some() {
+            return self.end_cancelled(now, &attempt.call);
+        }
+        if now >= call.received.deadline {
+            return self.end_failed(now, &attempt.call, Outcome::Exhausted);
+        }
+        self.start(now, gates, &attempt.call, Purpose::Act, None);
+    }
+}

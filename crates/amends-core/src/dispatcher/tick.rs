@@ -1,0 +1,113 @@
+//! A deadline passed.
+
+use crate::attempt::Purpose;
+use crate::certainty::Certainty;
+use crate::dispatcher::Dispatcher;
+use crate::dispatcher::compensate::may_send;
+use crate::dispatcher::reconcile::still_in_flight;
+use crate::dispatcher::state::Phase;
+use crate::effect::Effect;
+use crate::event::Fact;
+use crate::gates::Gates;
+use crate::id::{AttemptId, CallId};
+use crate::outcome::Outcome;
+use crate::time::Timestamp;
+
+impl Dispatcher {
+    /// Does what is due. A tick before the deadline changes nothing; a tick at it moves it.
+    pub(super) fn tick(&mut self, now: Timestamp, gates: &Gates) {
+        let calls = self.state.calls.iter();
+        let due: Vec<CallId> = calls
+            .filter(|(_, call)| call.deadline().is_some_and(|deadline| deadline.at <= now))
+            .map(|(id, _)| id.clone())
+            .collect();
+        if due.is_empty() {
+            return;
+        }
+        self.emit(
+            now,
+            Fact::Ticked {
+                gates: gates.clone(),
+            },
+        );
+        for id in due {
+            self.tick_call(now, gates, &id);
+            self.agent_deadline(now, &id);
+        }
+    }
+
+    fn tick_call(&mut self, now: Timestamp, gates: &Gates, id: &CallId) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        match call.phase {
+            Phase::Attempting(n) => {
+                let attempt = AttemptId {
+                    call: id.clone(),
+                    n,
+                };
+                let Some(state) = self.state.attempt(id, n) else {
+                    return;
+                };
+                if state.deadline > now {
+                    return;
+                }
+                let purpose = state.purpose;
+                self.step.effects.push(Effect::Abort(attempt.clone()));
+                if purpose == Purpose::Join {
+                    return self.refuse(now, id.clone(), still_in_flight());
+                }
+                let timed_out = Fact::AttemptTimedOut {
+                    attempt: attempt.clone(),
+                    certainty: Certainty::InDoubt,
+                };
+                self.emit(now, timed_out);
+                match purpose {
+                    Purpose::Act | Purpose::Baseline => self.compensate(now, gates, &attempt),
+                    Purpose::Status | Purpose::Join => self.status_read(now, gates, &attempt),
+                }
+            }
+            Phase::Waiting { until, next } if until <= now => {
+                if next != Purpose::Status && !may_send(call, next, gates, now) {
+                    return self.reconcile_or_end(now, gates, id);
+                }
+                self.start(now, gates, id, next, None);
+            }
+            Phase::Waiting { .. } | Phase::Received => {}
+        }
+    }
+
+    /// A send that was planned is no longer allowed: the upstream restarted, or the key's window is over.
+    pub(super) fn reconcile_or_end(&mut self, now: Timestamp, gates: &Gates, id: &CallId) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        if call.in_doubt() {
+            return self.reconcile(now, gates, id);
+        }
+        if call.cancel.is_some() {
+            return self.end_cancelled(now, id);
+        }
+        self.end_failed(now, id, Outcome::Exhausted);
+    }
+
+    /// The agent waits no longer. What may have happened is settled on; the rest ends.
+    fn agent_deadline(&mut self, now: Timestamp, id: &CallId) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        if call.answered || call.received.deadline > now {
+            return;
+        }
+        if call.in_doubt() || call.certainty() == Certainty::Processed {
+            return self.answer_interim(now, id);
+        }
+        if let Phase::Attempting(n) = call.phase {
+            self.step.effects.push(Effect::Abort(AttemptId {
+                call: id.clone(),
+                n,
+            }));
+        }
+        self.end_failed(now, id, Outcome::Exhausted);
+    }
+}

@@ -1,0 +1,225 @@
+//! What an agent is told of a call that did not simply succeed.
+
+use crate::attempt::Purpose;
+use crate::certainty::Certainty;
+use crate::contract::EffectKind;
+use crate::dispatcher::state::CallState;
+use crate::envelope::{AttemptLine, Body, Envelope, Trouble};
+use crate::failure::Failure;
+use crate::id::AttemptId;
+use crate::outcome::Outcome;
+use crate::recovery::Recovery;
+use crate::refusal::RefusalKind;
+use crate::registry::{Code, WhoMustAct};
+use crate::time::Timestamp;
+
+/// The envelope of a call that failed or is in doubt. Without an outcome it is still being settled.
+pub(super) fn failed(call: &CallState, outcome: Option<Outcome>) -> Envelope {
+    let failure = last_failure(call);
+    let error = trouble(call, &failure, outcome);
+    Envelope {
+        attempts: history(call),
+        ..Envelope::of(Body::Error {
+            outcome,
+            error: Box::new(error),
+        })
+    }
+}
+
+/// The envelope of a call that was stopped.
+pub(super) fn cancelled(call: &CallState, outcome: Option<Outcome>) -> Envelope {
+    let failure = Failure::of(Code::ToolCancelled);
+    let mut error = trouble(call, &failure, outcome);
+    error.verdict = Some(crate::verdict::Verdict::Cancelled);
+    Envelope {
+        attempts: history(call),
+        ..Envelope::of(Body::Error {
+            outcome,
+            error: Box::new(error),
+        })
+    }
+}
+
+/// Turns an error into one that says when to come back.
+pub(super) fn retry_later(error: &mut Trouble, now: Timestamp, wait_ms: u64) {
+    error.kind = RefusalKind::RetryLater.as_str();
+    error.retry_after_ms = Some(wait_ms);
+    error.retryable = error.safe_to_repeat;
+    error.message = format!(
+        "{}; not before {} from now",
+        error.message,
+        seconds(wait_ms)
+    );
+    error.recovery.get_or_insert_default().not_before = Some((now + wait_ms).ms());
+}
+
+/// The attempts that ended, for the envelope's history.
+pub(super) fn history(call: &CallState) -> Vec<AttemptLine> {
+    let line = |attempt: &super::state::AttemptState| {
+        let end = attempt.end.as_ref()?;
+        Some(AttemptLine {
+            n: attempt.n,
+            purpose: (attempt.purpose != Purpose::Act).then(|| attempt.purpose.as_str()),
+            code: end.report.failure.as_ref().map(|failure| failure.code),
+            certainty: seen(call, attempt.purpose, end.certainty),
+            ms: end.at.since_ms(attempt.started),
+        })
+    };
+    call.attempts.iter().filter_map(line).collect()
+}
+
+/// A read changes nothing, so there is nothing to doubt about it.
+fn seen(call: &CallState, purpose: Purpose, certainty: Certainty) -> Certainty {
+    let reads = call.effect().is_read() || purpose != Purpose::Act;
+    if reads && certainty == Certainty::InDoubt {
+        Certainty::NotProcessed
+    } else {
+        certainty
+    }
+}
+
+fn last_failure(call: &CallState) -> Failure {
+    let acted = call
+        .last_act()
+        .and_then(|(_, end)| end.report.failure.clone());
+    let other = || {
+        call.attempts
+            .iter()
+            .rev()
+            .find_map(|a| a.end.as_ref()?.report.failure.clone())
+    };
+    acted
+        .or_else(other)
+        .unwrap_or(Failure::of(Code::NetworkTimeout))
+}
+
+fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Trouble {
+    let certainty = call.certainty();
+    let contract = call.contract();
+    let safe = match certainty {
+        Certainty::NotSent | Certainty::NotProcessed => true,
+        Certainty::Processed => contract.effect.is_read(),
+        Certainty::InDoubt => match contract.effect {
+            EffectKind::Read | EffectKind::Idempotent => true,
+            EffectKind::Keyed => contract.key.as_ref().is_some_and(|key| key.durable),
+            EffectKind::Write => false,
+        },
+    };
+    let malformed = failure.code == Code::OutputMalformed;
+    let kept = call
+        .last_act()
+        .filter(|(_, end)| malformed && end.report.payload.is_some());
+    let status = call
+        .attempts
+        .iter()
+        .rev()
+        .find(|attempt| attempt.purpose == Purpose::Status);
+    let shown = status.filter(|attempt| {
+        attempt
+            .end
+            .as_ref()
+            .is_some_and(|end| end.report.happened == Some(true))
+    });
+    let id = |n| AttemptId {
+        call: call.received.call.clone(),
+        n,
+    };
+    Trouble {
+        kind: failure.code.kind(),
+        code: failure.code,
+        verdict: call
+            .last_act()
+            .and_then(|(_, end)| end.verdict)
+            .or_else(|| {
+                call.attempts
+                    .iter()
+                    .rev()
+                    .find_map(|attempt| attempt.end.as_ref()?.verdict)
+            }),
+        requested: call.received.tool.to_string(),
+        message: message(call, failure, outcome),
+        certainty,
+        retryable: failure.code.retryable() && safe,
+        safe_to_repeat: safe,
+        who_must_act: match (certainty, contract.declared) {
+            _ if outcome.is_none() => WhoMustAct::Nobody,
+            (Certainty::InDoubt, true) if !safe => WhoMustAct::Person,
+            (Certainty::InDoubt, false) if !safe => WhoMustAct::Agent,
+            _ if failure.code.retryable() => WhoMustAct::Agent,
+            _ => failure.code.who_must_act(),
+        },
+        retry_after_ms: failure.retry_after_ms,
+        details: Vec::new(),
+        recovery: Some(Recovery::default()),
+        upstream: Trouble::quote(failure),
+        upstream_result: kept
+            .map(|(attempt, _)| id(attempt.n))
+            .or_else(|| shown.map(|attempt| id(attempt.n))),
+    }
+}
+
+fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> String {
+    let tool = &call.received.tool;
+    let upstream = &call.received.upstream;
+    let contract = call.contract();
+    let what = match failure.code {
+        Code::NetworkTimeout => format!(
+            "no answer from `{upstream}` in {}",
+            seconds(contract.timeout_ms)
+        ),
+        Code::ConnectionLost => format!("the connection to `{upstream}` broke before its answer"),
+        Code::ConnectRefused => format!("`{upstream}` could not be reached"),
+        Code::Provider5xx => format!("`{upstream}` reported a failure of its own"),
+        Code::RateLimited => format!("`{upstream}` asks for fewer calls"),
+        Code::ResourceBusy => format!("what `{tool}` needs is in use"),
+        Code::ExecutionTimeout => format!("`{tool}` gave up on time"),
+        Code::InputInvalid => format!("`{tool}` does not take these arguments"),
+        Code::NotFound => format!("`{tool}` found no such thing"),
+        Code::Forbidden => {
+            format!("`{tool}` is not permitted; that is final, and rephrasing will not change it")
+        }
+        Code::OutputMalformed => format!("the answer of `{tool}` does not fit what it declares"),
+        Code::ActionError => format!("`{tool}` reported an error"),
+        Code::KeyInFlight => {
+            format!("`{upstream}` is still working on an earlier request with this key")
+        }
+        Code::KeyReused => format!("`{upstream}` says that the key was used with other arguments"),
+        Code::AlreadyProcessed => format!("`{upstream}` says that this was done already"),
+        Code::EvidenceStale => {
+            "what the call was based on has changed; read it again and plan anew".to_owned()
+        }
+        Code::ToolCancelled => format!("`{tool}` was stopped"),
+        code => lower_first(code.means()),
+    };
+    let consequence = match (call.certainty(), contract.effect) {
+        (_, EffectKind::Read) => "; nothing was changed",
+        (Certainty::NotSent, _) => "; nothing was sent",
+        (Certainty::NotProcessed, _) => "; nothing was done",
+        (Certainty::Processed, _) => "; it was done, do not repeat it",
+        (Certainty::InDoubt, _) if outcome.is_none() => {
+            "; it may have happened, and is still being settled"
+        }
+        (Certainty::InDoubt, _) => "; it may have happened",
+    };
+    format!("{what}{consequence}")
+}
+
+/// A time in words a person would use.
+fn seconds(ms: u64) -> String {
+    if ms < 1000 {
+        return format!("{ms} ms");
+    }
+    if ms.is_multiple_of(1000) {
+        format!("{} s", ms / 1000)
+    } else {
+        format!("{:.1} s", ms as f64 / 1000.0)
+    }
+}
+
+fn lower_first(sentence: &str) -> String {
+    let mut chars = sentence.trim_end_matches('.').chars();
+    chars
+        .next()
+        .map(|first| first.to_lowercase().chain(chars).collect())
+        .unwrap_or_default()
+}

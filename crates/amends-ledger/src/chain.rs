@@ -1,0 +1,194 @@
+//! The hash chain of a session, and the digests a ledger hands out.
+//!
+//! A chain begins with `SHA-256("amends/chain/1\n" || session id)`. Each event's link is the SHA-256 of the link before it
+//! and of the event's canonical JSON (RFC 8785), which is stored byte for byte as it was hashed.
+
+mod check;
+
+use std::fmt::{self, Write as _};
+
+use amends_core::{Digest, Event, SessionId};
+use hmac::{Hmac, Mac};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::Error;
+
+pub use check::{ChainFault, Checker, FAULTS_MAX, FaultKind, Record, Tip, Verified, check};
+
+/// What a chain's first link is made from, before the session's id.
+const GENESIS: &[u8] = b"amends/chain/1\n";
+
+/// The first integer that a double cannot tell from its neighbour: RFC 8785 writes every number as a double.
+const INTEGER_END: u64 = 1 << 53;
+
+/// The digest of some bytes: SHA-256 in hexadecimal.
+pub fn digest(bytes: &[u8]) -> Digest {
+    Link(Sha256::digest(bytes).into()).hex()
+}
+
+/// The digest of some parts under a secret: HMAC-SHA-256 in hexadecimal. Each part is preceded by its length, so that
+/// moving a byte from one part to the next gives another digest.
+pub fn keyed_digest(secret: &[u8], parts: &[&[u8]]) -> Digest {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes keys of every length");
+    for part in parts {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part);
+    }
+    Link(mac.finalize().into_bytes().into()).hex()
+}
+
+/// One link of a chain: the hash of everything up to an event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Link([u8; 32]);
+
+impl Link {
+    /// The link before a session's first event.
+    pub fn genesis(session: &SessionId) -> Self {
+        Self(Sha256::new_with_prefix(GENESIS).chain_update(session.as_str()).finalize().into())
+    }
+
+    /// The link after an event, given its canonical JSON.
+    #[must_use]
+    pub fn next(self, body: &[u8]) -> Self {
+        Self(Sha256::new_with_prefix(self.0).chain_update(body).finalize().into())
+    }
+
+    /// A link as it was stored; nothing if it is not as long as a link.
+    pub fn stored(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// Its bytes.
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// It in hexadecimal.
+    pub fn hex(self) -> Digest {
+        let mut text = String::with_capacity(64);
+        for byte in self.0 {
+            write!(text, "{byte:02x}").expect("writing to a string does not fail");
+        }
+        Digest::new(text)
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.hex().as_str())
+    }
+}
+
+/// The canonical JSON of an event, which is what is hashed and stored.
+///
+/// Fails on an integer that a double does not hold exactly: it would come back as another number.
+pub fn canonical(event: &Event) -> Result<String, Error> {
+    let body = serde_json_canonicalizer::to_string(event)
+        .map_err(|error| Error::Corrupt { reason: format!("event {} cannot be written: {error}", event.seq) })?;
+    if holds_inexact_integer(body.as_bytes()) {
+        return Err(Error::Corrupt {
+            reason: format!("event {} holds an integer of 2^53 or more, which canonical JSON cannot keep", event.seq),
+        });
+    }
+    Ok(body)
+}
+
+/// Whether canonical JSON holds an integer of 2^53 or more, outside its strings.
+fn holds_inexact_integer(json: &[u8]) -> bool {
+    let mut rest = json.iter().copied();
+    let (mut value, mut digits, mut fraction) = (0_u64, 0_u32, false);
+    loop {
+        let byte = rest.next();
+        match byte {
+            Some(b'0'..=b'9') => {
+                let digit = byte.map_or(0, |byte| u64::from(byte - b'0'));
+                value = value.saturating_mul(10).saturating_add(digit);
+                digits += 1;
+                continue;
+            }
+            Some(b'.' | b'e' | b'+') if digits > 0 => {
+                fraction = true;
+                continue;
+            }
+            _ => {}
+        }
+        if digits > 0 && !fraction && value >= INTEGER_END {
+            return true;
+        }
+        (value, digits, fraction) = (0, 0, false);
+        match byte {
+            None => return false,
+            Some(b'"') => skip_string(&mut rest),
+            Some(_) => {}
+        }
+    }
+}
+
+/// Goes past a string whose opening quote was read.
+fn skip_string(rest: &mut impl Iterator<Item = u8>) {
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'\\' => drop(rest.next()),
+            b'"' => return,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use amends_core::{Fact, Timestamp};
+
+    use super::*;
+
+    fn opened(seed: u64) -> Event {
+        let fact =
+            Fact::SessionOpened { session: "s-1".into(), seed, principal: "local".into(), door: "mcp \"1e99\"".into() };
+        Event { v: 1, seq: 1, at: Timestamp::from_ms(5), fact }
+    }
+
+    #[test]
+    fn an_event_is_written_with_its_fields_in_order() {
+        let body = canonical(&opened(7)).unwrap();
+        assert_eq!(
+            body,
+            r#"{"at":5,"door":"mcp \"1e99\"","event":"session_opened","principal":"local","seed":7,"seq":1,"session":"s-1","v":1}"#
+        );
+        assert_eq!(serde_json::from_str::<Event>(&body).unwrap(), opened(7));
+    }
+
+    #[test]
+    fn the_links_are_what_the_page_says() {
+        let genesis = Link::genesis(&"s-1".into());
+        assert_eq!(genesis.hex(), digest(b"amends/chain/1\ns-1"));
+        let body = canonical(&opened(7)).unwrap();
+        let mut joined = genesis.bytes().to_vec();
+        joined.extend_from_slice(body.as_bytes());
+        assert_eq!(genesis.next(body.as_bytes()).hex(), digest(&joined));
+        assert_eq!(digest(b"").as_str(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    }
+
+    #[test]
+    fn an_integer_that_would_come_back_changed_is_not_written() {
+        assert!(canonical(&opened((1 << 53) - 1)).is_ok());
+        for seed in [1 << 53, (1 << 53) + 1, u64::MAX] {
+            assert!(matches!(canonical(&opened(seed)), Err(Error::Corrupt { .. })), "{seed}");
+        }
+    }
+
+    #[test]
+    fn long_digits_in_strings_and_large_doubles_are_no_inexact_integers() {
+        assert!(!holds_inexact_integer(br#"{"a\"9":"99999999999999999999","b":1e+300,"c":-0.12345678901234567}"#));
+        assert!(holds_inexact_integer(br#"{"a":"x","b":[1,-9007199254740992]}"#));
+        assert!(holds_inexact_integer(b"9007199254740992"));
+    }
+
+    #[test]
+    fn a_keyed_digest_depends_on_the_secret_and_on_where_a_part_ends() {
+        let one = keyed_digest(b"secret", &[b"ab", b"c"]);
+        assert_eq!(one, keyed_digest(b"secret", &[b"ab", b"c"]));
+        assert_ne!(one, keyed_digest(b"secret", &[b"a", b"bc"]));
+        assert_ne!(one, keyed_digest(b"Secret", &[b"ab", b"c"]));
+        assert_eq!(one.as_str().len(), 64);
+    }
+}
