@@ -113,20 +113,8 @@ impl Report {
     }
 
     /// The report of an attempt that the upstream answered with a failure.
-    pub const fn answered(
-        failure: Failure,
-        certainty: Certainty,
-        payload: Option<Payload>,
-    ) -> Self {
-        Self {
-            certainty,
-            answered: true,
-            failure: Some(failure),
-            payload,
-            happened: None,
-            fits: false,
-            recorded: None,
-        }
+    pub const fn answered(failure: Failure, certainty: Certainty, payload: Option<Payload>) -> Self {
+        Self { certainty, answered: true, failure: Some(failure), payload, happened: None, fits: false, recorded: None }
     }
 
     /// The report of an attempt that nobody answered.

@@ -44,11 +44,7 @@ pub struct Ladder {
 impl Ladder {
     /// The ladder with those waits, jittered by a fifth.
     pub fn of(backoff_ms: &[u64]) -> Self {
-        Self {
-            backoff_ms: backoff_ms.to_vec(),
-            jitter_percent: 20,
-            last_ms: None,
-        }
+        Self { backoff_ms: backoff_ms.to_vec(), jitter_percent: 20, last_ms: None }
     }
 
     /// The wait before send number `n + 2`, that is, after `n` earlier further sends; nothing when the ladder is used up.

@@ -8,9 +8,7 @@ use crate::expression::Expression;
 use crate::limits::REQUEST_LIFE_MS;
 
 /// What a tool does to the world, which decides whether an attempt in doubt may be sent again.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectKind {
     /// It changes nothing.

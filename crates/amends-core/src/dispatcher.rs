@@ -136,10 +136,7 @@ pub enum TraceError {
 impl Dispatcher {
     /// Begins a session. Its opening is recorded with the first input.
     pub fn open(session: SessionId, seed: u64, principal: Principal, door: &str) -> Self {
-        Self {
-            state: Session::new(session, seed, principal, door),
-            step: Step::default(),
-        }
+        Self { state: Session::new(session, seed, principal, door), step: Step::default() }
     }
 
     /// Folds a trace into the session it led to. Only open calls need their rules.
@@ -149,28 +146,16 @@ impl Dispatcher {
     ) -> Result<Self, TraceError> {
         let mut events = events.into_iter().peekable();
         let first = events.peek().ok_or(TraceError::NoBeginning)?;
-        let Fact::SessionOpened {
-            session,
-            seed,
-            principal,
-            door,
-        } = &first.fact
-        else {
+        let Fact::SessionOpened { session, seed, principal, door } = &first.fact else {
             return Err(TraceError::NoBeginning);
         };
         let mut dispatcher = Self::open(session.clone(), *seed, principal.clone(), door);
         for event in events {
             if event.v > VERSION {
-                return Err(TraceError::Newer {
-                    seq: event.seq,
-                    version: event.v,
-                });
+                return Err(TraceError::Newer { seq: event.seq, version: event.v });
             }
             if event.seq != dispatcher.state.seq + 1 {
-                return Err(TraceError::Gap {
-                    expected: dispatcher.state.seq + 1,
-                    found: event.seq,
-                });
+                return Err(TraceError::Gap { expected: dispatcher.state.seq + 1, found: event.seq });
             }
             dispatcher.state.fold(event, &rules)?;
         }
@@ -198,11 +183,7 @@ impl Dispatcher {
 
     /// When a tick is wanted, and why. It is derived from the state, so it survives a restart.
     pub fn deadline(&self) -> Option<Deadline> {
-        self.state
-            .calls
-            .values()
-            .filter_map(state::CallState::deadline)
-            .min_by_key(|deadline| deadline.at)
+        self.state.calls.values().filter_map(state::CallState::deadline).min_by_key(|deadline| deadline.at)
     }
 
     /// The sequence of the last event.
@@ -227,40 +208,24 @@ impl Dispatcher {
 
     /// Whether every open call only reads, so that nothing durable hangs on it.
     pub fn only_reads(&self) -> bool {
-        self.state
-            .calls
-            .values()
-            .all(|call| call.effect().is_read())
+        self.state.calls.values().all(|call| call.effect().is_read())
     }
 
     /// The open calls, each with where it lives.
     pub fn calls(&self) -> impl Iterator<Item = (&CallId, &crate::call::Received)> {
-        self.state
-            .calls
-            .iter()
-            .map(|(id, call)| (id, &call.received))
+        self.state.calls.iter().map(|(id, call)| (id, &call.received))
     }
 
     /// Records an event and applies it: the only place where the state changes.
     fn emit(&mut self, now: Timestamp, fact: Fact) {
-        let event = Event {
-            v: VERSION,
-            seq: self.state.seq + 1,
-            at: now,
-            fact,
-        };
+        let event = Event { v: VERSION, seq: self.state.seq + 1, at: now, fact };
         self.state.apply(&event, None);
         self.step.events.push(event);
     }
 
     /// Records a call's arrival and applies it with the rules that came with it.
     fn emit_call(&mut self, now: Timestamp, fact: Fact, rules: Arc<Rules>) {
-        let event = Event {
-            v: VERSION,
-            seq: self.state.seq + 1,
-            at: now,
-            fact,
-        };
+        let event = Event { v: VERSION, seq: self.state.seq + 1, at: now, fact };
         self.state.apply(&event, Some(rules));
         self.step.events.push(event);
     }

@@ -129,13 +129,7 @@ pub enum Status {
 impl Envelope {
     /// An envelope with that body and nothing else.
     pub const fn of(body: Body) -> Self {
-        Self {
-            body,
-            attempts: Vec::new(),
-            replayed: false,
-            valid_next_actions: None,
-            follow_up_hints: Vec::new(),
-        }
+        Self { body, attempts: Vec::new(), replayed: false, valid_next_actions: None, follow_up_hints: Vec::new() }
     }
 
     /// Its status.
@@ -154,29 +148,17 @@ impl Envelope {
     pub fn error(&self) -> Option<&Trouble> {
         match &self.body {
             Body::Error { error, .. } | Body::Refused { error } => Some(error),
-            Body::Success { .. }
-            | Body::Empty { .. }
-            | Body::Partial { .. }
-            | Body::Degraded { .. } => None,
+            Body::Success { .. } | Body::Empty { .. } | Body::Partial { .. } | Body::Degraded { .. } => None,
         }
     }
 
     /// The attempt whose payload it carries: its data, or what a malformed write gave back.
     pub fn payload_of(&self) -> Option<&AttemptId> {
         match &self.body {
-            Body::Success {
-                data: Data::Of(id), ..
-            }
-            | Body::Empty {
-                data: Some(Data::Of(id)),
-            }
-            | Body::Partial {
-                data: Data::Of(id), ..
-            }
-            | Body::Degraded {
-                data: Some(Data::Of(id)),
-                ..
-            } => Some(id),
+            Body::Success { data: Data::Of(id), .. }
+            | Body::Empty { data: Some(Data::Of(id)) }
+            | Body::Partial { data: Data::Of(id), .. }
+            | Body::Degraded { data: Some(Data::Of(id)), .. } => Some(id),
             Body::Error { error, .. } => error.upstream_result.as_ref(),
             Body::Success { .. }
             | Body::Empty { .. }
@@ -256,9 +238,7 @@ mod tests {
     #[test]
     fn a_refusal_has_an_error_and_no_data_and_no_nulls() {
         let refusal = Refusal::of(RefusalKind::UnknownName, "no tool `x`");
-        let envelope = Envelope::of(Body::Refused {
-            error: Box::new(Trouble::refused("x", &refusal)),
-        });
+        let envelope = Envelope::of(Body::Refused { error: Box::new(Trouble::refused("x", &refusal)) });
         let json: Value = serde_json::from_str(envelope.to_json(None).get()).unwrap();
         assert_eq!(json["status"], "refused");
         assert_eq!(json["error"]["kind"], "unknown_name");

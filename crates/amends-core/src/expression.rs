@@ -47,15 +47,11 @@ impl Expression {
     /// # Ok::<(), amends_core::expression::ExpressionError>(())
     /// ```
     pub fn parse(source: &str) -> Result<Self, ExpressionError> {
-        let program =
-            cel::Program::compile(source).map_err(|error| ExpressionError::Unreadable {
-                expression: source.to_owned(),
-                reason: error.to_string(),
-            })?;
-        Ok(Self {
-            source: source.into(),
-            program: Arc::new(program),
-        })
+        let program = cel::Program::compile(source).map_err(|error| ExpressionError::Unreadable {
+            expression: source.to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(Self { source: source.into(), program: Arc::new(program) })
     }
 
     /// The text it was parsed from.
@@ -70,23 +66,13 @@ impl Expression {
 
     /// Its value under those variables.
     pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, ExpressionError> {
-        let no_answer = |reason: String| ExpressionError::NoAnswer {
-            expression: self.source.to_string(),
-            reason,
-        };
+        let no_answer = |reason: String| ExpressionError::NoAnswer { expression: self.source.to_string(), reason };
         let mut context = cel::Context::default();
         for (name, value) in variables {
-            context
-                .add_variable(*name, *value)
-                .map_err(|error| no_answer(error.to_string()))?;
+            context.add_variable(*name, *value).map_err(|error| no_answer(error.to_string()))?;
         }
-        let value = self
-            .program
-            .execute(&context)
-            .map_err(|error| no_answer(error.to_string()))?;
-        value
-            .json()
-            .map_err(|error| no_answer(format!("{error:?}")))
+        let value = self.program.execute(&context).map_err(|error| no_answer(error.to_string()))?;
+        value.json().map_err(|error| no_answer(format!("{error:?}")))
     }
 }
 

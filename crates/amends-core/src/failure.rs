@@ -38,12 +38,7 @@ pub struct UpstreamWords {
 impl Failure {
     /// A failure of which only the code is known.
     pub const fn of(code: Code) -> Self {
-        Self {
-            code,
-            status: None,
-            retry_after_ms: None,
-            upstream: None,
-        }
+        Self { code, status: None, retry_after_ms: None, upstream: None }
     }
 
     /// The same with the upstream's text, cut to its bound and freed of control characters.
@@ -62,11 +57,7 @@ impl Failure {
 /// The text, without control and invisible formatting characters, cut at the bound.
 pub fn bounded(text: &str) -> String {
     let mut out = String::new();
-    for c in text
-        .chars()
-        .map(|c| if c == '\n' || c == '\t' { ' ' } else { c })
-        .filter(|c| visible(*c))
-    {
+    for c in text.chars().map(|c| if c == '\n' || c == '\t' { ' ' } else { c }).filter(|c| visible(*c)) {
         if out.len() + c.len_utf8() > UPSTREAM_TEXT_MAX {
             out.push('…');
             break;

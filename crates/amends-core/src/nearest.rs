@@ -11,11 +11,7 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Ve
         .filter(|(score, _)| *score >= 0.75)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    scored
-        .into_iter()
-        .take(NEAREST_MAX)
-        .map(|(_, name)| name.to_owned())
-        .collect()
+    scored.into_iter().take(NEAREST_MAX).map(|(_, name)| name.to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -24,10 +20,7 @@ mod tests {
 
     #[test]
     fn a_typo_finds_its_name_and_a_stranger_finds_nothing() {
-        assert_eq!(
-            nearest("isue_refund", ["issue_refund", "charge_card"]),
-            ["issue_refund"]
-        );
+        assert_eq!(nearest("isue_refund", ["issue_refund", "charge_card"]), ["issue_refund"]);
         assert!(nearest("zzz", ["issue_refund", "charge_card"]).is_empty());
     }
 }

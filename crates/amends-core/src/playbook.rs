@@ -107,10 +107,7 @@ pub enum PlaybookError {
 }
 
 fn hint(nearest: &[String]) -> String {
-    nearest
-        .first()
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default()
+    nearest.first().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
 const COMPENSATIONS: [&str; 9] = [
@@ -127,18 +124,8 @@ const COMPENSATIONS: [&str; 9] = [
 
 impl Default for Playbook {
     fn default() -> Self {
-        let rule = |verdict| {
-            (
-                verdict,
-                Rule {
-                    compensation: default_compensation(verdict),
-                    origin: Origin::Default,
-                },
-            )
-        };
-        Self {
-            rules: Verdict::ALL.into_iter().map(rule).collect(),
-        }
+        let rule = |verdict| (verdict, Rule { compensation: default_compensation(verdict), origin: Origin::Default });
+        Self { rules: Verdict::ALL.into_iter().map(rule).collect() }
     }
 }
 
@@ -150,23 +137,16 @@ fn default_compensation(verdict: Verdict) -> Compensation {
             last_ms: Some(160_000),
             ..Ladder::of(&[5_000, 10_000, 20_000, 40_000, 80_000])
         }),
-        Verdict::UpstreamUnavailable => {
-            Compensation::RetryWithBackoff(Ladder::of(&[1000, 2000, 4000]))
-        }
+        Verdict::UpstreamUnavailable => Compensation::RetryWithBackoff(Ladder::of(&[1000, 2000, 4000])),
         Verdict::IdempotencyConflict | Verdict::InDoubt => Compensation::Reconcile,
         Verdict::EvidenceStale => Compensation::RefreshEvidence,
-        Verdict::PolicyDenied => Compensation::EscalateToHuman {
-            queue: "policy_review".into(),
-        },
+        Verdict::PolicyDenied => Compensation::EscalateToHuman { queue: "policy_review".into() },
         Verdict::SchemaMismatch => Compensation::DeprecateToolCall,
-        Verdict::InputRejected | Verdict::Cancelled | Verdict::Unclassified => {
-            Compensation::Surface
-        }
+        Verdict::InputRejected | Verdict::Cancelled | Verdict::Unclassified => Compensation::Surface,
         Verdict::CapabilityMissing => Compensation::FailFast,
-        Verdict::StoreUnavailable => Compensation::RetryWithBackoff(Ladder {
-            jitter_percent: 0,
-            ..Ladder::of(&[2000, 4000, 6000])
-        }),
+        Verdict::StoreUnavailable => {
+            Compensation::RetryWithBackoff(Ladder { jitter_percent: 0, ..Ladder::of(&[2000, 4000, 6000]) })
+        }
     }
 }
 
@@ -175,22 +155,14 @@ impl Playbook {
     pub fn parse(spec: &PlaybookSpec, contract: &Contract) -> Result<Self, PlaybookError> {
         let mut playbook = Self::default();
         for (name, rule) in spec {
-            let verdict = Verdict::ALL
-                .into_iter()
-                .find(|v| v.as_str() == name)
-                .ok_or_else(|| PlaybookError::UnknownVerdict {
+            let verdict =
+                Verdict::ALL.into_iter().find(|v| v.as_str() == name).ok_or_else(|| PlaybookError::UnknownVerdict {
                     name: name.clone(),
                     nearest: nearest(name, Verdict::ALL.map(Verdict::as_str)),
                 })?;
             let compensation = compensation(verdict, rule)?;
             allowed(verdict, &compensation, contract)?;
-            playbook.rules.insert(
-                verdict,
-                Rule {
-                    compensation,
-                    origin: Origin::Tool,
-                },
-            );
+            playbook.rules.insert(verdict, Rule { compensation, origin: Origin::Tool });
         }
         Ok(playbook)
     }
@@ -208,18 +180,11 @@ impl Playbook {
 
 fn compensation(verdict: Verdict, spec: &RuleSpec) -> Result<Compensation, PlaybookError> {
     let ladder = |default: Ladder| -> Result<Ladder, PlaybookError> {
-        let endless = |reason| PlaybookError::Endless {
-            verdict: verdict.as_str(),
-            reason,
-        };
+        let endless = |reason| PlaybookError::Endless { verdict: verdict.as_str(), reason };
         let ladder = Ladder {
             backoff_ms: spec.backoff_ms.clone().unwrap_or(default.backoff_ms),
             jitter_percent: spec.jitter_percent.unwrap_or(default.jitter_percent),
-            last_ms: if spec.backoff_ms.is_some() {
-                None
-            } else {
-                default.last_ms
-            },
+            last_ms: if spec.backoff_ms.is_some() { None } else { default.last_ms },
         };
         if ladder.backoff_ms.is_empty() {
             return Err(endless("has no steps; use `surface` to send only once"));
@@ -250,9 +215,9 @@ fn compensation(verdict: Verdict, spec: &RuleSpec) -> Result<Compensation, Playb
         "wait" => Compensation::Wait(ladder(own)?),
         "refresh_evidence" => Compensation::RefreshEvidence,
         "reconcile" => Compensation::Reconcile,
-        "escalate_to_human" => Compensation::EscalateToHuman {
-            queue: spec.queue.clone().unwrap_or_else(|| "default".into()),
-        },
+        "escalate_to_human" => {
+            Compensation::EscalateToHuman { queue: spec.queue.clone().unwrap_or_else(|| "default".into()) }
+        }
         "issue_reversal" => Compensation::IssueReversal,
         "deprecate_tool_call" => Compensation::DeprecateToolCall,
         "surface" => Compensation::Surface,
@@ -267,17 +232,9 @@ fn compensation(verdict: Verdict, spec: &RuleSpec) -> Result<Compensation, Playb
 }
 
 /// Refuses the pairs that would break a promise.
-fn allowed(
-    verdict: Verdict,
-    compensation: &Compensation,
-    contract: &Contract,
-) -> Result<(), PlaybookError> {
+fn allowed(verdict: Verdict, compensation: &Compensation, contract: &Contract) -> Result<(), PlaybookError> {
     let forbidden = |reason| {
-        Err(PlaybookError::Forbidden {
-            verdict: verdict.as_str(),
-            compensation: compensation.as_str(),
-            reason,
-        })
+        Err(PlaybookError::Forbidden { verdict: verdict.as_str(), compensation: compensation.as_str(), reason })
     };
     if compensation.sends_again() {
         match verdict {
@@ -308,8 +265,7 @@ fn allowed(
             | Verdict::StoreUnavailable
             | Verdict::Unclassified => {}
         }
-        if matches!(verdict, Verdict::Unclassified) && matches!(contract.effect, EffectKind::Write)
-        {
+        if matches!(verdict, Verdict::Unclassified) && matches!(contract.effect, EffectKind::Write) {
             return forbidden("nobody knows what happened, and the tool is a plain write");
         }
     }
@@ -324,41 +280,19 @@ mod tests {
     use super::*;
 
     fn contract(effect: EffectKind) -> Contract {
-        Contract {
-            effect,
-            declared: true,
-            ..Contract::undeclared(5000, 50_000, 600_000)
-        }
+        Contract { effect, declared: true, ..Contract::undeclared(5000, 50_000, 600_000) }
     }
 
-    fn parse(
-        verdict: &str,
-        compensation: &str,
-        effect: EffectKind,
-    ) -> Result<Playbook, PlaybookError> {
-        let rule = RuleSpec {
-            compensation: compensation.into(),
-            ..RuleSpec::default()
-        };
-        Playbook::parse(
-            &BTreeMap::from([(verdict.to_owned(), rule)]),
-            &contract(effect),
-        )
+    fn parse(verdict: &str, compensation: &str, effect: EffectKind) -> Result<Playbook, PlaybookError> {
+        let rule = RuleSpec { compensation: compensation.into(), ..RuleSpec::default() };
+        Playbook::parse(&BTreeMap::from([(verdict.to_owned(), rule)]), &contract(effect))
     }
 
     #[test]
     fn forbidden_pairs_are_refused_with_the_reason() {
-        for verdict in [
-            "idempotency_conflict",
-            "policy_denied",
-            "in_doubt",
-            "schema_mismatch",
-        ] {
+        for verdict in ["idempotency_conflict", "policy_denied", "in_doubt", "schema_mismatch"] {
             let refused = parse(verdict, "retry_with_backoff", EffectKind::Write);
-            assert!(
-                matches!(refused, Err(PlaybookError::Forbidden { .. })),
-                "{verdict}"
-            );
+            assert!(matches!(refused, Err(PlaybookError::Forbidden { .. })), "{verdict}");
         }
         assert!(parse("schema_mismatch", "retry_with_backoff", EffectKind::Read).is_ok());
         assert!(parse("transient_timeout", "issue_reversal", EffectKind::Write).is_err());
@@ -367,10 +301,7 @@ mod tests {
     #[test]
     fn a_typo_is_answered_with_the_nearest_name() {
         let unknown = parse("transient_timout", "surface", EffectKind::Read).unwrap_err();
-        assert_eq!(
-            unknown.to_string(),
-            "`transient_timout` is not a verdict; did you mean `transient_timeout`?"
-        );
+        assert_eq!(unknown.to_string(), "`transient_timout` is not a verdict; did you mean `transient_timeout`?");
     }
 
     #[test]
@@ -381,9 +312,6 @@ mod tests {
             ..RuleSpec::default()
         };
         let spec = BTreeMap::from([("transient_timeout".to_owned(), rule)]);
-        assert!(matches!(
-            Playbook::parse(&spec, &contract(EffectKind::Read)),
-            Err(PlaybookError::Endless { .. })
-        ));
+        assert!(matches!(Playbook::parse(&spec, &contract(EffectKind::Read)), Err(PlaybookError::Endless { .. })));
     }
 }

@@ -191,8 +191,7 @@ mod tests {
             let mut snake = String::new();
             let mut before = '_';
             for c in code.as_str().chars() {
-                let starts =
-                    c.is_ascii_uppercase() || (c.is_ascii_digit() && !before.is_ascii_digit());
+                let starts = c.is_ascii_uppercase() || (c.is_ascii_digit() && !before.is_ascii_digit());
                 if starts && !snake.is_empty() {
                     snake.push('_');
                 }

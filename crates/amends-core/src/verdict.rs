@@ -121,10 +121,7 @@ mod tests {
     #[test]
     fn a_plain_write_in_doubt_is_in_doubt_whatever_the_code_says() {
         for code in Code::ALL {
-            assert_eq!(
-                Verdict::judge(code, Certainty::InDoubt, EffectKind::Write),
-                Verdict::InDoubt
-            );
+            assert_eq!(Verdict::judge(code, Certainty::InDoubt, EffectKind::Write), Verdict::InDoubt);
         }
     }
 

@@ -1,1 +1,14 @@
+//! The gateway: it acts. It listens, calls upstreams and keeps time; every decision is the core's.
 
+pub mod catalogue;
+pub mod clock;
+pub mod config;
+pub mod door;
+pub mod driver;
+pub mod gateway;
+pub mod listing;
+pub mod mint;
+pub mod upstream;
+
+pub use config::{Config, ConfigError};
+pub use gateway::{Gateway, StartError, open_ledger};

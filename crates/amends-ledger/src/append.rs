@@ -112,8 +112,6 @@ impl Future for Commit {
     type Output = Result<Appended, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(context).map(|fate| {
-            fate.unwrap_or_else(|_| Err(Error::Unavailable { reason: "the ledger's writer has stopped".into() }))
-        })
+        Pin::new(&mut self.0).poll(context).map(|fate| fate.unwrap_or_else(|_| Err(Error::writer_stopped())))
     }
 }

@@ -44,7 +44,9 @@ pub(crate) fn decide<E: From<Error>>(
             Some(index) => left[index].1.clone(),
             None => stored(name)?,
         };
-        let Some(after) = change_one(change, row, session, at)? else { continue };
+        let Some(after) = change_one(change, row, session, at)? else {
+            continue;
+        };
         match earlier {
             Some(index) => left[index] = after,
             None => left.push(after),
@@ -68,8 +70,8 @@ fn change_one(
                 // Taken twice by one call, it is held since the first time.
                 Some(row) if row.held.call == call => since = since.min(row.held.since),
                 Some(row) if row.is_over(at) => {}
-                Some(_) if claim.kind == ClaimKind::ArgumentsIfFree => return Ok(None),
                 Some(row) if over.as_ref() == Some(&row.held.call) => {}
+                Some(_) if claim.kind == ClaimKind::ArgumentsIfFree => return Ok(None),
                 Some(row) => return Err(Error::Held(Box::new(row.held))),
                 None => {}
             }

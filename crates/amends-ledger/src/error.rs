@@ -36,3 +36,10 @@ pub enum Error {
         reason: String,
     },
 }
+
+impl Error {
+    /// What whoever waits for a write is told when nobody writes any more.
+    pub(crate) fn writer_stopped() -> Self {
+        Self::Unavailable { reason: "the ledger's writer has stopped".into() }
+    }
+}

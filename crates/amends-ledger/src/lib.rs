@@ -65,10 +65,11 @@ pub trait Ledger: Debug + Send + Sync {
     /// Sessions with open calls whose node is dead, at most `limit` of them.
     fn orphans(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<SessionId>>;
 
-    /// Says that this node lives, and until when it may send.
+    /// Says that this node lives, and until when it may send. A node that has never said so counts as dead.
     fn heartbeat(&self, now: Timestamp) -> Pending<'_, Timestamp>;
 
-    /// Drops answers, arguments and claims whose time is over, at most `limit` of each.
+    /// Drops what is over: answers, claims, arguments of calls that are not open, dead nodes without open calls. At most
+    /// `limit` of each.
     fn sweep(&self, now: Timestamp, limit: usize) -> Pending<'_, u64>;
 
     /// Recomputes every chain and compares it with what is stored.

@@ -1,21 +1,23 @@
 //! The ledger in memory, for tests, simulations and ledgers that need not outlive their process.
 
-use std::collections::BTreeMap;
+mod data;
+
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use amends_core::{CallId, Digest, Held, Principal, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, Rules, SessionId, Timestamp};
 use sha2::{Digest as _, Sha256};
 
-use crate::append::{Append, Appended, Commit, OpenWork, StoredAnswer, StoredArguments};
-use crate::chain::{self, Link, Record, Tip, Verified};
-use crate::claims::{self, ClaimRow};
+use crate::append::{Append, Appended, Commit, StoredAnswer, StoredArguments};
+use crate::chain::Verified;
 use crate::error::Error;
-use crate::node::{Node, is_dead};
-use crate::row::{Lease, SessionRow, StoredEvent, Trace};
-use crate::step::{FIRST_EPOCH, Opens, Place, Step};
+use crate::node::Node;
+use crate::row::{Lease, SessionRow, Trace};
+use crate::step::Step;
 use crate::{Ledger, Pending};
+
+use data::Data;
 
 /// A ledger in memory. Nothing in it waits: every future is ready when it is first asked, and the same calls give the same
 /// ledger every time.
@@ -26,37 +28,6 @@ pub struct MemoryLedger {
     secret: [u8; 32],
     unavailable: AtomicBool,
     in_doubt: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct Data {
-    sessions: BTreeMap<SessionId, Session>,
-    calls: BTreeMap<CallId, SessionId>,
-    claims: BTreeMap<Digest, ClaimRow>,
-    answers: BTreeMap<CallId, StoredAnswer>,
-    arguments: BTreeMap<CallId, StoredArguments>,
-    rules: BTreeMap<Digest, Arc<Rules>>,
-    nodes: BTreeMap<String, Living>,
-}
-
-#[derive(Debug)]
-struct Session {
-    principal: Principal,
-    door: String,
-    owner: String,
-    epoch: u64,
-    opened: Timestamp,
-    updated: Timestamp,
-    open: OpenWork,
-    head: Link,
-    /// The events as they were hashed, so that what is restored is what any store would give back.
-    events: Vec<(String, Link)>,
-}
-
-#[derive(Debug)]
-struct Living {
-    place: String,
-    lease_until: Timestamp,
 }
 
 impl MemoryLedger {
@@ -158,12 +129,7 @@ impl Ledger for MemoryLedger {
     }
 
     fn heartbeat(&self, now: Timestamp) -> Pending<'_, Timestamp> {
-        self.now(|data| {
-            let lease_until = now + self.node.lease_ms;
-            let living = Living { place: self.node.place.clone(), lease_until };
-            data.nodes.insert(self.node.id.clone(), living);
-            Ok(lease_until)
-        })
+        self.now(|data| Ok(data.heartbeat(&self.node, now)))
     }
 
     fn sweep(&self, now: Timestamp, limit: usize) -> Pending<'_, u64> {
@@ -187,122 +153,79 @@ impl Ledger for MemoryLedger {
     }
 }
 
-impl Data {
-    fn append(&mut self, node: &Node, mut step: Step) -> Result<Appended, Error> {
-        let row = self.sessions.get(&step.session);
-        step.admit(row.map(|row| Place { epoch: row.epoch, seq: row.events.len() as u64 }))?;
-        let at = step.at().or(row.map(|row| row.updated)).unwrap_or_default();
-        let changes = std::mem::take(&mut step.claims);
-        let left = claims::decide(changes, &step.session, at, |name| Ok::<_, Error>(self.claims.get(name).cloned()))?;
-        for (name, row) in left {
-            match row {
-                Some(row) => drop(self.claims.insert(name, row)),
-                None => drop(self.claims.remove(&name)),
-            }
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use amends_core::{Event, Fact};
+
+    use super::*;
+    use crate::append::OpenWork;
+
+    /// What a future gives that must be ready when it is first asked.
+    fn now<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => done,
+            Poll::Pending => panic!("it waits"),
         }
-        for call in step.received() {
-            self.calls.entry(call.clone()).or_insert_with(|| step.session.clone());
-        }
-        self.answers.extend(step.answers.into_iter().map(|answer| (answer.call.clone(), answer)));
-        self.arguments.extend(step.arguments.into_iter().map(|arguments| (arguments.call.clone(), arguments)));
-        for call in &step.forget {
-            self.arguments.remove(call);
-        }
-        for (hash, rules) in step.rules {
-            self.rules.entry(hash).or_insert(rules);
-        }
-        if let Some(opens) = step.opens {
-            self.sessions.insert(step.session.clone(), Session::open(&step.session, opens, node, at));
-        }
-        let row = self.sessions.get_mut(&step.session).expect("it was admitted or has just been opened");
-        for event in step.events {
-            row.head = row.head.next(event.body.as_bytes());
-            row.events.push((event.body, row.head));
-        }
-        row.updated = at;
-        row.open = step.open;
-        Ok(Appended { seq: row.events.len() as u64, head: row.head.hex() })
     }
 
-    fn may_take(&self, node: &Node, row: &Session, now: Timestamp) -> bool {
-        let owner = self.nodes.get(&row.owner);
-        row.owner == node.id || owner.is_none_or(|owner| is_dead(&owner.place, owner.lease_until, now))
+    fn node(id: &str) -> Node {
+        Node { id: id.into(), place: String::new(), lease_ms: 1_000 }
     }
 
-    fn take(&mut self, node: &Node, session: &SessionId, now: Timestamp) -> Option<Lease> {
-        if !self.sessions.get(session).is_some_and(|row| self.may_take(node, row, now)) {
-            return None;
-        }
-        let row = self.sessions.get_mut(session)?;
-        row.owner.clone_from(&node.id);
-        row.epoch += 1;
-        Some(Lease { epoch: row.epoch, seq: row.events.len() as u64 })
-    }
-
-    fn sweep(&mut self, now: Timestamp, limit: usize) -> u64 {
-        let mut swept = drop_some(&mut self.answers, limit, |_, answer| answer.until <= now);
-        swept += drop_some(&mut self.claims, limit, |_, claim| claim.is_over(now));
-        let is_open = |call: &CallId| {
-            let session = self.calls.get(call).and_then(|session| self.sessions.get(session));
-            session.is_some_and(|row| row.open.calls > 0)
+    fn step(seq: u64) -> Append {
+        let fact = match seq {
+            0 => Fact::SessionOpened { session: "s".into(), seed: 1, principal: "local".into(), door: "mcp".into() },
+            _ => Fact::Ignored { why: String::new() },
         };
-        swept += drop_some(&mut self.arguments, limit, |call, _| !is_open(call));
-        let busy = |id: &String| self.sessions.values().any(|row| row.open.calls > 0 && row.owner == *id);
-        let dead = |living: &Living| is_dead(&living.place, living.lease_until, now);
-        swept + drop_some(&mut self.nodes, limit, |id, living| dead(living) && !busy(id))
-    }
-}
-
-/// Drops at most `limit` entries of those that are over, and says how many.
-fn drop_some<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, limit: usize, is_over: impl Fn(&K, &V) -> bool) -> u64 {
-    let over: Vec<K> = map.iter().filter(|(key, value)| is_over(key, value)).map(|(key, _)| key.clone()).take(limit).collect();
-    for key in &over {
-        map.remove(key);
-    }
-    over.len() as u64
-}
-
-impl Session {
-    fn open(session: &SessionId, opens: Opens, node: &Node, at: Timestamp) -> Self {
-        Self {
-            principal: opens.principal,
-            door: opens.door,
-            owner: node.id.clone(),
-            epoch: FIRST_EPOCH,
-            opened: at,
-            updated: at,
+        Append {
+            session: "s".into(),
+            epoch: 1,
+            expected_seq: seq,
+            events: vec![Event { v: 1, seq: seq + 1, at: Timestamp::from_ms(5), fact }],
+            claims: Vec::new(),
+            answers: Vec::new(),
+            arguments: Vec::new(),
+            forget: Vec::new(),
+            rules: Vec::new(),
             open: OpenWork::default(),
-            head: Link::genesis(session),
-            events: Vec::new(),
         }
     }
 
-    fn trace(&self, session: &SessionId) -> Result<Trace, Error> {
-        let events = self.events.iter().zip(1..).map(|((body, hash), seq)| StoredEvent::read(seq, body, *hash));
-        Ok(Trace { session: session.clone(), epoch: self.epoch, events: events.collect::<Result<_, _>>()? })
+    #[test]
+    fn nothing_waits_and_the_same_calls_give_the_same_ledger() {
+        let heads: Vec<_> = (0..2)
+            .map(|_| {
+                let ledger = MemoryLedger::new(node("a"));
+                now(ledger.heartbeat(Timestamp::from_ms(0))).unwrap();
+                now(ledger.append(step(0))).unwrap();
+                assert!(now(ledger.verify()).unwrap().is_consistent());
+                (now(ledger.trace(&"s".into())).unwrap().unwrap(), ledger.secret())
+            })
+            .collect();
+        assert_eq!(heads[0], heads[1]);
     }
 
-    fn listed(&self, session: &SessionId) -> SessionRow {
-        SessionRow {
-            session: session.clone(),
-            principal: self.principal.clone(),
-            door: self.door.clone(),
-            opened: self.opened,
-            updated: self.updated,
-            events: self.events.len() as u64,
-            open_calls: self.open.calls,
-        }
+    #[test]
+    fn an_unavailable_handle_does_nothing_and_the_others_go_on() {
+        let a = MemoryLedger::new(node("a"));
+        let b = a.share(node("b"));
+        a.set_unavailable(true);
+        assert!(matches!(now(a.append(step(0))), Err(Error::Unavailable { .. })));
+        assert!(matches!(now(a.sessions(1)), Err(Error::Unavailable { .. })));
+        assert_eq!(now(b.append(step(0))).unwrap().seq, 1);
+        a.set_unavailable(false);
+        assert_eq!(now(a.sessions(1)).unwrap().len(), 1);
     }
 
-    fn check(&self, session: &SessionId) -> Vec<chain::ChainFault> {
-        let tip = Tip {
-            session,
-            principal: &self.principal,
-            door: &self.door,
-            seq: self.events.len() as u64,
-            head: self.head.bytes(),
-        };
-        let records = self.events.iter().zip(1..);
-        chain::check(tip, records.map(|((body, hash), seq)| Record { seq, body: body.as_bytes(), hash: hash.bytes() }))
+    #[test]
+    fn a_step_in_doubt_is_recorded_all_the_same() {
+        let ledger = MemoryLedger::new(node("a"));
+        ledger.set_in_doubt(true);
+        assert!(matches!(now(ledger.append(step(0))), Err(Error::Unavailable { .. })));
+        ledger.set_in_doubt(false);
+        assert_eq!(now(ledger.append(step(1))).unwrap().seq, 2);
     }
 }

@@ -28,6 +28,7 @@ pub(crate) struct Step {
 /// What the event that opens a session says of it.
 #[derive(Debug)]
 pub(crate) struct Opens {
+    pub(crate) at: Timestamp,
     pub(crate) principal: Principal,
     pub(crate) door: String,
 }
@@ -58,15 +59,18 @@ impl Step {
     /// Writes the events of a step canonically, and refuses one that could not be read back.
     pub(crate) fn write(append: Append) -> Result<Self, Error> {
         let Append { session, epoch, expected_seq, events, claims, answers, arguments, forget, rules, open } = append;
-        let opens = match (expected_seq, events.first().map(|event| &event.fact)) {
-            (0, Some(Fact::SessionOpened { session: named, principal, door, .. })) if *named == session => {
-                Some(Opens { principal: principal.clone(), door: door.clone() })
+        if session.as_str().is_empty() {
+            return Err(nonsense("the session of a step has no id"));
+        }
+        let opens = match (expected_seq, events.first().map(|event| (event.at, &event.fact))) {
+            (0, Some((at, Fact::SessionOpened { session: named, principal, door, .. }))) if *named == session => {
+                Some(Opens { at, principal: principal.clone(), door: door.clone() })
             }
             (0, _) => return Err(nonsense("the first event of a session does not open it")),
             (1.., _) => None,
         };
         let mut written = Vec::with_capacity(events.len());
-        for (event, expected) in events.into_iter().zip(expected_seq + 1..) {
+        for (event, expected) in events.into_iter().zip(expected_seq.saturating_add(1)..) {
             if event.seq != expected {
                 return Err(nonsense("the events of a step are not numbered from its expected sequence"));
             }
@@ -79,7 +83,19 @@ impl Step {
                 body: chain::canonical(&event)?,
             });
         }
-        Ok(Self { session, epoch, expected_seq, opens, events: written, claims, answers, arguments, forget, rules, open })
+        Ok(Self {
+            session,
+            epoch,
+            expected_seq,
+            opens,
+            events: written,
+            claims,
+            answers,
+            arguments,
+            forget,
+            rules,
+            open,
+        })
     }
 
     /// Whether it may be recorded on a session that stands there.

@@ -1,1 +1,4 @@
+//! Amends as a library: the command line's parts, and the demo shop.
+
+pub mod cli;
 pub mod shop;

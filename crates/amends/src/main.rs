@@ -1,24 +1,19 @@
 //! The `amends` binary: reads the command line and starts what it names.
 
-use anyhow::Result;
-use clap::{Parser, Subcommand};
+use std::process::ExitCode;
 
-#[derive(Debug, Parser)]
-#[command(name = "amends", version)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// The demo shop: an MCP server whose tools fail on cue.
-    Shop(amends::shop::ShopArgs),
-}
+use clap::Parser;
 
 #[tokio::main]
-async fn main() -> Result<()> {
-    match Cli::parse().command {
-        Command::Shop(args) => amends::shop::run(args).await,
+async fn main() -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("AMENDS_LOG").unwrap_or_else(|_| "warn".into());
+    let colour = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour).init();
+    match amends::cli::run(amends::cli::Cli::parse()).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("amends: {error:#}");
+            ExitCode::from(2)
+        }
     }
 }

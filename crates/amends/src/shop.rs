@@ -43,12 +43,7 @@ use script::Script;
 #[derive(Debug, Args)]
 pub struct ShopArgs {
     /// The SQLite file that remembers every request and every effect.
-    #[arg(
-        long,
-        value_name = "FILE",
-        default_value = "amends-shop.db",
-        global = true
-    )]
+    #[arg(long, value_name = "FILE", default_value = "amends-shop.db", global = true)]
     book: PathBuf,
 
     /// A TOML file that says which requests fail, and how.
@@ -92,18 +87,10 @@ enum ShopCommand {
 /// Serves the shop until the agent leaves, or prints its book.
 pub async fn run(args: ShopArgs) -> Result<()> {
     if let Some(ShopCommand::Book { json }) = args.command {
-        ensure!(
-            args.book.exists(),
-            "there is no book at `{}`",
-            args.book.display()
-        );
+        ensure!(args.book.exists(), "there is no book at `{}`", args.book.display());
         return statement::print(&open(&args.book)?, json);
     }
-    let clerk = Clerk::new(
-        open(&args.book)?,
-        script(&args)?,
-        Duration::from_millis(args.late_ms),
-    );
+    let clerk = Clerk::new(open(&args.book)?, script(&args)?, Duration::from_millis(args.late_ms));
     let desk = Desk::new(Arc::new(clerk));
     match args.http {
         Some(address) => http::serve(desk, address, args.http_faults).await,
@@ -119,9 +106,7 @@ fn open(path: &std::path::Path) -> Result<Book> {
 fn script(args: &ShopArgs) -> Result<Script> {
     let mut script = Script::default();
     for flag in &args.fault {
-        script
-            .add_flag(flag)
-            .with_context(|| format!("reading `--fault {flag}`"))?;
+        script.add_flag(flag).with_context(|| format!("reading `--fault {flag}`"))?;
     }
     if let Some(path) = &args.faults {
         let reading = || format!("reading the faults in `{}`", path.display());
@@ -129,9 +114,7 @@ fn script(args: &ShopArgs) -> Result<Script> {
         script.add_toml(&text).with_context(reading)?;
     }
     if args.demo {
-        script
-            .add_toml(demo_faults())
-            .context("reading the demo's faults")?;
+        script.add_toml(demo_faults()).context("reading the demo's faults")?;
     }
     Ok(script)
 }

@@ -27,10 +27,7 @@ fn a_crash_after_the_effect_keeps_the_effect_and_the_count() {
     let book = book(folder.path());
     assert_eq!(book["counts"], json!({"issue_refund": 1}));
     let faults: Vec<_> = rows(&book, "requests").map(|row| &row["fault"]).collect();
-    assert_eq!(
-        faults,
-        [&json!("crash_after"), &json!("crash_before"), &Value::Null]
-    );
+    assert_eq!(faults, [&json!("crash_after"), &json!("crash_before"), &Value::Null]);
 }
 
 #[test]
@@ -66,10 +63,7 @@ fn a_slow_call_blocks_nobody_and_reports_every_step_in_order() {
     shop.call(2, "get_order", &json!({"order": "ord_1"}));
     let quick = shop.next();
     assert_eq!(quick["id"], 2);
-    assert_eq!(
-        quick["result"]["x-shop"],
-        json!({"shelf": 7, "weight": 1.0})
-    );
+    assert_eq!(quick["result"]["x-shop"], json!({"shelf": 7, "weight": 1.0}));
     for step in 1..=3 {
         let progress = shop.next();
         assert_eq!(progress["method"], "notifications/progress");
@@ -85,11 +79,7 @@ fn a_cancelled_call_stops_and_is_noted() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut shop = Shop::start(folder.path(), &["--fault", "send_email=lose_response"]);
     shop.call(1, "slow_report", &json!({"steps": 100, "step_ms": 1000}));
-    shop.call(
-        2,
-        "send_email",
-        &json!({"to": "a@example.com", "subject": "hello"}),
-    );
+    shop.call(2, "send_email", &json!({"to": "a@example.com", "subject": "hello"}));
     shop.request(3, "ping", &json!({}));
     assert_eq!(shop.next()["id"], 3, "the calls are in the book");
     until(|| rows(&book(folder.path()), "effects").count() == 1);
@@ -117,10 +107,7 @@ fn nonsense_is_answered_with_errors_and_the_shop_lives_on() {
         (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":"fly"}"#, -32601),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, -32602),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fly"}}"#,
-            -32602,
-        ),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fly"}}"#, -32602),
     ] {
         shop.line(line);
         assert_eq!(shop.next()["error"]["code"], code, "{line}");
@@ -144,14 +131,8 @@ fn garbage_is_a_line_that_is_not_json() {
 #[test]
 fn over_http_a_lost_answer_breaks_the_connection_and_errors_are_statuses() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let shop = HttpShop::start(
-        folder.path(),
-        &[
-            "--http-faults",
-            "--fault",
-            "charge_card=lose_response,rate_limited,ok",
-        ],
-    );
+    let shop =
+        HttpShop::start(folder.path(), &["--http-faults", "--fault", "charge_card=lose_response,rate_limited,ok"]);
     let charge = tool_call("charge_card", &json!({"order": "ord_1", "amount": 5}));
     assert_eq!(shop.post(&charge), "");
     let limited = shop.post(&charge);
@@ -177,19 +158,13 @@ fn over_http_progress_is_a_stream_of_events() {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     });
     let stream = shop.post(&report);
-    assert!(
-        stream.contains("content-type: text/event-stream"),
-        "{stream}"
-    );
+    assert!(stream.contains("content-type: text/event-stream"), "{stream}");
     let events: Vec<Value> = stream
         .lines()
         .filter_map(|line| line.strip_prefix("data: "))
         .map(|data| serde_json::from_str(data).expect("events are JSON"))
         .collect();
-    let steps: Vec<_> = events[..50]
-        .iter()
-        .map(|event| event["params"]["progress"].as_u64())
-        .collect();
+    let steps: Vec<_> = events[..50].iter().map(|event| event["params"]["progress"].as_u64()).collect();
     assert_eq!(steps, (1..=50).map(Some).collect::<Vec<_>>());
     assert_eq!(events.len(), 51);
     assert_eq!(events[50]["result"]["resultType"], "complete");
@@ -206,16 +181,11 @@ fn over_http_hanging_up_cancels_a_call_but_not_a_late_effect() {
     let calls = [
         shop.begin(&tool_call("slow_report", &slow)),
         shop.begin(&streamed),
-        shop.begin(&tool_call(
-            "charge_card",
-            &json!({"order": "ord_1", "amount": 5}),
-        )),
+        shop.begin(&tool_call("charge_card", &json!({"order": "ord_1", "amount": 5}))),
     ];
     until(|| rows(&book(folder.path()), "requests").count() == 3);
     let mut first = [0; 8];
-    (&calls[1])
-        .read_exact(&mut first)
-        .expect("the stream has begun");
+    (&calls[1]).read_exact(&mut first).expect("the stream has begun");
     drop(calls);
     until(|| rows(&book(folder.path()), "requests").all(|row| row["note"] == "cancelled"));
     until(|| rows(&book(folder.path()), "effects").count() == 1);
@@ -225,21 +195,14 @@ fn over_http_hanging_up_cancels_a_call_but_not_a_late_effect() {
 fn many_processes_share_one_book() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let faults = ["--fault", "charge_card=ok,ok,status_500"];
-    let mut shops: Vec<_> = (0..4)
-        .map(|_| Shop::start(folder.path(), &faults))
-        .collect();
+    let mut shops: Vec<_> = (0..4).map(|_| Shop::start(folder.path(), &faults)).collect();
     for shop in &mut shops {
         for id in 0..5 {
             shop.call(id, "charge_card", &json!({"order": "ord_1", "amount": 5}));
         }
     }
-    let answers: Vec<Value> = shops
-        .iter()
-        .flat_map(|shop| shop.answers(5).collect::<Vec<_>>())
-        .collect();
-    let failed = answers
-        .iter()
-        .filter(|answer| answer["result"]["isError"] == true);
+    let answers: Vec<Value> = shops.iter().flat_map(|shop| shop.answers(5).collect::<Vec<_>>()).collect();
+    let failed = answers.iter().filter(|answer| answer["result"]["isError"] == true);
     assert_eq!(failed.count(), 1);
     assert_eq!(book(folder.path())["counts"], json!({"charge_card": 19}));
 }

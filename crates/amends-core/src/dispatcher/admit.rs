@@ -26,40 +26,31 @@ impl Dispatcher {
         if self.state.calls.contains_key(&call.id) {
             return self.ignore(now, format!("the call `{}` is open already", call.id));
         }
-        let repeat = call
-            .repeat_of
-            .clone()
-            .map(|held| (plan(now, gates, &call, &held), held));
+        let repeat = call.repeat_of.clone().map(|held| (plan(now, gates, &call, &held), held));
         if let Some((Repeat::TakeOver, held)) = &repeat {
             call.effect_key.clone_from(&held.effect_key);
         }
         let full = self.state.calls.len() >= OPEN_CALLS_MAX;
         let id = call.id.clone();
         let received = Box::new(call.received());
-        self.emit_call(
-            now,
-            Fact::CallReceived {
-                received,
-                gates: gates.clone(),
-            },
-            call.rules.clone(),
-        );
+        self.emit_call(now, Fact::CallReceived { received, gates: gates.clone() }, call.rules.clone());
 
         if let Some(refusal) = &gates.refusal {
             return self.refuse(now, id, (**refusal).clone());
         }
         if full {
-            let mut refusal = Refusal::of(
-                RefusalKind::RateLimited,
-                format!("this session has {OPEN_CALLS_MAX} open calls"),
-            );
+            let mut refusal =
+                Refusal::of(RefusalKind::RateLimited, format!("this session has {OPEN_CALLS_MAX} open calls"));
             refusal.retry_after_ms = Some(1000);
             return self.refuse(now, id, refusal);
         }
+        if now >= call.deadline {
+            let message = "the time this call had was over before anything was sent";
+            return self.refuse(now, id, Refusal::of(RefusalKind::RetryLater, message));
+        }
         let over = match repeat {
             Some((Repeat::Another, _)) => {
-                let message =
-                    "this `amends/key` was used before with other arguments; send a fresh one";
+                let message = "this `amends/key` was used before with other arguments; send a fresh one";
                 return self.refuse(now, id, Refusal::of(RefusalKind::Duplicate, message));
             }
             Some((Repeat::Join, held)) => {
@@ -78,26 +69,14 @@ impl Dispatcher {
                 over: over.as_ref().map(|held| held.call.clone()),
             });
         }
-        let first = if call.rules.contract.needs_baseline() {
-            Purpose::Baseline
-        } else {
-            Purpose::Act
-        };
+        let first = if call.rules.contract.needs_baseline() { Purpose::Baseline } else { Purpose::Act };
         self.start(now, gates, &id, first, None);
     }
 }
 
 fn plan(now: Timestamp, gates: &Gates, call: &Call, held: &Held) -> Repeat {
-    let by_key = call
-        .claims
-        .iter()
-        .any(|claim| claim.kind == ClaimKind::Key && claim.name == held.name);
-    if by_key
-        && call
-            .claims
-            .iter()
-            .any(|claim| claim.fingerprint != held.fingerprint)
-    {
+    let by_key = call.claims.iter().any(|claim| claim.kind == ClaimKind::Key && claim.name == held.name);
+    if by_key && call.claims.iter().any(|claim| claim.fingerprint != held.fingerprint) {
         return Repeat::Another;
     }
     let contract = &call.rules.contract;
@@ -122,10 +101,7 @@ pub(super) fn key_holds(
     let Some(key) = &contract.key else {
         return false;
     };
-    let usable_ms = key
-        .window_ms
-        .saturating_sub(contract.request_life_ms())
-        .saturating_sub(KEY_MARGIN_MS);
+    let usable_ms = key.window_ms.saturating_sub(contract.request_life_ms()).saturating_sub(KEY_MARGIN_MS);
     let same_run = run == Some(UNSEEN_RUN) || (run.is_some() && run == sent_to);
     now.since_ms(since) < usable_ms && (key.durable || same_run)
 }

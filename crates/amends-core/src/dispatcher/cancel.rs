@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::Purpose;
-use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::state::Phase;
 use crate::effect::Effect;
@@ -28,24 +27,15 @@ impl Dispatcher {
         if !self.state.calls.contains_key(&id) {
             return self.ignore(now, format!("the call `{id}` that should stop is not open"));
         }
-        self.emit(
-            now,
-            Fact::CancelRequested {
-                call: id.clone(),
-                reason,
-            },
-        );
+        self.emit(now, Fact::CancelRequested { call: id.clone(), reason });
         let Some(call) = self.state.calls.get(&id) else {
             return;
         };
         let phase = call.phase;
         let answered = call.answered;
-        if !call.in_doubt() && call.certainty() != Certainty::Processed {
+        if !call.may_have_acted() {
             if let Phase::Attempting(n) = phase {
-                self.step.effects.push(Effect::Abort(AttemptId {
-                    call: id.clone(),
-                    n,
-                }));
+                self.step.effects.push(Effect::Abort(AttemptId { call: id.clone(), n }));
             }
             return self.end_cancelled(now, &id);
         }
@@ -56,21 +46,11 @@ impl Dispatcher {
             self.answer_interim(now, &id);
         }
         match phase {
-            Phase::Attempting(n)
-                if self
-                    .state
-                    .attempt(&id, n)
-                    .is_some_and(|a| a.purpose == Purpose::Act) =>
-            {
-                self.step.effects.push(Effect::Abort(AttemptId {
-                    call: id.clone(),
-                    n,
-                }));
+            Phase::Attempting(n) if self.state.attempt(&id, n).is_some_and(|a| a.purpose == Purpose::Act) => {
+                self.step.effects.push(Effect::Abort(AttemptId { call: id.clone(), n }));
             }
             // A resend that was planned will not happen; only the status can still tell.
-            Phase::Waiting {
-                next: Purpose::Act, ..
-            } => self.reconcile(now, &Gates::default(), &id),
+            Phase::Waiting { next: Purpose::Act, .. } => self.reconcile(now, &Gates::default(), &id),
             Phase::Attempting(_) | Phase::Waiting { .. } | Phase::Received => {}
         }
     }

@@ -7,6 +7,7 @@ use crate::contract::EffectKind;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::admit::key_holds;
 use crate::dispatcher::cancel::CancelReason;
+use crate::dispatcher::reconcile::can_read_status;
 use crate::dispatcher::state::CallState;
 use crate::event::Fact;
 use crate::gates::Gates;
@@ -31,16 +32,9 @@ impl Dispatcher {
             return;
         };
         // A baseline is a read, whatever it is read for.
-        let effect = if attempt.purpose == Purpose::Act {
-            call.effect()
-        } else {
-            EffectKind::Read
-        };
+        let effect = if attempt.purpose == Purpose::Act { call.effect() } else { EffectKind::Read };
         let verdict = Verdict::judge(failure.code, end.certainty, effect);
-        let Rule {
-            compensation,
-            origin,
-        } = call.rules().playbook.rule(verdict);
+        let Rule { compensation, origin } = call.rules().playbook.rule(verdict);
         let (compensation, origin) = (arrived(compensation), *origin);
         let retry_after_ms = failure.retry_after_ms;
         let earlier = earlier_judgements(call, attempt.purpose, verdict, id.n);
@@ -54,11 +48,13 @@ impl Dispatcher {
             }
             _ => None,
         };
+        // What may have happened is read while it can be, rather than left until the agent comes back.
+        let too_late = wait.is_some_and(|wait| now + wait >= call.received.deadline);
+        let wait = wait.filter(|_| !(too_late && call.in_doubt() && can_read_status(call)));
+        let doubtful = call.certainty() == Certainty::InDoubt;
         let retry = wait.map(|_| earlier as u32 + 1);
         let last_ms = match &compensation {
-            Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => {
-                retry_after_ms.or(ladder.last_ms)
-            }
+            Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => retry_after_ms.or(ladder.last_ms),
             _ => retry_after_ms,
         };
         self.emit(
@@ -77,9 +73,10 @@ impl Dispatcher {
                 self.give_up(now, gates, &id.call, last_ms);
             }
             (Compensation::Reconcile, None) => self.reconcile(now, gates, &id.call),
-            (Compensation::DeprecateToolCall, None) => {
-                self.end_failed(now, &id.call, Outcome::Deprecated)
-            }
+            // The playbook gives up on this attempt; an earlier one is still in doubt.
+            (_, None) if doubtful && verdict != Verdict::InDoubt => self.reconcile(now, gates, &id.call),
+            (_, None) if doubtful => self.end_in_doubt(now, &id.call),
+            (Compensation::DeprecateToolCall, None) => self.end_failed(now, &id.call, Outcome::Deprecated),
             (
                 Compensation::Surface
                 | Compensation::FailFast
@@ -100,14 +97,7 @@ impl Dispatcher {
         if until >= call.received.deadline && next != Purpose::Status {
             return self.end_later(now, id, wait_ms);
         }
-        self.emit(
-            now,
-            Fact::WaitBegan {
-                call: id.clone(),
-                until,
-                next,
-            },
-        );
+        self.emit(now, Fact::WaitBegan { call: id.clone(), until, next });
     }
 
     /// No further send is allowed. What is in doubt is read once more; the rest is over.
@@ -141,39 +131,33 @@ impl Dispatcher {
 
 /// Whether another attempt may go out at all, by the contract, whatever the playbook says.
 pub(super) fn may_send(call: &CallState, purpose: Purpose, gates: &Gates, now: Timestamp) -> bool {
-    if call.attempts.len() as u32 >= ATTEMPTS_MAX
-        || call.answered
-        || call.cancel == Some(CancelReason::Asked)
-    {
+    if call.attempts.len() as u32 >= ATTEMPTS_MAX || call.answered || call.cancel == Some(CancelReason::Asked) {
+        return false;
+    }
+    if now >= call.received.deadline {
         return false;
     }
     if call.cancel.is_some() && !call.in_doubt() {
         return false;
     }
     if purpose != Purpose::Act || !call.in_doubt() {
-        return call.certainty() != Certainty::Processed;
+        return call.effect().is_read() || call.certainty() != Certainty::Processed;
     }
     match call.effect() {
         EffectKind::Read | EffectKind::Idempotent => true,
-        EffectKind::Keyed => call.doubts().all(|doubt| {
-            key_holds(
-                call.contract(),
-                first_claimed(call),
-                doubt.run,
-                gates.run(&call.received.upstream),
-                now,
-            )
-        }),
+        EffectKind::Keyed => {
+            let inherited = call.inherits_doubt().then_some(None);
+            let mut sent_to = call.doubts().map(|doubt| doubt.run).chain(inherited);
+            let run = gates.run(&call.received.upstream);
+            sent_to.all(|sent_to| key_holds(call.contract(), first_claimed(call), sent_to, run, now))
+        }
         EffectKind::Write => false,
     }
 }
 
 /// When the key of this call's effect was first taken, perhaps by the call it took over from.
 fn first_claimed(call: &CallState) -> Timestamp {
-    call.received
-        .repeat_of
-        .as_ref()
-        .map_or(call.at, |held| held.since)
+    call.received.repeat_of.as_ref().map_or(call.at, |held| held.since)
 }
 
 /// How often this call was judged so before, for that purpose.
@@ -181,19 +165,12 @@ fn earlier_judgements(call: &CallState, purpose: Purpose, verdict: Verdict, n: u
     let same = |end: &super::state::AttemptEnd| end.verdict == Some(verdict);
     call.attempts
         .iter()
-        .filter(|attempt| {
-            attempt.n != n && attempt.purpose == purpose && attempt.end.as_ref().is_some_and(same)
-        })
+        .filter(|attempt| attempt.n != n && attempt.purpose == purpose && attempt.end.as_ref().is_some_and(same))
         .count()
 }
 
 /// The wait before the next send: never earlier than the upstream asked, and a little after it.
-fn next_wait(
-    ladder: &Ladder,
-    earlier: usize,
-    retry_after_ms: Option<u64>,
-    chance: u64,
-) -> Option<u64> {
+fn next_wait(ladder: &Ladder, earlier: usize, retry_after_ms: Option<u64>, chance: u64) -> Option<u64> {
     let step = ladder.step(earlier, chance)?;
     Some(match retry_after_ms {
         Some(asked) => asked.saturating_add(chance % (asked / 20 + 50)),

@@ -21,10 +21,7 @@ impl Dispatcher {
             .collect();
         self.emit(now, Fact::AnswerDelivered { call: id.clone() });
         for name in names {
-            self.step.claims.push(ClaimChange::Release {
-                name,
-                call: id.clone(),
-            });
+            self.step.claims.push(ClaimChange::Release { name, call: id.clone() });
         }
     }
 }

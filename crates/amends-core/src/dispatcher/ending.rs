@@ -24,63 +24,22 @@ impl Dispatcher {
             return;
         };
         let error = Box::new(Trouble::refused(call.received.tool.as_str(), &refusal));
-        self.emit(
-            now,
-            Fact::CallRefused {
-                call: id.clone(),
-                refusal: Box::new(refusal),
-            },
-        );
-        self.reply(
-            id,
-            Answer::Envelope(Envelope::of(Body::Refused { error })),
-            true,
-        );
+        self.emit(now, Fact::CallRefused { call: id.clone(), refusal: Box::new(refusal) });
+        self.reply(id, Answer::Envelope(Envelope::of(Body::Refused { error })), true);
     }
 
     /// The call did what it should; the answer is what that attempt gave back.
-    pub(super) fn end_with_result(
-        &mut self,
-        now: Timestamp,
-        attempt: &AttemptId,
-        outcome: Outcome,
-    ) {
+    pub(super) fn end_with_result(&mut self, now: Timestamp, attempt: &AttemptId, outcome: Outcome) {
         let Some(call) = self.state.calls.get(&attempt.call) else {
             return;
         };
-        let acted = self
-            .state
-            .attempt(&attempt.call, attempt.n)
-            .is_some_and(|a| a.purpose == Purpose::Act);
-        let body = Body::Success {
-            outcome,
-            data: Data::Of(attempt.clone()),
-        };
-        let attempts = if outcome == Outcome::Succeeded {
-            Vec::new()
-        } else {
-            wording::history(call)
-        };
-        let envelope = Envelope {
-            attempts,
-            ..Envelope::of(body)
-        };
-        let answer = if acted {
-            Answer::Forward {
-                attempt: attempt.clone(),
-                envelope,
-            }
-        } else {
-            Answer::Envelope(envelope)
-        };
-        self.end(
-            now,
-            &attempt.call,
-            outcome,
-            Certainty::Processed,
-            Some(attempt.clone()),
-            answer,
-        );
+        let acted = self.state.attempt(&attempt.call, attempt.n).is_some_and(|a| a.purpose == Purpose::Act);
+        let body = Body::Success { outcome, data: Data::Of(attempt.clone()) };
+        let attempts = if outcome == Outcome::Succeeded { Vec::new() } else { wording::history(call) };
+        let envelope = Envelope { attempts, ..Envelope::of(body) };
+        let answer =
+            if acted { Answer::Forward { attempt: attempt.clone(), envelope } } else { Answer::Envelope(envelope) };
+        self.end(now, &attempt.call, outcome, Certainty::Processed, Some(attempt.clone()), answer);
     }
 
     /// The call failed, or is in doubt, and nothing more is done about it.
@@ -90,14 +49,7 @@ impl Dispatcher {
         };
         let envelope = wording::failed(call, Some(outcome));
         let certainty = call.certainty();
-        self.end(
-            now,
-            id,
-            outcome,
-            certainty,
-            None,
-            Answer::Envelope(envelope),
-        );
+        self.end(now, id, outcome, certainty, None, Answer::Envelope(envelope));
     }
 
     /// The call could go on later than its deadline; the agent is told when.
@@ -110,31 +62,20 @@ impl Dispatcher {
             wording::retry_later(error, now, wait_ms);
         }
         let certainty = call.certainty();
-        self.end(
-            now,
-            id,
-            Outcome::Exhausted,
-            certainty,
-            None,
-            Answer::Envelope(envelope),
-        );
+        self.end(now, id, Outcome::Exhausted, certainty, None, Answer::Envelope(envelope));
     }
 
-    /// The call was stopped, and nothing happened.
+    /// The call was stopped, and nothing happened that is not known.
     pub(super) fn end_cancelled(&mut self, now: Timestamp, id: &CallId) {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
+        if call.in_doubt() {
+            return self.end_in_doubt(now, id);
+        }
         let envelope = wording::cancelled(call, Some(Outcome::Cancelled));
         let certainty = call.certainty();
-        self.end(
-            now,
-            id,
-            Outcome::Cancelled,
-            certainty,
-            None,
-            Answer::Envelope(envelope),
-        );
+        self.end(now, id, Outcome::Cancelled, certainty, None, Answer::Envelope(envelope));
     }
 
     /// The call gets the recorded answer of the one it repeats.
@@ -147,13 +88,7 @@ impl Dispatcher {
             replayed: true,
         };
         self.emit(now, fact);
-        self.reply(
-            attempt.call.clone(),
-            Answer::Recorded {
-                attempt: attempt.clone(),
-            },
-            true,
-        );
+        self.reply(attempt.call.clone(), Answer::Recorded { attempt: attempt.clone() }, true);
     }
 
     /// The agent is told where things stand; the call goes on until what may have happened is settled.
@@ -161,11 +96,7 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
-        let envelope = if call.cancel.is_some() {
-            wording::cancelled(call, None)
-        } else {
-            wording::failed(call, None)
-        };
+        let envelope = if call.cancel.is_some() { wording::cancelled(call, None) } else { wording::failed(call, None) };
         self.emit(now, Fact::InterimAnswered { call: id.clone() });
         self.reply(id.clone(), Answer::Envelope(envelope), false);
     }
@@ -184,23 +115,12 @@ impl Dispatcher {
         };
         let changes = claim_changes(call, now);
         self.step.claims.extend(changes);
-        self.emit(
-            now,
-            Fact::CallEnded {
-                call: id.clone(),
-                outcome,
-                certainty,
-                attempt,
-                replayed: false,
-            },
-        );
+        self.emit(now, Fact::CallEnded { call: id.clone(), outcome, certainty, attempt, replayed: false });
         self.reply(id.clone(), answer, true);
     }
 
     fn reply(&mut self, call: CallId, answer: Answer, last: bool) {
-        self.step
-            .effects
-            .push(Effect::Reply(Box::new(Reply { call, answer, last })));
+        self.step.effects.push(Effect::Reply(Box::new(Reply { call, answer, last })));
     }
 }
 
@@ -215,25 +135,15 @@ pub(super) fn claims_end(call: &CallState) -> Option<ClaimState> {
         (Certainty::InDoubt, EffectKind::Keyed) => Some(ClaimState::InDoubt),
         // The upstream itself ended it with an error: once the agent has read that, another call is its own decision.
         (Certainty::InDoubt, EffectKind::Write) => {
-            let answered = |a: &super::state::AttemptState| {
-                a.end.as_ref().is_some_and(|end| end.report.answered)
-            };
-            Some(if call.doubts().all(answered) {
-                ClaimState::Complete
-            } else {
-                ClaimState::InDoubt
-            })
+            let answered = |a: &super::state::AttemptState| a.end.as_ref().is_some_and(|end| end.report.answered);
+            Some(if call.doubts().all(answered) { ClaimState::Complete } else { ClaimState::InDoubt })
         }
         (Certainty::NotSent | Certainty::NotProcessed, _) => None,
     }
 }
 
 fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
-    if call
-        .attempts
-        .iter()
-        .any(|attempt| attempt.purpose == Purpose::Join)
-    {
+    if call.attempts.iter().any(|attempt| attempt.purpose == Purpose::Join) {
         return Vec::new();
     }
     let contract = call.contract();
@@ -250,16 +160,10 @@ fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
         _ => Some(now + contract.repeat_window_ms),
     };
     let change = |claim: &crate::claim::Claim| match end {
-        Some(state) => ClaimChange::Settle {
-            name: claim.name.clone(),
-            call: id.clone(),
-            state,
-            until: until(claim.kind),
-        },
-        None => ClaimChange::Release {
-            name: claim.name.clone(),
-            call: id.clone(),
-        },
+        Some(state) => {
+            ClaimChange::Settle { name: claim.name.clone(), call: id.clone(), state, until: until(claim.kind) }
+        }
+        None => ClaimChange::Release { name: claim.name.clone(), call: id.clone() },
     };
     call.received.claims.iter().map(change).collect()
 }

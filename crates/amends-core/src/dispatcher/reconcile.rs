@@ -27,7 +27,8 @@ impl Dispatcher {
             return;
         };
         let Some((_, end)) = call.last_act() else {
-            return;
+            // Only the baseline was read: there is nothing to find out.
+            return self.end_failed(now, id, Outcome::Deprecated);
         };
         let code = end.report.failure.as_ref().map(|failure| failure.code);
         let processed = call.certainty() == Certainty::Processed;
@@ -46,16 +47,11 @@ impl Dispatcher {
         if processed {
             return self.end_failed(now, id, Outcome::Deprecated);
         }
-        let doubted = |attempt: &&AttemptState| {
-            attempt.end.as_ref().and_then(|end| end.verdict) == Some(Verdict::InDoubt)
-        };
-        let first =
-            end.verdict == Some(Verdict::InDoubt) && call.acts().filter(doubted).count() == 1;
+        let doubted =
+            |attempt: &&AttemptState| attempt.end.as_ref().and_then(|end| end.verdict) == Some(Verdict::InDoubt);
+        let first = end.verdict == Some(Verdict::InDoubt) && call.acts().filter(doubted).count() == 1;
         if first && may_send(call, Purpose::Act, gates, now) {
-            let chance = self.chance(&AttemptId {
-                call: id.clone(),
-                n: 0,
-            });
+            let chance = self.chance(&AttemptId { call: id.clone(), n: 0 });
             let wait = Ladder::of(&[500]).step(0, chance);
             return self.wait(now, id, wait.unwrap_or(500), Purpose::Act);
         }
@@ -74,10 +70,7 @@ impl Dispatcher {
         let Some((act, end)) = call.last_act() else {
             return;
         };
-        let act = AttemptId {
-            call: id.clone(),
-            n: act.n,
-        };
+        let act = AttemptId { call: id.clone(), n: act.n };
         let code = end.report.failure.as_ref().map(|failure| failure.code);
         let processed = call.certainty() == Certainty::Processed;
         let fits = read.end.as_ref().is_some_and(|end| end.report.fits);
@@ -87,14 +80,7 @@ impl Dispatcher {
         match happened(call, attempt.n) {
             Some(true) => {
                 let certainty = Certainty::Processed;
-                self.emit(
-                    now,
-                    Fact::DoubtSettled {
-                        call: id.clone(),
-                        certainty,
-                        by: attempt.clone(),
-                    },
-                );
+                self.emit(now, Fact::DoubtSettled { call: id.clone(), certainty, by: attempt.clone() });
                 if fits {
                     return self.end_with_result(now, attempt, Outcome::SucceededAfterCompensation);
                 }
@@ -104,21 +90,13 @@ impl Dispatcher {
             Some(false) if processed => self.end_failed(now, id, Outcome::Deprecated),
             Some(false) if quiet => {
                 let certainty = Certainty::NotProcessed;
-                self.emit(
-                    now,
-                    Fact::DoubtSettled {
-                        call: id.clone(),
-                        certainty,
-                        by: attempt.clone(),
-                    },
-                );
+                self.emit(now, Fact::DoubtSettled { call: id.clone(), certainty, by: attempt.clone() });
                 self.compensate(now, gates, &act);
             }
             Some(false) if code == Some(Code::KeyInFlight) => self.read_again(now, id, quiet_at),
             Some(false) => match (effect, quiet_at) {
                 (EffectKind::Write, Some(at)) => self.read_again(now, id, Some(at)),
-                (EffectKind::Write, None)
-                | (EffectKind::Keyed | EffectKind::Idempotent | EffectKind::Read, _) => {
+                (EffectKind::Write, None) | (EffectKind::Keyed | EffectKind::Idempotent | EffectKind::Read, _) => {
                     self.end_in_doubt(now, id)
                 }
             },
@@ -147,11 +125,8 @@ impl Dispatcher {
             return self.end_in_doubt(now, id);
         }
         let ladder = self.status_wait(id);
-        let in_flight = call
-            .last_act()
-            .and_then(|(_, end)| end.report.failure.as_ref())
-            .map(|f| f.code)
-            == Some(Code::KeyInFlight);
+        let in_flight =
+            call.last_act().and_then(|(_, end)| end.report.failure.as_ref()).map(|f| f.code) == Some(Code::KeyInFlight);
         let wait = match at {
             Some(at) if in_flight => at.since_ms(now).min(ladder),
             Some(at) => at.since_ms(now),
@@ -164,29 +139,22 @@ impl Dispatcher {
         let reads = self.state.calls.get(id).map_or(0, status_reads);
         let ladder = Ladder::of(&STATUS_LADDER_MS);
         let step = (reads as usize).min(STATUS_LADDER_MS.len() - 1);
-        ladder
-            .step(
-                step,
-                self.chance(&AttemptId {
-                    call: id.clone(),
-                    n: reads,
-                }),
-            )
-            .unwrap_or(1000)
+        ladder.step(step, self.chance(&AttemptId { call: id.clone(), n: reads })).unwrap_or(1000)
     }
 
     /// Nothing more can be found out. A plain write is unresolved; what can be sent again safely is merely exhausted.
-    fn end_in_doubt(&mut self, now: Timestamp, id: &CallId) {
+    pub(super) fn end_in_doubt(&mut self, now: Timestamp, id: &CallId) {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
-        let conflict =
-            call.last_act().and_then(|(_, end)| end.verdict) == Some(Verdict::IdempotencyConflict);
+        if call.certainty() == Certainty::Processed {
+            // The upstream said that it was done; only its answer was not to be had.
+            return self.end_failed(now, id, Outcome::Deprecated);
+        }
+        let conflict = call.last_act().and_then(|(_, end)| end.verdict) == Some(Verdict::IdempotencyConflict);
         let outcome = match call.effect() {
             EffectKind::Write => Outcome::Unresolved,
-            EffectKind::Keyed | EffectKind::Idempotent | EffectKind::Read if conflict => {
-                Outcome::Unresolved
-            }
+            EffectKind::Keyed | EffectKind::Idempotent | EffectKind::Read if conflict => Outcome::Unresolved,
             EffectKind::Keyed | EffectKind::Idempotent | EffectKind::Read => Outcome::Exhausted,
         };
         self.end_failed(now, id, outcome);
@@ -196,45 +164,37 @@ impl Dispatcher {
 /// The refusal of a repeat whose call has not ended yet.
 pub(super) fn still_in_flight() -> Refusal {
     let message = "an equal call is still being settled; its answer will be given to the next equal call after that";
-    Refusal {
-        retry_after_ms: Some(5_000),
-        ..Refusal::of(RefusalKind::InFlight, message)
-    }
+    Refusal { retry_after_ms: Some(5_000), ..Refusal::of(RefusalKind::InFlight, message) }
 }
 
 fn status_reads(call: &CallState) -> u32 {
-    call.attempts
-        .iter()
-        .filter(|attempt| attempt.purpose == Purpose::Status)
-        .count() as u32
+    call.attempts.iter().filter(|attempt| attempt.purpose == Purpose::Status).count() as u32
 }
 
-fn can_read_status(call: &CallState) -> bool {
+pub(super) fn can_read_status(call: &CallState) -> bool {
     call.contract().status.is_some() && status_reads(call) < STATUS_READS_MAX
 }
 
 /// Whether a status read shows that *this* effect happened: by its key, or by a difference from the baseline.
 fn happened(call: &CallState, n: u32) -> Option<bool> {
-    let report_of =
-        |attempt: &super::state::AttemptState| attempt.end.as_ref().map(|end| end.report.clone());
-    let read = call
-        .attempts
-        .get((n as usize).checked_sub(1)?)
-        .and_then(report_of)?;
+    let report_of = |attempt: &super::state::AttemptState| attempt.end.as_ref().map(|end| end.report.clone());
+    let read = call.attempts.get((n as usize).checked_sub(1)?).and_then(report_of)?;
     if read.failure.is_some() {
         return None;
     }
     let says = read.happened?;
-    if !says || call.contract().status.as_ref()?.by_key {
+    if call.contract().status.as_ref()?.by_key {
         return Some(says);
     }
-    let baseline = call
-        .attempts
-        .iter()
-        .filter(|attempt| attempt.purpose == Purpose::Baseline);
-    let baseline = baseline
-        .filter_map(report_of)
-        .rfind(|report| report.failure.is_none())?;
+    // The baseline was read after the call whose key this one goes on with: it cannot tell of that.
+    if call.inherits_doubt() {
+        return None;
+    }
+    if !says {
+        return Some(false);
+    }
+    let baseline = call.attempts.iter().filter(|attempt| attempt.purpose == Purpose::Baseline);
+    let baseline = baseline.filter_map(report_of).rfind(|report| report.failure.is_none())?;
     match baseline.happened? {
         false => Some(true),
         true => Some(baseline.payload.map(|p| p.digest) != read.payload.map(|p| p.digest)),

@@ -24,17 +24,7 @@ pub fn redecide(
     events: &[Event],
     rules: impl Fn(&Digest) -> Option<Arc<Rules>>,
 ) -> Result<Option<Difference>, TraceError> {
-    let Some(Event {
-        fact:
-            Fact::SessionOpened {
-                session,
-                seed,
-                principal,
-                door,
-            },
-        ..
-    }) = events.first()
-    else {
+    let Some(Event { fact: Fact::SessionOpened { session, seed, principal, door }, .. }) = events.first() else {
         return Err(TraceError::NoBeginning);
     };
     let mut dispatcher = Dispatcher::open(session.clone(), *seed, principal.clone(), door);
@@ -47,50 +37,33 @@ pub fn redecide(
         let (input, gates) = match input_of(&event.fact, &rules)? {
             Some(found) => found,
             // What was ignored left no input behind to decide again.
-            None if matches!(
-                event.fact,
-                Fact::Ignored { .. } | Fact::SuppressedError { .. }
-            ) =>
-            {
+            None if matches!(event.fact, Fact::Ignored { .. } | Fact::SuppressedError { .. }) => {
                 dispatcher.state.apply(event, None);
                 at += 1 + skipped;
                 continue;
             }
             None => {
-                return Err(TraceError::Illegal {
-                    seq: event.seq,
-                    name: event.fact.name(),
-                });
+                return Err(TraceError::Illegal { seq: event.seq, name: event.fact.name() });
             }
         };
         let step = dispatcher.handle(event.at, &gates, input);
         for (n, decided) in step.events.iter().enumerate() {
             let recorded = events.get(at + n);
             if recorded != Some(decided) {
-                let difference = Difference {
-                    seq: decided.seq,
-                    recorded: recorded.cloned(),
-                    decided: Some(decided.clone()),
-                };
+                let difference =
+                    Difference { seq: decided.seq, recorded: recorded.cloned(), decided: Some(decided.clone()) };
                 return Ok(Some(difference));
             }
         }
         if step.events.is_empty() {
-            return Ok(Some(Difference {
-                seq: event.seq,
-                recorded: Some(event.clone()),
-                decided: None,
-            }));
+            return Ok(Some(Difference { seq: event.seq, recorded: Some(event.clone()), decided: None }));
         }
         at += step.events.len();
     }
     Ok(None)
 }
 
-fn input_of(
-    fact: &Fact,
-    rules: &impl Fn(&Digest) -> Option<Arc<Rules>>,
-) -> Result<Option<(Input, Gates)>, TraceError> {
+fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Result<Option<(Input, Gates)>, TraceError> {
     let open = Gates::default;
     Ok(Some(match fact {
         Fact::CallReceived { received, gates } => {
@@ -98,36 +71,15 @@ fn input_of(
                 call: received.call.clone(),
                 hash: received.rules.clone(),
             })?;
-            (
-                Input::Call(Box::new(call_of(received, found))),
-                gates.clone(),
-            )
+            (Input::Call(Box::new(call_of(received, found))), gates.clone())
         }
-        Fact::AttemptEnded {
-            attempt,
-            report,
-            gates,
-        } => (
-            Input::Result {
-                attempt: attempt.clone(),
-                report: report.clone(),
-            },
-            gates.clone(),
-        ),
-        Fact::LateResult { attempt, report } => (
-            Input::Result {
-                attempt: attempt.clone(),
-                report: report.clone(),
-            },
-            open(),
-        ),
-        Fact::CancelRequested { call, reason } => (
-            Input::Cancel {
-                call: call.clone(),
-                reason: *reason,
-            },
-            open(),
-        ),
+        Fact::AttemptEnded { attempt, report, gates } => {
+            (Input::Result { attempt: attempt.clone(), report: report.clone() }, gates.clone())
+        }
+        Fact::LateResult { attempt, report } => {
+            (Input::Result { attempt: attempt.clone(), report: report.clone() }, open())
+        }
+        Fact::CancelRequested { call, reason } => (Input::Cancel { call: call.clone(), reason: *reason }, open()),
         Fact::AnswerDelivered { call } => (Input::Delivery { call: call.clone() }, open()),
         Fact::Ticked { gates } => (Input::Tick, gates.clone()),
         Fact::Resumed { gates } => (Input::Resume, gates.clone()),

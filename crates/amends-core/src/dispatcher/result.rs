@@ -12,13 +12,7 @@ use crate::outcome::Outcome;
 use crate::time::Timestamp;
 
 impl Dispatcher {
-    pub(super) fn result(
-        &mut self,
-        now: Timestamp,
-        gates: &Gates,
-        attempt: AttemptId,
-        report: Box<Report>,
-    ) {
+    pub(super) fn result(&mut self, now: Timestamp, gates: &Gates, attempt: AttemptId, report: Box<Report>) {
         let Some(state) = self.state.attempt(&attempt.call, attempt.n) else {
             return self.emit(now, Fact::LateResult { attempt, report });
         };
@@ -26,14 +20,7 @@ impl Dispatcher {
             return self.late(now, attempt, report);
         }
         let (purpose, failed) = (state.purpose, report.failure.is_some());
-        self.emit(
-            now,
-            Fact::AttemptEnded {
-                attempt: attempt.clone(),
-                report,
-                gates: gates.clone(),
-            },
-        );
+        self.emit(now, Fact::AttemptEnded { attempt: attempt.clone(), report, gates: gates.clone() });
         match (purpose, failed) {
             (Purpose::Act, false) => self.succeed(now, &attempt),
             (Purpose::Act, true) => self.compensate(now, gates, &attempt),
@@ -48,13 +35,7 @@ impl Dispatcher {
     /// call that is over it changes nothing.
     fn late(&mut self, now: Timestamp, attempt: AttemptId, report: Box<Report>) {
         let proves = report.failure.is_none() && report.certainty == Certainty::Processed;
-        self.emit(
-            now,
-            Fact::LateResult {
-                attempt: attempt.clone(),
-                report,
-            },
-        );
+        self.emit(now, Fact::LateResult { attempt: attempt.clone(), report });
         let Some(call) = self.state.calls.get(&attempt.call) else {
             return;
         };
@@ -63,31 +44,17 @@ impl Dispatcher {
             return;
         }
         if let Phase::Attempting(n) = call.phase {
-            self.step.effects.push(Effect::Abort(AttemptId {
-                call: attempt.call.clone(),
-                n,
-            }));
+            self.step.effects.push(Effect::Abort(AttemptId { call: attempt.call.clone(), n }));
         }
-        let settled = Fact::DoubtSettled {
-            call: attempt.call.clone(),
-            certainty: Certainty::Processed,
-            by: attempt.clone(),
-        };
+        let settled =
+            Fact::DoubtSettled { call: attempt.call.clone(), certainty: Certainty::Processed, by: attempt.clone() };
         self.emit(now, settled);
         self.end_with_result(now, &attempt, Outcome::SucceededAfterCompensation);
     }
 
     fn succeed(&mut self, now: Timestamp, attempt: &AttemptId) {
-        let first = self
-            .state
-            .calls
-            .get(&attempt.call)
-            .is_some_and(|call| call.acts().count() == 1);
-        let outcome = if first {
-            Outcome::Succeeded
-        } else {
-            Outcome::SucceededAfterCompensation
-        };
+        let first = self.state.calls.get(&attempt.call).is_some_and(|call| call.acts().count() == 1);
+        let outcome = if first { Outcome::Succeeded } else { Outcome::SucceededAfterCompensation };
         self.end_with_result(now, attempt, outcome);
     }
 

@@ -14,21 +14,10 @@ impl Dispatcher {
     /// Judges what the crash left behind. The agents of these calls are gone with the connection they came by; what may
     /// have happened is settled all the same, so that their repeats find an answer.
     pub(super) fn resume(&mut self, now: Timestamp, gates: &Gates) {
-        self.emit(
-            now,
-            Fact::Resumed {
-                gates: gates.clone(),
-            },
-        );
+        self.emit(now, Fact::Resumed { gates: gates.clone() });
         let open: Vec<CallId> = self.state.calls.keys().cloned().collect();
         for id in open {
-            self.emit(
-                now,
-                Fact::CancelRequested {
-                    call: id.clone(),
-                    reason: CancelReason::Disconnected,
-                },
-            );
+            self.emit(now, Fact::CancelRequested { call: id.clone(), reason: CancelReason::Disconnected });
             self.resume_call(now, gates, &id);
         }
     }
@@ -38,35 +27,19 @@ impl Dispatcher {
             return;
         };
         let attempting = match call.phase {
-            Phase::Attempting(n) => self
-                .state
-                .attempt(id, n)
-                .filter(|attempt| attempt.end.is_none()),
+            Phase::Attempting(n) => self.state.attempt(id, n).filter(|attempt| attempt.end.is_none()),
             Phase::Received | Phase::Waiting { .. } => None,
         };
         let Some((n, purpose)) = attempting.map(|attempt| (attempt.n, attempt.purpose)) else {
-            if !call.in_doubt() && call.certainty() != Certainty::Processed {
+            if !call.may_have_acted() {
                 self.end_cancelled(now, id);
             }
             return;
         };
-        let attempt = AttemptId {
-            call: id.clone(),
-            n,
-        };
+        let attempt = AttemptId { call: id.clone(), n };
         let certainty = Certainty::InDoubt;
-        self.emit(
-            now,
-            Fact::AttemptOrphaned {
-                attempt: attempt.clone(),
-                certainty,
-            },
-        );
-        let reads = self
-            .state
-            .calls
-            .get(id)
-            .is_some_and(|call| call.effect().is_read());
+        self.emit(now, Fact::AttemptOrphaned { attempt: attempt.clone(), certainty });
+        let reads = self.state.calls.get(id).is_some_and(|call| call.effect().is_read());
         match purpose {
             Purpose::Act if !reads => self.compensate(now, gates, &attempt),
             Purpose::Status => self.status_read(now, gates, &attempt),

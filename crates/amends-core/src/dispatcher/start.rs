@@ -11,43 +11,26 @@ use crate::time::Timestamp;
 
 impl Dispatcher {
     /// Records an attempt and asks for it to be sent. For a write that acts, the record is the intent.
-    pub(super) fn start(
-        &mut self,
-        now: Timestamp,
-        gates: &Gates,
-        id: &CallId,
-        purpose: Purpose,
-        holder: Option<Held>,
-    ) {
+    pub(super) fn start(&mut self, now: Timestamp, gates: &Gates, id: &CallId, purpose: Purpose, holder: Option<Held>) {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
         let contract = call.contract();
-        let attempt = AttemptId {
-            call: id.clone(),
-            n: call.attempts.len() as u32 + 1,
-        };
+        let attempt = AttemptId { call: id.clone(), n: call.attempts.len() as u32 + 1 };
         let tool = match (purpose, &contract.status) {
-            (Purpose::Baseline | Purpose::Status, Some(status)) => {
-                ToolName::new(status.tool.as_str())
-            }
+            (Purpose::Baseline | Purpose::Status, Some(status)) => ToolName::new(status.tool.as_str()),
             _ => call.received.tool.clone(),
         };
         let deadline = match purpose {
             Purpose::Join => call.received.deadline,
             // A status read may outlive the agent's patience: settling goes on after it.
             Purpose::Status => now + contract.timeout_ms,
-            Purpose::Act | Purpose::Baseline => {
-                (now + contract.timeout_ms).min(call.received.deadline)
-            }
+            Purpose::Act | Purpose::Baseline => (now + contract.timeout_ms).min(call.received.deadline),
         };
         let by_status = contract.status.as_ref().is_some_and(|status| status.by_key);
-        let effect_key =
-            (contract.key.is_some() || by_status).then(|| call.received.effect_key.clone());
+        let effect_key = (contract.key.is_some() || by_status).then(|| call.received.effect_key.clone());
         let upstream = call.received.upstream.clone();
-        let holder = holder
-            .or_else(|| call.received.repeat_of.clone())
-            .filter(|_| purpose == Purpose::Join);
+        let holder = holder.or_else(|| call.received.repeat_of.clone()).filter(|_| purpose == Purpose::Join);
         self.emit(
             now,
             Fact::AttemptStarted {

@@ -46,6 +46,8 @@ pub(super) struct CallState {
     /// The agent has its answer, though the call is not over.
     pub(super) answered: bool,
     pub(super) cancel: Option<CancelReason>,
+    /// What is known of the effect of the call whose key it goes on with, which ended in doubt.
+    pub(super) inherited: Option<Certainty>,
 }
 
 /// What an open call waits for.
@@ -118,26 +120,22 @@ impl Session {
         event: &Event,
         rules: &impl Fn(&Digest) -> Option<Arc<Rules>>,
     ) -> Result<(), TraceError> {
-        let illegal = TraceError::Illegal {
-            seq: event.seq,
-            name: event.fact.name(),
-        };
+        let illegal = TraceError::Illegal { seq: event.seq, name: event.fact.name() };
         let known = |call: &CallId| self.calls.contains_key(call);
         let legal = match &event.fact {
             Fact::SessionOpened { .. } => event.seq == 1,
             Fact::CallReceived { received, .. } => !known(&received.call),
-            Fact::AttemptStarted { attempt, .. } => self
-                .calls
-                .get(&attempt.call)
-                .is_some_and(|call| call.attempts.len() + 1 == attempt.n as usize),
+            Fact::AttemptStarted { attempt, .. } => {
+                self.calls.get(&attempt.call).is_some_and(|call| call.attempts.len() + 1 == attempt.n as usize)
+            }
             Fact::AttemptEnded { attempt, .. }
             | Fact::AttemptTimedOut { attempt, .. }
-            | Fact::AttemptOrphaned { attempt, .. } => self
-                .attempt(&attempt.call, attempt.n)
-                .is_some_and(|attempt| attempt.end.is_none()),
-            Fact::FailureJudged { attempt, .. } => self
-                .attempt(&attempt.call, attempt.n)
-                .is_some_and(|attempt| attempt.end.is_some()),
+            | Fact::AttemptOrphaned { attempt, .. } => {
+                self.attempt(&attempt.call, attempt.n).is_some_and(|attempt| attempt.end.is_none())
+            }
+            Fact::FailureJudged { attempt, .. } => {
+                self.attempt(&attempt.call, attempt.n).is_some_and(|attempt| attempt.end.is_some())
+            }
             Fact::CallRefused { call, .. }
             | Fact::WaitBegan { call, .. }
             | Fact::DoubtSettled { call, .. }
@@ -165,10 +163,7 @@ impl Session {
     /// Refuses a folded session that has an open call without its rules.
     pub(super) fn forget_ended_rules(&self) -> Result<(), TraceError> {
         match self.calls.iter().find(|(_, call)| call.rules.is_none()) {
-            Some((id, call)) => Err(TraceError::RulesMissing {
-                call: id.clone(),
-                hash: call.received.rules.clone(),
-            }),
+            Some((id, call)) => Err(TraceError::RulesMissing { call: id.clone(), hash: call.received.rules.clone() }),
             None => Ok(()),
         }
     }
@@ -180,20 +175,12 @@ impl Session {
         let at = event.at;
         match &event.fact {
             Fact::CallReceived { received, .. } => {
-                self.calls
-                    .insert(received.call.clone(), CallState::new(received, rules, at));
+                self.calls.insert(received.call.clone(), CallState::new(received, rules, at));
             }
             Fact::CallRefused { call, .. } => {
                 self.calls.remove(call);
             }
-            Fact::AttemptStarted {
-                attempt,
-                purpose,
-                deadline,
-                send_by,
-                run,
-                ..
-            } => {
+            Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, .. } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
                     call.attempts.push(AttemptState {
                         n: attempt.n,
@@ -207,9 +194,7 @@ impl Session {
                     call.phase = Phase::Attempting(attempt.n);
                 }
             }
-            Fact::AttemptEnded {
-                attempt, report, ..
-            } => {
+            Fact::AttemptEnded { attempt, report, .. } => {
                 self.end_attempt(&attempt.call, attempt.n, at, (**report).clone());
             }
             Fact::AttemptTimedOut { attempt, certainty } => {
@@ -220,27 +205,17 @@ impl Session {
                 let report = Report::silent(Failure::of(Code::ConnectionLost), *certainty);
                 self.end_attempt(&attempt.call, attempt.n, at, report);
             }
-            Fact::FailureJudged {
-                attempt, verdict, ..
-            } => {
-                if let Some(end) = self
-                    .attempt_mut(&attempt.call, attempt.n)
-                    .and_then(|a| a.end.as_mut())
-                {
+            Fact::FailureJudged { attempt, verdict, .. } => {
+                if let Some(end) = self.attempt_mut(&attempt.call, attempt.n).and_then(|a| a.end.as_mut()) {
                     end.verdict = Some(*verdict);
                 }
             }
             Fact::WaitBegan { call, until, next } => {
                 if let Some(call) = self.calls.get_mut(call) {
-                    call.phase = Phase::Waiting {
-                        until: *until,
-                        next: *next,
-                    };
+                    call.phase = Phase::Waiting { until: *until, next: *next };
                 }
             }
-            Fact::DoubtSettled {
-                call, certainty, ..
-            } => {
+            Fact::DoubtSettled { call, certainty, .. } => {
                 if let Some(call) = self.calls.get_mut(call) {
                     call.settle(*certainty);
                 }
@@ -255,15 +230,8 @@ impl Session {
                     && !state.received.claims.is_empty()
                     && !replayed
                 {
-                    let complete =
-                        state.rules.is_some() && claims_end(&state) == Some(ClaimState::Complete);
-                    self.ended.insert(
-                        call.clone(),
-                        Ended {
-                            received: state.received,
-                            complete,
-                        },
-                    );
+                    let complete = state.rules.is_some() && claims_end(&state) == Some(ClaimState::Complete);
+                    self.ended.insert(call.clone(), Ended { received: state.received, complete });
                     if self.ended.len() > ENDED_MAX {
                         self.ended.pop_first();
                     }
@@ -289,34 +257,28 @@ impl Session {
     }
 
     pub(super) fn attempt(&self, call: &CallId, n: u32) -> Option<&AttemptState> {
-        self.calls
-            .get(call)?
-            .attempts
-            .get((n as usize).checked_sub(1)?)
+        self.calls.get(call)?.attempts.get((n as usize).checked_sub(1)?)
     }
 
     fn attempt_mut(&mut self, call: &CallId, n: u32) -> Option<&mut AttemptState> {
-        self.calls
-            .get_mut(call)?
-            .attempts
-            .get_mut((n as usize).checked_sub(1)?)
+        self.calls.get_mut(call)?.attempts.get_mut((n as usize).checked_sub(1)?)
     }
 
     fn end_attempt(&mut self, call: &CallId, n: u32, at: Timestamp, report: Report) {
         if let Some(attempt) = self.attempt_mut(call, n) {
             let certainty = report.certainty;
-            attempt.end = Some(AttemptEnd {
-                at,
-                report,
-                certainty,
-                verdict: None,
-            });
+            attempt.end = Some(AttemptEnd { at, report, certainty, verdict: None });
         }
     }
 }
 
 impl CallState {
     fn new(received: &Received, rules: Option<Arc<Rules>>, at: Timestamp) -> Self {
+        // Only a call that goes on with the holder's key has the holder's key.
+        let taken_over = received
+            .repeat_of
+            .as_ref()
+            .is_some_and(|held| held.state == ClaimState::InDoubt && held.effect_key == received.effect_key);
         Self {
             received: received.clone(),
             rules,
@@ -325,13 +287,12 @@ impl CallState {
             phase: Phase::Received,
             answered: false,
             cancel: None,
+            inherited: taken_over.then_some(Certainty::InDoubt),
         }
     }
 
     pub(super) fn rules(&self) -> &Rules {
-        self.rules
-            .as_ref()
-            .expect("`restore` refuses a trace in which an open call has no rules")
+        self.rules.as_ref().expect("`restore` refuses a trace in which an open call has no rules")
     }
 
     pub(super) fn contract(&self) -> &Contract {
@@ -344,39 +305,35 @@ impl CallState {
 
     /// The attempts that did, or may have done, what the agent asked for.
     pub(super) fn acts(&self) -> impl DoubleEndedIterator<Item = &AttemptState> {
-        self.attempts
-            .iter()
-            .filter(|attempt| attempt.purpose == Purpose::Act)
+        self.attempts.iter().filter(|attempt| attempt.purpose == Purpose::Act)
     }
 
     /// The attempts that may have had an effect nobody knows of. A read has none.
     pub(super) fn doubts(&self) -> impl Iterator<Item = &AttemptState> {
         let read = self.effect().is_read();
-        self.acts().filter(move |attempt| {
-            !read
-                && attempt
-                    .end
-                    .as_ref()
-                    .is_none_or(|end| end.certainty == Certainty::InDoubt)
-        })
+        self.acts()
+            .filter(move |attempt| !read && attempt.end.as_ref().is_none_or(|end| end.certainty == Certainty::InDoubt))
     }
 
     pub(super) fn in_doubt(&self) -> bool {
-        self.doubts().next().is_some()
+        self.inherits_doubt() || self.doubts().next().is_some()
+    }
+
+    /// Whether the call whose key it goes on with may have done it.
+    pub(super) fn inherits_doubt(&self) -> bool {
+        self.inherited == Some(Certainty::InDoubt)
+    }
+
+    /// Whether it did something to the world, or may have.
+    pub(super) fn may_have_acted(&self) -> bool {
+        !self.effect().is_read() && !self.certainty().nothing_happened()
     }
 
     /// What is known of the call's effect, over all its attempts.
     pub(super) fn certainty(&self) -> Certainty {
-        let of = |attempt: &AttemptState| {
-            attempt
-                .end
-                .as_ref()
-                .map_or(Certainty::InDoubt, |end| end.certainty)
-        };
-        if self
-            .acts()
-            .any(|attempt| of(attempt) == Certainty::Processed)
-        {
+        let of = |attempt: &AttemptState| attempt.end.as_ref().map_or(Certainty::InDoubt, |end| end.certainty);
+        let done = self.acts().any(|attempt| of(attempt) == Certainty::Processed);
+        if done || self.inherited == Some(Certainty::Processed) {
             Certainty::Processed
         } else if self.in_doubt() {
             Certainty::InDoubt
@@ -389,9 +346,7 @@ impl CallState {
 
     /// The last attempt to act, and how it ended.
     pub(super) fn last_act(&self) -> Option<(&AttemptState, &AttemptEnd)> {
-        self.acts()
-            .rev()
-            .find_map(|attempt| attempt.end.as_ref().map(|end| (attempt, end)))
+        self.acts().rev().find_map(|attempt| attempt.end.as_ref().map(|end| (attempt, end)))
     }
 
     /// When none of the attempts in doubt can take effect any more.
@@ -402,7 +357,9 @@ impl CallState {
             Some(end) if end.report.answered => end.at.min(attempt.send_by),
             Some(_) | None => attempt.send_by,
         });
-        last.max().map(|at| at + settles)
+        // Whatever the call before this one sent had left when it ended, before this one arrived.
+        let inherited = self.inherits_doubt().then_some(self.at);
+        last.chain(inherited).max().map(|at| at + settles)
     }
 
     pub(super) fn deadline(&self) -> Option<Deadline> {
@@ -411,39 +368,22 @@ impl CallState {
             Phase::Received => return None,
             Phase::Attempting(n) => {
                 let attempt = self.attempts.get((n as usize).checked_sub(1)?)?;
-                Deadline {
-                    at: attempt.deadline,
-                    call: call(),
-                    reason: "an attempt's answer is due",
-                }
+                Deadline { at: attempt.deadline, call: call(), reason: "an attempt's answer is due" }
             }
-            Phase::Waiting { until, .. } => Deadline {
-                at: until,
-                call: call(),
-                reason: "the next attempt is due",
-            },
+            Phase::Waiting { until, .. } => Deadline { at: until, call: call(), reason: "the next attempt is due" },
         };
         if !self.answered && self.received.deadline < own.at {
-            return Some(Deadline {
-                at: self.received.deadline,
-                call: call(),
-                reason: "the agent's answer is due",
-            });
+            return Some(Deadline { at: self.received.deadline, call: call(), reason: "the agent's answer is due" });
         }
         Some(own)
     }
 
     fn settle(&mut self, certainty: Certainty) {
-        for attempt in self
-            .attempts
-            .iter_mut()
-            .filter(|attempt| attempt.purpose == Purpose::Act)
-        {
-            if let Some(end) = attempt
-                .end
-                .as_mut()
-                .filter(|end| end.certainty == Certainty::InDoubt)
-            {
+        if self.inherits_doubt() {
+            self.inherited = Some(certainty);
+        }
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.purpose == Purpose::Act) {
+            if let Some(end) = attempt.end.as_mut().filter(|end| end.certainty == Certainty::InDoubt) {
                 end.certainty = certainty;
             }
         }

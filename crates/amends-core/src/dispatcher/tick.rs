@@ -24,12 +24,7 @@ impl Dispatcher {
         if due.is_empty() {
             return;
         }
-        self.emit(
-            now,
-            Fact::Ticked {
-                gates: gates.clone(),
-            },
-        );
+        self.emit(now, Fact::Ticked { gates: gates.clone() });
         for id in due {
             self.tick_call(now, gates, &id);
             self.agent_deadline(now, &id);
@@ -42,10 +37,7 @@ impl Dispatcher {
         };
         match call.phase {
             Phase::Attempting(n) => {
-                let attempt = AttemptId {
-                    call: id.clone(),
-                    n,
-                };
+                let attempt = AttemptId { call: id.clone(), n };
                 let Some(state) = self.state.attempt(id, n) else {
                     return;
                 };
@@ -57,10 +49,7 @@ impl Dispatcher {
                 if purpose == Purpose::Join {
                     return self.refuse(now, id.clone(), still_in_flight());
                 }
-                let timed_out = Fact::AttemptTimedOut {
-                    attempt: attempt.clone(),
-                    certainty: Certainty::InDoubt,
-                };
+                let timed_out = Fact::AttemptTimedOut { attempt: attempt.clone(), certainty: Certainty::InDoubt };
                 self.emit(now, timed_out);
                 match purpose {
                     Purpose::Act | Purpose::Baseline => self.compensate(now, gates, &attempt),
@@ -99,14 +88,11 @@ impl Dispatcher {
         if call.answered || call.received.deadline > now {
             return;
         }
-        if call.in_doubt() || call.certainty() == Certainty::Processed {
+        if call.may_have_acted() {
             return self.answer_interim(now, id);
         }
         if let Phase::Attempting(n) = call.phase {
-            self.step.effects.push(Effect::Abort(AttemptId {
-                call: id.clone(),
-                n,
-            }));
+            self.step.effects.push(Effect::Abort(AttemptId { call: id.clone(), n }));
         }
         self.end_failed(now, id, Outcome::Exhausted);
     }

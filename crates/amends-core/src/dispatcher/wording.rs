@@ -17,13 +17,7 @@ use crate::time::Timestamp;
 pub(super) fn failed(call: &CallState, outcome: Option<Outcome>) -> Envelope {
     let failure = last_failure(call);
     let error = trouble(call, &failure, outcome);
-    Envelope {
-        attempts: history(call),
-        ..Envelope::of(Body::Error {
-            outcome,
-            error: Box::new(error),
-        })
-    }
+    Envelope { attempts: history(call), ..Envelope::of(Body::Error { outcome, error: Box::new(error) }) }
 }
 
 /// The envelope of a call that was stopped.
@@ -31,13 +25,7 @@ pub(super) fn cancelled(call: &CallState, outcome: Option<Outcome>) -> Envelope 
     let failure = Failure::of(Code::ToolCancelled);
     let mut error = trouble(call, &failure, outcome);
     error.verdict = Some(crate::verdict::Verdict::Cancelled);
-    Envelope {
-        attempts: history(call),
-        ..Envelope::of(Body::Error {
-            outcome,
-            error: Box::new(error),
-        })
-    }
+    Envelope { attempts: history(call), ..Envelope::of(Body::Error { outcome, error: Box::new(error) }) }
 }
 
 /// Turns an error into one that says when to come back.
@@ -45,11 +33,7 @@ pub(super) fn retry_later(error: &mut Trouble, now: Timestamp, wait_ms: u64) {
     error.kind = RefusalKind::RetryLater.as_str();
     error.retry_after_ms = Some(wait_ms);
     error.retryable = error.safe_to_repeat;
-    error.message = format!(
-        "{}; not before {} from now",
-        error.message,
-        seconds(wait_ms)
-    );
+    error.message = format!("{}; not before {} from now", error.message, seconds(wait_ms));
     error.recovery.get_or_insert_default().not_before = Some((now + wait_ms).ms());
 }
 
@@ -71,26 +55,13 @@ pub(super) fn history(call: &CallState) -> Vec<AttemptLine> {
 /// A read changes nothing, so there is nothing to doubt about it.
 fn seen(call: &CallState, purpose: Purpose, certainty: Certainty) -> Certainty {
     let reads = call.effect().is_read() || purpose != Purpose::Act;
-    if reads && certainty == Certainty::InDoubt {
-        Certainty::NotProcessed
-    } else {
-        certainty
-    }
+    if reads && certainty == Certainty::InDoubt { Certainty::NotProcessed } else { certainty }
 }
 
 fn last_failure(call: &CallState) -> Failure {
-    let acted = call
-        .last_act()
-        .and_then(|(_, end)| end.report.failure.clone());
-    let other = || {
-        call.attempts
-            .iter()
-            .rev()
-            .find_map(|a| a.end.as_ref()?.report.failure.clone())
-    };
-    acted
-        .or_else(other)
-        .unwrap_or(Failure::of(Code::NetworkTimeout))
+    let acted = call.last_act().and_then(|(_, end)| end.report.failure.clone());
+    let other = || call.attempts.iter().rev().find_map(|a| a.end.as_ref()?.report.failure.clone());
+    acted.or_else(other).unwrap_or(Failure::of(Code::NetworkTimeout))
 }
 
 fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Trouble {
@@ -106,36 +77,17 @@ fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Tro
         },
     };
     let malformed = failure.code == Code::OutputMalformed;
-    let kept = call
-        .last_act()
-        .filter(|(_, end)| malformed && end.report.payload.is_some());
-    let status = call
-        .attempts
-        .iter()
-        .rev()
-        .find(|attempt| attempt.purpose == Purpose::Status);
-    let shown = status.filter(|attempt| {
-        attempt
-            .end
-            .as_ref()
-            .is_some_and(|end| end.report.happened == Some(true))
-    });
-    let id = |n| AttemptId {
-        call: call.received.call.clone(),
-        n,
-    };
+    let kept = call.last_act().filter(|(_, end)| malformed && end.report.payload.is_some());
+    let status = call.attempts.iter().rev().find(|attempt| attempt.purpose == Purpose::Status);
+    let shown = status.filter(|attempt| attempt.end.as_ref().is_some_and(|end| end.report.happened == Some(true)));
+    let id = |n| AttemptId { call: call.received.call.clone(), n };
     Trouble {
         kind: failure.code.kind(),
         code: failure.code,
         verdict: call
             .last_act()
             .and_then(|(_, end)| end.verdict)
-            .or_else(|| {
-                call.attempts
-                    .iter()
-                    .rev()
-                    .find_map(|attempt| attempt.end.as_ref()?.verdict)
-            }),
+            .or_else(|| call.attempts.iter().rev().find_map(|attempt| attempt.end.as_ref()?.verdict)),
         requested: call.received.tool.to_string(),
         message: message(call, failure, outcome),
         certainty,
@@ -152,9 +104,7 @@ fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Tro
         details: Vec::new(),
         recovery: Some(Recovery::default()),
         upstream: Trouble::quote(failure),
-        upstream_result: kept
-            .map(|(attempt, _)| id(attempt.n))
-            .or_else(|| shown.map(|attempt| id(attempt.n))),
+        upstream_result: kept.map(|(attempt, _)| id(attempt.n)).or_else(|| shown.map(|attempt| id(attempt.n))),
     }
 }
 
@@ -163,10 +113,7 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
     let upstream = &call.received.upstream;
     let contract = call.contract();
     let what = match failure.code {
-        Code::NetworkTimeout => format!(
-            "no answer from `{upstream}` in {}",
-            seconds(contract.timeout_ms)
-        ),
+        Code::NetworkTimeout => format!("no answer from `{upstream}` in {}", seconds(contract.timeout_ms)),
         Code::ConnectionLost => format!("the connection to `{upstream}` broke before its answer"),
         Code::ConnectRefused => format!("`{upstream}` could not be reached"),
         Code::Provider5xx => format!("`{upstream}` reported a failure of its own"),
@@ -185,9 +132,7 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         }
         Code::KeyReused => format!("`{upstream}` says that the key was used with other arguments"),
         Code::AlreadyProcessed => format!("`{upstream}` says that this was done already"),
-        Code::EvidenceStale => {
-            "what the call was based on has changed; read it again and plan anew".to_owned()
-        }
+        Code::EvidenceStale => "what the call was based on has changed; read it again and plan anew".to_owned(),
         Code::ToolCancelled => format!("`{tool}` was stopped"),
         code => lower_first(code.means()),
     };
@@ -196,9 +141,7 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         (Certainty::NotSent, _) => "; nothing was sent",
         (Certainty::NotProcessed, _) => "; nothing was done",
         (Certainty::Processed, _) => "; it was done, do not repeat it",
-        (Certainty::InDoubt, _) if outcome.is_none() => {
-            "; it may have happened, and is still being settled"
-        }
+        (Certainty::InDoubt, _) if outcome.is_none() => "; it may have happened, and is still being settled",
         (Certainty::InDoubt, _) => "; it may have happened",
     };
     format!("{what}{consequence}")
@@ -209,17 +152,10 @@ fn seconds(ms: u64) -> String {
     if ms < 1000 {
         return format!("{ms} ms");
     }
-    if ms.is_multiple_of(1000) {
-        format!("{} s", ms / 1000)
-    } else {
-        format!("{:.1} s", ms as f64 / 1000.0)
-    }
+    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{:.1} s", ms as f64 / 1000.0) }
 }
 
 fn lower_first(sentence: &str) -> String {
     let mut chars = sentence.trim_end_matches('.').chars();
-    chars
-        .next()
-        .map(|first| first.to_lowercase().chain(chars).collect())
-        .unwrap_or_default()
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }

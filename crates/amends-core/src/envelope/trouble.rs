@@ -87,15 +87,9 @@ impl Trouble {
     /// The upstream's own words about a failure, marked as nobody's word of ours.
     pub fn quote(failure: &Failure) -> Option<Upstream> {
         let words = failure.upstream.clone().unwrap_or_default();
-        let quoted = Upstream {
-            status: failure.status,
-            code: words.code,
-            field: words.field,
-            text: words.text,
-            trusted: false,
-        };
-        (quoted.status.is_some() || quoted.code.is_some() || quoted.text.is_some())
-            .then_some(quoted)
+        let quoted =
+            Upstream { status: failure.status, code: words.code, field: words.field, text: words.text, trusted: false };
+        (quoted.status.is_some() || quoted.code.is_some() || quoted.text.is_some()).then_some(quoted)
     }
 
     pub(super) fn wire<'a>(&'a self, payload: Option<&'a RawValue>) -> Wire<'a> {
@@ -112,10 +106,7 @@ impl Trouble {
             who_must_act: self.who_must_act,
             retry_after_ms: self.retry_after_ms,
             details: &self.details,
-            recovery: self
-                .recovery
-                .as_ref()
-                .filter(|recovery| !recovery.is_empty()),
+            recovery: self.recovery.as_ref().filter(|recovery| !recovery.is_empty()),
             upstream: self.upstream.as_ref(),
             upstream_result: self.upstream_result.as_ref().and(payload),
         }

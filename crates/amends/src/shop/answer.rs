@@ -48,12 +48,7 @@ pub(crate) struct Shelf {
 
 impl ToolResult {
     pub(crate) fn success(value: Value) -> ToolResult {
-        ToolResult {
-            content: text(&value.to_string()),
-            structured_content: Some(value),
-            is_error: None,
-            shelf: None,
-        }
+        ToolResult { content: text(&value.to_string()), structured_content: Some(value), is_error: None, shelf: None }
     }
 
     pub(crate) fn problem(problem: &Problem) -> ToolResult {
@@ -82,20 +77,12 @@ impl ToolResult {
 
     /// A success whose content is not a list.
     pub(crate) fn unlisted() -> ToolResult {
-        ToolResult {
-            structured_content: None,
-            content: Value::from("done"),
-            is_error: None,
-            shelf: None,
-        }
+        ToolResult { structured_content: None, content: Value::from("done"), is_error: None, shelf: None }
     }
 
     /// The same result with a field that no schema knows.
     pub(crate) fn on_a_shelf(mut self) -> ToolResult {
-        self.shelf = Some(Shelf {
-            shelf: 7,
-            weight: 1.0,
-        });
+        self.shelf = Some(Shelf { shelf: 7, weight: 1.0 });
         self
     }
 
@@ -108,10 +95,7 @@ impl ToolResult {
             #[serde(rename = "resultType", skip_serializing_if = "Option::is_none")]
             result_type: Option<&'static str>,
         }
-        Stamped {
-            result: self,
-            result_type: (era == Era::Modern).then_some("complete"),
-        }
+        Stamped { result: self, result_type: (era == Era::Modern).then_some("complete") }
     }
 }
 

@@ -9,9 +9,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{
-    Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
-};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
 
 pub(crate) use effects::{Effect, Keyed};
 
@@ -90,9 +88,7 @@ impl Book {
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         change.execute_batch(SCHEMA)?;
         change.commit()?;
-        Ok(Book {
-            connection: Mutex::new(connection),
-        })
+        Ok(Book { connection: Mutex::new(connection) })
     }
 
     /// Writes down a request that arrived and counts it for its fault; says what it is going to meet.
@@ -110,9 +106,7 @@ impl Book {
             };
             let kind = (plan.kind != Kind::Ok).then(|| plan.kind.name());
             change
-                .prepare_cached(
-                    "INSERT INTO requests (at_ms, tool, args, fault, note) VALUES (?, ?, ?, ?, ?)",
-                )?
+                .prepare_cached("INSERT INTO requests (at_ms, tool, args, fault, note) VALUES (?, ?, ?, ?, ?)")?
                 .execute(params![now_ms(), tool, arguments, kind, note.text()])?;
             Ok((RequestId(change.last_insert_rowid()), plan))
         })
@@ -129,10 +123,7 @@ impl Book {
     }
 
     /// Does all of `work` or none of it, with no other writer in between.
-    fn change<T>(
-        &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    fn change<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let mut connection = self.connection();
         let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let done = work(&change)?;
@@ -142,9 +133,7 @@ impl Book {
 
     /// A transaction that a panic interrupted was rolled back, so a poisoned lock holds a sound connection.
     pub(super) fn connection(&self) -> MutexGuard<'_, Connection> {
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,8 +144,7 @@ fn write_ahead(connection: &Connection) -> Result<(), Error> {
     loop {
         match connection.pragma_update(None, "journal_mode", "WAL") {
             Err(cause)
-                if cause.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
-                    && begun.elapsed() < BUSY_TIMEOUT =>
+                if cause.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < BUSY_TIMEOUT =>
             {
                 std::thread::sleep(BUSY_PAUSE);
             }
@@ -181,9 +169,7 @@ fn count(change: &Transaction<'_>, fault: &Fault) -> Result<usize, Error> {
 }
 
 fn now_ms() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -198,9 +184,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("shop.db");
         let mut script = Script::default();
-        script
-            .add_flag("charge_card=lose_response,status_500")
-            .expect("the flag is sound");
+        script.add_flag("charge_card=lose_response,status_500").expect("the flag is sound");
         let fault = script.fault_for(Tool::ChargeCard, &serde_json::Map::new());
         let kinds: Vec<_> = (0..3)
             .map(|_| {
@@ -216,20 +200,12 @@ mod tests {
     fn two_books_on_one_file_see_each_other() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("shop.db");
-        let (one, two) = (
-            Book::open(&path).expect("the book opens"),
-            Book::open(&path).expect("the book opens twice"),
-        );
-        let (request, plan) = one
-            .arrive("get_order", "{}", None, Note::Nothing)
-            .expect("the row is written");
+        let (one, two) = (Book::open(&path).expect("the book opens"), Book::open(&path).expect("the book opens twice"));
+        let (request, plan) = one.arrive("get_order", "{}", None, Note::Nothing).expect("the row is written");
         assert_eq!(plan, Plan::SMOOTH);
-        two.note(request, Note::Cancelled)
-            .expect("the note is written");
-        let note: String = one
-            .connection()
-            .query_row("SELECT note FROM requests", [], |row| row.get(0))
-            .expect("there is one row");
+        two.note(request, Note::Cancelled).expect("the note is written");
+        let note: String =
+            one.connection().query_row("SELECT note FROM requests", [], |row| row.get(0)).expect("there is one row");
         assert_eq!(note, "cancelled");
     }
 }

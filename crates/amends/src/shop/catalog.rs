@@ -12,7 +12,8 @@ pub(crate) fn tools() -> Value {
 
 fn describe(tool: Tool) -> Value {
     let order = || json!({ "type": "string", "minLength": 1, "description": "The order's id, such as `ord_1001`." });
-    let amount = || json!({ "type": "number", "exclusiveMinimum": 0, "description": "How much, in the order's currency." });
+    let amount =
+        || json!({ "type": "number", "exclusiveMinimum": 0, "description": "How much, in the order's currency." });
     let mut entry = match tool {
         Tool::GetOrder => json!({
             "title": "Look up an order",
@@ -152,12 +153,7 @@ mod tests {
         for tool in Tool::ALL {
             let entry = describe(tool);
             assert_eq!(entry["name"], tool.name());
-            assert_eq!(
-                entry.get("outputSchema").is_some(),
-                tool.promises_shape(),
-                "{}",
-                tool.name()
-            );
+            assert_eq!(entry.get("outputSchema").is_some(), tool.promises_shape(), "{}", tool.name());
             assert_eq!(entry["inputSchema"]["additionalProperties"], false);
         }
     }

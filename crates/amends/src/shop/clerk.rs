@@ -83,11 +83,7 @@ impl Clerk {
             }
             Kind::Malformed => {
                 self.perform(job, progress).await?.ok();
-                Ok(Answer::Result(if tool.promises_shape() {
-                    ToolResult::misshapen()
-                } else {
-                    ToolResult::unlisted()
-                }))
+                Ok(Answer::Result(if tool.promises_shape() { ToolResult::misshapen() } else { ToolResult::unlisted() }))
             }
             Kind::PlainError => Ok(Answer::Result(ToolResult::plain_error())),
             Kind::Garbage => {
@@ -146,33 +142,17 @@ impl Clerk {
             } else {
                 Err(Problem::not_found(format!("there is no refund `{id}`")))
             }),
-            Job::ChargeCard {
-                order,
-                amount,
-                card,
-            } => {
-                let effect = Effect {
-                    tool: Tool::ChargeCard,
-                    order: Some(order),
-                    key: None,
-                    prefix: "ch",
-                };
+            Job::ChargeCard { order, amount, card } => {
+                let effect = Effect { tool: Tool::ChargeCard, order: Some(order), key: None, prefix: "ch" };
                 let mut body = json!({ "order": order, "amount": amount });
                 if let Some(card) = card {
                     body["card"] = Value::from(card.as_str());
                 }
                 let charge = self.book.add(effect, body)?;
-                Ok(Ok(
-                    json!({ "id": charge["id"], "order": order, "amount": amount }),
-                ))
+                Ok(Ok(json!({ "id": charge["id"], "order": order, "amount": amount })))
             }
             Job::SendEmail { to, subject, body } => {
-                let effect = Effect {
-                    tool: Tool::SendEmail,
-                    order: None,
-                    key: None,
-                    prefix: "em",
-                };
+                let effect = Effect { tool: Tool::SendEmail, order: None, key: None, prefix: "em" };
                 let letter = json!({ "to": to, "subject": subject, "body": body });
                 let sent = self.book.add(effect, letter)?;
                 Ok(Ok(json!({ "id": sent["id"] })))

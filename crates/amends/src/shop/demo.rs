@@ -50,8 +50,6 @@ mod tests {
 
     #[test]
     fn the_demo_is_a_sound_script() {
-        Script::default()
-            .add_toml(demo_faults())
-            .expect("the demo's script is sound");
+        Script::default().add_toml(demo_faults()).expect("the demo's script is sound");
     }
 }

@@ -84,12 +84,8 @@ impl Desk {
     fn request(&self, id: Id, method: &str, params: &Value) -> Result<Errand, Rejection> {
         let era = Era::of(params).map_err(|requested| {
             let complaint = "the shop does not speak this version";
-            Rejection::new(
-                Some(id.clone()),
-                Code::UnsupportedProtocolVersion,
-                complaint,
-            )
-            .with_data(json!({ "supported": era::supported(), "requested": requested }))
+            Rejection::new(Some(id.clone()), Code::UnsupportedProtocolVersion, complaint)
+                .with_data(json!({ "supported": era::supported(), "requested": requested }))
         })?;
         let result = match (method, era) {
             ("tools/call", era) => return self.call(Caller { id, era }, params),
@@ -123,9 +119,7 @@ impl Desk {
     }
 
     fn call(&self, caller: Caller, params: &Value) -> Result<Errand, Rejection> {
-        let invalid = |complaint: String| {
-            Rejection::new(Some(caller.id.clone()), Code::InvalidParams, complaint)
-        };
+        let invalid = |complaint: String| Rejection::new(Some(caller.id.clone()), Code::InvalidParams, complaint);
         let broken = |cause: book::Error| {
             let complaint = format!("the book failed: {cause}");
             Rejection::new(Some(caller.id.clone()), Code::InternalError, complaint)
@@ -142,19 +136,12 @@ impl Desk {
         let Some(tool) = Tool::named(name) else {
             let words = Value::Object(arguments.clone()).to_string();
             let book = &self.clerk.book;
-            book.arrive(name, &words, None, Note::UnknownTool)
-                .map_err(broken)?;
+            book.arrive(name, &words, None, Note::UnknownTool).map_err(broken)?;
             return Err(invalid(format!("there is no tool `{name}`")));
         };
-        let token = params
-            .get("_meta")
-            .and_then(|meta| meta.get("progressToken"));
+        let token = params.get("_meta").and_then(|meta| meta.get("progressToken"));
         let visit = Visit::begin(&self.clerk, tool, arguments).map_err(broken)?;
-        Ok(Errand::Call(Call {
-            visit,
-            progress_token: token.and_then(Id::parse).map(|token| json!(token)),
-            caller,
-        }))
+        Ok(Errand::Call(Call { visit, progress_token: token.and_then(Id::parse).map(|token| json!(token)), caller }))
     }
 }
 

@@ -33,10 +33,7 @@ impl Era {
 
 /// The version to answer `initialize` with: the one asked for, or the newest that begins so.
 pub(crate) fn negotiated(asked: &str) -> &'static str {
-    LEGACY
-        .into_iter()
-        .find(|version| *version == asked)
-        .unwrap_or(LEGACY[0])
+    LEGACY.into_iter().find(|version| *version == asked).unwrap_or(LEGACY[0])
 }
 
 /// Every version the shop speaks, newest first.

@@ -111,44 +111,29 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// The plan of a request that no fault speaks of.
-    pub(crate) const SMOOTH: Plan = Plan {
-        kind: Kind::Ok,
-        retry_after: 1,
-        late: None,
-    };
+    pub(crate) const SMOOTH: Plan = Plan { kind: Kind::Ok, retry_after: 1, late: None };
 
     /// The problem this plan answers with, if it answers with one.
     pub(crate) fn problem(self) -> Option<Problem> {
         let problem = match self.kind {
-            Kind::ConflictInFlight => Problem::new(
-                409,
-                "idempotency_key_in_flight",
-                "a request with this key is still running",
-            ),
-            Kind::ConflictDone => Problem::new(
-                409,
-                "idempotency_key_processed",
-                "a request with this key has already been processed",
-            ),
-            Kind::Precondition => Problem::new(
-                412,
-                "evidence_stale",
-                "what this request relies on has changed since it was read",
-            ),
-            Kind::Forbidden => {
-                Problem::new(403, "forbidden", "the shop does not allow this request")
+            Kind::ConflictInFlight => {
+                Problem::new(409, "idempotency_key_in_flight", "a request with this key is still running")
             }
-            Kind::Unprocessable => {
-                Problem::new(422, "invalid_argument", "an argument has no meaning here")
+            Kind::ConflictDone => {
+                Problem::new(409, "idempotency_key_processed", "a request with this key has already been processed")
             }
-            Kind::RateLimited => {
-                Problem::new(429, "rate_limited", "too many requests").retry_after(self.retry_after)
+            Kind::Precondition => {
+                Problem::new(412, "evidence_stale", "what this request relies on has changed since it was read")
             }
+            Kind::Forbidden => Problem::new(403, "forbidden", "the shop does not allow this request"),
+            Kind::Unprocessable => Problem::new(422, "invalid_argument", "an argument has no meaning here"),
+            Kind::RateLimited => Problem::new(429, "rate_limited", "too many requests").retry_after(self.retry_after),
             Kind::Status500 | Kind::ErrorAfterEffect => {
                 Problem::new(500, "internal_error", "something went wrong in the shop")
             }
-            Kind::Status503 => Problem::new(503, "unavailable", "the shop is closed for a moment")
-                .retry_after(self.retry_after),
+            Kind::Status503 => {
+                Problem::new(503, "unavailable", "the shop is closed for a moment").retry_after(self.retry_after)
+            }
             Kind::Ok
             | Kind::LoseResponse
             | Kind::LoseRequest
@@ -183,20 +168,12 @@ pub(crate) struct Fault {
 impl Fault {
     pub(crate) fn matches(&self, tool: Tool, arguments: &Map<String, Value>) -> bool {
         self.tool == tool
-            && self.when.iter().all(|(field, wanted)| {
-                arguments
-                    .get(field)
-                    .is_some_and(|given| same(wanted, given))
-            })
+            && self.when.iter().all(|(field, wanted)| arguments.get(field).is_some_and(|given| same(wanted, given)))
     }
 
     /// What a matching request meets when `seen` others came before it.
     pub(crate) fn plan(&self, seen: usize) -> Plan {
-        let turn = if self.repeat {
-            seen % self.attempts.len()
-        } else {
-            seen
-        };
+        let turn = if self.repeat { seen % self.attempts.len() } else { seen };
         Plan {
             kind: self.attempts.get(turn).copied().unwrap_or(Kind::Ok),
             retry_after: self.retry_after,
@@ -235,18 +212,10 @@ mod tests {
     fn after_the_list_nothing_goes_wrong_unless_it_repeats() {
         let kinds = |fault: &Fault| (0..4).map(|seen| fault.plan(seen).kind).collect::<Vec<_>>();
         let list = [Kind::LoseResponse, Kind::Status500];
-        assert_eq!(
-            kinds(&fault(&list, false)),
-            [Kind::LoseResponse, Kind::Status500, Kind::Ok, Kind::Ok]
-        );
+        assert_eq!(kinds(&fault(&list, false)), [Kind::LoseResponse, Kind::Status500, Kind::Ok, Kind::Ok]);
         assert_eq!(
             kinds(&fault(&list, true)),
-            [
-                Kind::LoseResponse,
-                Kind::Status500,
-                Kind::LoseResponse,
-                Kind::Status500
-            ]
+            [Kind::LoseResponse, Kind::Status500, Kind::LoseResponse, Kind::Status500]
         );
     }
 

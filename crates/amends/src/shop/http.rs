@@ -54,9 +54,7 @@ impl std::error::Error for Hangup {}
 
 /// Serves agents on `address` until the process is ended.
 pub(crate) async fn serve(desk: Desk, address: SocketAddr, statuses: bool) -> Result<()> {
-    let listener = TcpListener::bind(address)
-        .await
-        .with_context(|| format!("listening on `{address}`"))?;
+    let listener = TcpListener::bind(address).await.with_context(|| format!("listening on `{address}`"))?;
     eprintln!("shop listening on http://{}{PATH}", listener.local_addr()?);
     loop {
         match listener.accept().await {
@@ -77,17 +75,10 @@ async fn converse(stream: TcpStream, desk: Desk, statuses: bool) {
     let service = service_fn(|request| respond(&desk, statuses, request));
     let connection = hyper::server::conn::http1::Builder::new();
     // Ends with an error whenever either side hangs up, which is what this shop is for.
-    connection
-        .serve_connection(TokioIo::new(stream), service)
-        .await
-        .ok();
+    connection.serve_connection(TokioIo::new(stream), service).await.ok();
 }
 
-async fn respond(
-    desk: &Desk,
-    statuses: bool,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Hangup> {
+async fn respond(desk: &Desk, statuses: bool, request: Request<Incoming>) -> Result<Response<Body>, Hangup> {
     if request.uri().path() != PATH {
         return Ok(empty(StatusCode::NOT_FOUND));
     }
@@ -120,11 +111,7 @@ async fn respond(
 
 /// Serves a call as JSON, or as a stream of events once it reports progress.
 async fn answer(call: Call, statuses: bool) -> Result<Response<Body>, Hangup> {
-    let Call {
-        visit,
-        progress_token,
-        caller,
-    } = call;
+    let Call { visit, progress_token, caller } = call;
     let (messages, mut news) = mpsc::channel(PROGRESS_WAITING_MAX);
     let progress = progress_token.map(|token| Progress::new(token, messages));
     let mut work: Work = Box::pin(async move {
@@ -164,8 +151,7 @@ fn version(message: &Message) -> Option<&str> {
 
 /// Refuses a modern request whose headers say something else than its body.
 fn agreed(message: Message, headers: &HeaderMap) -> Result<Message, Rejection> {
-    let (Some(version), Message::Request { id, method, params }) = (version(&message), &message)
-    else {
+    let (Some(version), Message::Request { id, method, params }) = (version(&message), &message) else {
         return Ok(message);
     };
     let said = [
@@ -189,10 +175,9 @@ fn agreed(message: Message, headers: &HeaderMap) -> Result<Message, Rejection> {
 /// A legacy agent takes 404 for the end of its session, so only a modern one hears it.
 fn status(code: Code, modern: bool) -> StatusCode {
     match code {
-        Code::ParseError
-        | Code::InvalidRequest
-        | Code::HeaderMismatch
-        | Code::UnsupportedProtocolVersion => StatusCode::BAD_REQUEST,
+        Code::ParseError | Code::InvalidRequest | Code::HeaderMismatch | Code::UnsupportedProtocolVersion => {
+            StatusCode::BAD_REQUEST
+        }
         Code::MethodNotFound if modern => StatusCode::NOT_FOUND,
         Code::MethodNotFound | Code::InvalidParams | Code::InternalError => StatusCode::OK,
     }
@@ -235,7 +220,5 @@ fn typed(status: StatusCode, kind: &'static str, words: String) -> Response<Body
 }
 
 fn full(words: String) -> Body {
-    Full::new(Bytes::from(words))
-        .map_err(|never| match never {})
-        .boxed_unsync()
+    Full::new(Bytes::from(words)).map_err(|never| match never {}).boxed_unsync()
 }

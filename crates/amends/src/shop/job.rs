@@ -11,32 +11,13 @@ pub(crate) const STEP_MS_MAX: u64 = 60_000;
 /// What an agent asks of the shop, with every argument checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Job {
-    GetOrder {
-        order: String,
-    },
-    IssueRefund {
-        order: String,
-        amount: Number,
-        key: Option<String>,
-    },
+    GetOrder { order: String },
+    IssueRefund { order: String, amount: Number, key: Option<String> },
     GetRefund(RefundQuery),
-    CancelRefund {
-        id: String,
-    },
-    ChargeCard {
-        order: String,
-        amount: Number,
-        card: Option<String>,
-    },
-    SendEmail {
-        to: String,
-        subject: String,
-        body: Option<String>,
-    },
-    SlowReport {
-        steps: u64,
-        step_ms: u64,
-    },
+    CancelRefund { id: String },
+    ChargeCard { order: String, amount: Number, card: Option<String> },
+    SendEmail { to: String, subject: String, body: Option<String> },
+    SlowReport { steps: u64, step_ms: u64 },
 }
 
 /// What a refund is looked up by.
@@ -53,9 +34,7 @@ impl Job {
         match tool {
             Tool::GetOrder => {
                 fields.only(&["order"])?;
-                Ok(Job::GetOrder {
-                    order: fields.text("order")?,
-                })
+                Ok(Job::GetOrder { order: fields.text("order")? })
             }
             Tool::IssueRefund => {
                 fields.only(&["order", "amount", "idempotency_key"])?;
@@ -79,9 +58,7 @@ impl Job {
             }
             Tool::CancelRefund => {
                 fields.only(&["id"])?;
-                Ok(Job::CancelRefund {
-                    id: fields.text("id")?,
-                })
+                Ok(Job::CancelRefund { id: fields.text("id")? })
             }
             Tool::ChargeCard => {
                 fields.only(&["order", "amount", "card"])?;
@@ -122,16 +99,13 @@ impl Fields<'_> {
     }
 
     fn text(&self, name: &str) -> Result<String, Problem> {
-        self.optional_text(name)?
-            .ok_or_else(|| Problem::invalid_argument(name, "is required"))
+        self.optional_text(name)?.ok_or_else(|| Problem::invalid_argument(name, "is required"))
     }
 
     fn optional_text(&self, name: &str) -> Result<Option<String>, Problem> {
         match self.0.get(name) {
             None => Ok(None),
-            Some(Value::String(text)) if text.is_empty() => {
-                Err(Problem::invalid_argument(name, "is empty"))
-            }
+            Some(Value::String(text)) if text.is_empty() => Err(Problem::invalid_argument(name, "is empty")),
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(_) => Err(Problem::invalid_argument(name, "is not a string")),
         }
@@ -140,9 +114,7 @@ impl Fields<'_> {
     fn amount(&self, name: &str) -> Result<Number, Problem> {
         match self.0.get(name) {
             None => Err(Problem::invalid_argument(name, "is required")),
-            Some(Value::Number(amount)) if amount.as_f64().is_some_and(|amount| amount > 0.0) => {
-                Ok(amount.clone())
-            }
+            Some(Value::Number(amount)) if amount.as_f64().is_some_and(|amount| amount > 0.0) => Ok(amount.clone()),
             Some(Value::Number(_)) => Err(Problem::invalid_argument(name, "is not above zero")),
             Some(_) => Err(Problem::invalid_argument(name, "is not a number")),
         }
@@ -154,10 +126,7 @@ impl Fields<'_> {
         };
         match whole(given) {
             Some(number) if (min..=max).contains(&number) => Ok(number),
-            _ => Err(Problem::invalid_argument(
-                name,
-                &format!("is not an integer from {min} to {max}"),
-            )),
+            _ => Err(Problem::invalid_argument(name, &format!("is not an integer from {min} to {max}"))),
         }
     }
 }
@@ -165,9 +134,7 @@ impl Fields<'_> {
 /// JSON Schema counts `3.0` as an integer, so the shop does too.
 fn whole(given: &Value) -> Option<u64> {
     let small = |number: &f64| number.fract() == 0.0 && (0.0..=1e9).contains(number);
-    given
-        .as_u64()
-        .or_else(|| given.as_f64().filter(small).map(|number| number as u64))
+    given.as_u64().or_else(|| given.as_f64().filter(small).map(|number| number as u64))
 }
 
 #[cfg(test)]
@@ -187,21 +154,9 @@ mod tests {
             (Tool::GetOrder, json!({"order": 7}), "order"),
             (Tool::GetOrder, json!({"order": "ord_1", "x": 1}), "x"),
             (Tool::IssueRefund, json!({"order": "ord_1"}), "amount"),
-            (
-                Tool::IssueRefund,
-                json!({"order": "ord_1", "amount": 0}),
-                "amount",
-            ),
-            (
-                Tool::IssueRefund,
-                json!({"order": "ord_1", "amount": "5"}),
-                "amount",
-            ),
-            (
-                Tool::IssueRefund,
-                json!({"order": "ord_1", "amount": 5, "idempotency_key": null}),
-                "idempotency_key",
-            ),
+            (Tool::IssueRefund, json!({"order": "ord_1", "amount": 0}), "amount"),
+            (Tool::IssueRefund, json!({"order": "ord_1", "amount": "5"}), "amount"),
+            (Tool::IssueRefund, json!({"order": "ord_1", "amount": 5, "idempotency_key": null}), "idempotency_key"),
             (Tool::GetRefund, json!({}), "order"),
             (Tool::CancelRefund, json!({"id": ""}), "id"),
             (Tool::SendEmail, json!({"to": "a@b"}), "subject"),
@@ -211,27 +166,14 @@ mod tests {
         ];
         for (tool, arguments, field) in wrong {
             let problem = parse(tool, arguments.clone()).expect_err("the arguments are wrong");
-            assert_eq!(
-                (problem.status, problem.code),
-                (422, "invalid_argument"),
-                "{arguments}"
-            );
-            assert!(
-                problem.detail.contains(&format!("`{field}`")),
-                "{problem:?}"
-            );
+            assert_eq!((problem.status, problem.code), (422, "invalid_argument"), "{arguments}");
+            assert!(problem.detail.contains(&format!("`{field}`")), "{problem:?}");
         }
     }
 
     #[test]
     fn absent_numbers_have_defaults_and_a_key_outranks_an_order() {
-        assert_eq!(
-            parse(Tool::SlowReport, json!({"steps": 3.0})),
-            Ok(Job::SlowReport {
-                steps: 3,
-                step_ms: 50
-            })
-        );
+        assert_eq!(parse(Tool::SlowReport, json!({"steps": 3.0})), Ok(Job::SlowReport { steps: 3, step_ms: 50 }));
         assert_eq!(
             parse(Tool::GetRefund, json!({"order": "ord_1", "key": "k"})),
             Ok(Job::GetRefund(RefundQuery::Key("k".to_owned())))

@@ -17,14 +17,7 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(status: u16, code: &'static str, detail: impl Into<String>) -> Problem {
-        Problem {
-            kind: "about:blank",
-            title: title(status),
-            status,
-            code,
-            detail: detail.into(),
-            retry_after: None,
-        }
+        Problem { kind: "about:blank", title: title(status), status, code, detail: detail.into(), retry_after: None }
     }
 
     /// Something the agent named that the shop does not have.
@@ -48,10 +41,7 @@ impl Problem {
             Some(seconds) => format!("; retry after {seconds} s"),
             None => String::new(),
         };
-        format!(
-            "{} {} ({}): {}{wait}",
-            self.status, self.title, self.code, self.detail
-        )
+        format!("{} {} ({}): {}{wait}", self.status, self.title, self.code, self.detail)
     }
 }
 

@@ -77,12 +77,7 @@ pub(crate) struct Rejection {
 
 impl Rejection {
     pub(crate) fn new(id: Option<Id>, code: Code, message: impl Into<String>) -> Rejection {
-        Rejection {
-            id,
-            code,
-            message: message.into(),
-            data: None,
-        }
+        Rejection { id, code, message: message.into(), data: None }
     }
 
     pub(crate) fn with_data(mut self, data: Value) -> Rejection {
@@ -108,11 +103,7 @@ pub(crate) fn reply(id: &Id, result: &impl Serialize) -> String {
         id: &'a Id,
         result: &'a R,
     }
-    let reply = Reply {
-        jsonrpc: "2.0",
-        id,
-        result,
-    };
+    let reply = Reply { jsonrpc: "2.0", id, result };
     serde_json::to_string(&reply).expect("results are plain data with string keys")
 }
 
@@ -125,8 +116,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
         return Err(Rejection::new(None, Code::InvalidRequest, complaint));
     };
     let id = message.get("id").and_then(Id::parse);
-    let invalid =
-        |complaint: &str| Rejection::new(id.clone(), Code::InvalidRequest, complaint.to_owned());
+    let invalid = |complaint: &str| Rejection::new(id.clone(), Code::InvalidRequest, complaint.to_owned());
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(invalid("`jsonrpc` is not \"2.0\""));
     }
@@ -138,9 +128,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
         }
         None => return Err(invalid("`method` is missing")),
     };
-    let params = message
-        .remove("params")
-        .unwrap_or_else(|| Value::Object(Map::new()));
+    let params = message.remove("params").unwrap_or_else(|| Value::Object(Map::new()));
     if !params.is_object() {
         let complaint = "`params` is not an object";
         return Err(Rejection::new(id, Code::InvalidParams, complaint));
@@ -148,11 +136,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
     match (id, message.contains_key("id")) {
         (Some(id), _) => Ok(Message::Request { id, method, params }),
         (None, false) => Ok(Message::Notification { method, params }),
-        (None, true) => Err(Rejection::new(
-            None,
-            Code::InvalidRequest,
-            "`id` is neither a string nor a number",
-        )),
+        (None, true) => Err(Rejection::new(None, Code::InvalidRequest, "`id` is neither a string nor a number")),
     }
 }
 
@@ -169,18 +153,9 @@ mod tests {
             ("7", Code::InvalidRequest),
             (r#"{"id":1,"method":"ping"}"#, Code::InvalidRequest),
             (r#"{"jsonrpc":"2.0","id":1}"#, Code::InvalidRequest),
-            (
-                r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
-                Code::InvalidRequest,
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
-                Code::InvalidRequest,
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
-                Code::InvalidParams,
-            ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, Code::InvalidRequest),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, Code::InvalidRequest),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#, Code::InvalidParams),
         ];
         for (text, code) in cases {
             let rejection = parse(text.as_bytes()).expect_err("it is not sound");
@@ -193,17 +168,11 @@ mod tests {
     #[test]
     fn requests_notifications_and_answers_are_told_apart() {
         let read = |text: &str| parse(text.as_bytes()).expect("it is sound");
-        assert!(matches!(
-            read(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#),
-            Message::Request { .. }
-        ));
+        assert!(matches!(read(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#), Message::Request { .. }));
         assert!(matches!(
             read(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
             Message::Notification { .. }
         ));
-        assert_eq!(
-            read(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
-            Message::Answer
-        );
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Message::Answer);
     }
 }

@@ -43,40 +43,29 @@ impl Script {
     pub(crate) fn add_toml(&mut self, text: &str) -> Result<()> {
         let spec: ScriptSpec = toml::from_str(text)?;
         for (index, fault) in spec.fault.into_iter().enumerate() {
-            self.add(fault)
-                .with_context(|| format!("in fault number {}", index + 1))?;
+            self.add(fault).with_context(|| format!("in fault number {}", index + 1))?;
         }
         Ok(())
     }
 
     /// Adds one fault in its short form, `TOOL=KIND[,KIND…]` or `TOOL@ORDER=KIND[,KIND…]`.
     pub(crate) fn add_flag(&mut self, flag: &str) -> Result<()> {
-        let (target, attempts) = flag
-            .split_once('=')
-            .context("a fault is written `TOOL=KIND[,KIND…]`")?;
+        let (target, attempts) = flag.split_once('=').context("a fault is written `TOOL=KIND[,KIND…]`")?;
         let (tool, order) = match target.split_once('@') {
             Some((tool, order)) => (tool, Some(order)),
             None => (target, None),
         };
         self.add(FaultSpec {
             tool: tool.trim().to_owned(),
-            when: order
-                .map(|order| ("order".to_owned(), Value::from(order)))
-                .into_iter()
-                .collect(),
-            attempts: attempts
-                .split(',')
-                .map(|kind| kind.trim().to_owned())
-                .collect(),
+            when: order.map(|order| ("order".to_owned(), Value::from(order))).into_iter().collect(),
+            attempts: attempts.split(',').map(|kind| kind.trim().to_owned()).collect(),
             ..FaultSpec::default()
         })
     }
 
     /// The fault that speaks for a request, if there is one.
     pub(crate) fn fault_for(&self, tool: Tool, arguments: &Map<String, Value>) -> Option<&Fault> {
-        self.faults
-            .iter()
-            .find(|fault| fault.matches(tool, arguments))
+        self.faults.iter().find(|fault| fault.matches(tool, arguments))
     }
 
     fn add(&mut self, spec: FaultSpec) -> Result<()> {
@@ -112,21 +101,14 @@ impl Script {
     /// and one with another script starts at the beginning.
     fn unused_key(&self, spec: &FaultSpec) -> String {
         let mut words = vec![spec.tool.clone()];
-        words.extend(
-            spec.when
-                .iter()
-                .map(|(field, value)| format!("{field}={value}")),
-        );
+        words.extend(spec.when.iter().map(|(field, value)| format!("{field}={value}")));
         words.push(spec.attempts.join(","));
         if spec.repeat {
             words.push("repeat".to_owned());
         }
         let key = words.join(" ");
-        let twins = self
-            .faults
-            .iter()
-            .filter(|fault| fault.key == key || fault.key.starts_with(&format!("{key} #")))
-            .count();
+        let twins =
+            self.faults.iter().filter(|fault| fault.key == key || fault.key.starts_with(&format!("{key} #"))).count();
         match twins {
             0 => key,
             twins => format!("{key} #{}", twins + 1),
@@ -161,9 +143,7 @@ mod tests {
             )
             .expect("the script is sound");
         let given = arguments(json!({"order": "ord_1", "amount": 5.0}));
-        let fault = script
-            .fault_for(Tool::IssueRefund, &given)
-            .expect("the fault matches");
+        let fault = script.fault_for(Tool::IssueRefund, &given).expect("the fault matches");
         assert_eq!(fault.plan(2).kind, Kind::RateLimited);
         assert_eq!(fault.plan(0).retry_after, 7);
         assert_eq!(fault.plan(0).late, Some(Duration::from_millis(20)));
@@ -174,9 +154,7 @@ mod tests {
     #[test]
     fn a_flag_may_name_an_order() {
         let mut script = Script::default();
-        script
-            .add_flag("charge_card@ord_9=lose_response, status_500")
-            .expect("the flag is sound");
+        script.add_flag("charge_card@ord_9=lose_response, status_500").expect("the flag is sound");
         script.add_flag("charge_card=late").expect("so is this one");
         let kind = |order: &str| {
             let given = arguments(json!({"order": order}));

@@ -69,11 +69,7 @@ impl Statement {
         for effect in &effects {
             *counts.entry(effect.tool.clone()).or_default() += 1;
         }
-        Ok(Statement {
-            counts,
-            effects,
-            requests,
-        })
+        Ok(Statement { counts, effects, requests })
     }
 
     fn write(&self, output: &mut impl Write) -> std::io::Result<()> {
@@ -94,11 +90,7 @@ impl Statement {
         writeln!(output, "requests")?;
         for row in &self.requests {
             let fault = row.fault.as_deref().unwrap_or("-");
-            writeln!(
-                output,
-                "  {:>4}  {:<14} {fault:<18} {:<10} {}",
-                row.id, row.tool, row.note, row.args
-            )?;
+            writeln!(output, "  {:>4}  {:<14} {fault:<18} {:<10} {}", row.id, row.tool, row.note, row.args)?;
         }
         Ok(())
     }

@@ -34,11 +34,7 @@ pub(crate) async fn serve(desk: Desk) -> Result<()> {
         let message = match line {
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
             Line::Whole(bytes) => rpc::parse(&bytes),
-            Line::TooLong => Err(Rejection::new(
-                None,
-                Code::InvalidRequest,
-                "the message is too long",
-            )),
+            Line::TooLong => Err(Rejection::new(None, Code::InvalidRequest, "the message is too long")),
         };
         let reply = match message.and_then(|message| desk.receive(message)) {
             Ok(Errand::Reply(line)) => Some(line),
@@ -139,9 +135,7 @@ impl OpenCalls {
     }
 
     async fn work(self, key: String, call: Call, lines: mpsc::Sender<String>) {
-        let progress = call
-            .progress_token
-            .map(|token| Progress::new(token, lines.clone()));
+        let progress = call.progress_token.map(|token| Progress::new(token, lines.clone()));
         let answer = call.visit.serve(progress).await;
         if answer == Answer::Silence {
             // A call that is not in the map was cancelled a moment ago, so its visit is dropped.

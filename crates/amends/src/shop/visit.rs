@@ -30,11 +30,7 @@ impl Visit {
     /// Writes the call into the book and learns from the script how it will go.
     ///
     /// Wrong arguments do not use up a fault: the script counts only calls that could have worked.
-    pub(crate) fn begin(
-        clerk: &Arc<Clerk>,
-        tool: Tool,
-        arguments: &Map<String, Value>,
-    ) -> Result<Visit, book::Error> {
+    pub(crate) fn begin(clerk: &Arc<Clerk>, tool: Tool, arguments: &Map<String, Value>) -> Result<Visit, book::Error> {
         let job = Job::parse(tool, arguments);
         let (fault, note) = match &job {
             Ok(_) => (clerk.script.fault_for(tool, arguments), Note::Nothing),
@@ -42,14 +38,7 @@ impl Visit {
         };
         let words = Value::Object(arguments.clone()).to_string();
         let (request, plan) = clerk.book.arrive(tool.name(), &words, fault, note)?;
-        Ok(Visit {
-            clerk: Arc::clone(clerk),
-            request,
-            tool,
-            job,
-            plan,
-            open: true,
-        })
+        Ok(Visit { clerk: Arc::clone(clerk), request, tool, job, plan, open: true })
     }
 
     /// Does what was asked, or fails on cue.
@@ -101,10 +90,7 @@ mod tests {
                 script.add_flag(fault).expect("the flag is sound");
             }
             let clerk = Clerk::new(book, script, Duration::from_millis(1));
-            Shop {
-                clerk: Arc::new(clerk),
-                _folder: folder,
-            }
+            Shop { clerk: Arc::new(clerk), _folder: folder }
         }
 
         async fn call(&self, tool: Tool, arguments: Value) -> Value {
@@ -123,9 +109,7 @@ mod tests {
 
         fn count(&self, question: &str) -> i64 {
             let connection = self.clerk.book.connection();
-            connection
-                .query_row(question, [], |row| row.get(0))
-                .expect("the question is sound")
+            connection.query_row(question, [], |row| row.get(0)).expect("the question is sound")
         }
 
         fn effects(&self) -> i64 {
@@ -160,8 +144,7 @@ mod tests {
                 continue;
             };
             let shop = Shop::new(&[&format!("charge_card={}", kind.name())]);
-            shop.call(Tool::ChargeCard, json!({"order": "ord_1", "amount": 5}))
-                .await;
+            shop.call(Tool::ChargeCard, json!({"order": "ord_1", "amount": 5})).await;
             assert_eq!(shop.effects(), effects, "{}", kind.name());
         }
     }
@@ -170,23 +153,14 @@ mod tests {
     async fn a_lost_refund_is_found_by_its_key_and_not_issued_again() {
         let shop = Shop::new(&["issue_refund=lose_response"]);
         let refund = json!({"order": "ord_1", "amount": 5, "idempotency_key": "k"});
-        assert_eq!(
-            shop.call(Tool::IssueRefund, refund.clone()).await,
-            "silence"
-        );
+        assert_eq!(shop.call(Tool::IssueRefund, refund.clone()).await, "silence");
         let found = shop.call(Tool::GetRefund, json!({"key": "k"})).await;
         assert_eq!(found["structuredContent"]["found"], true);
         let again = shop.call(Tool::IssueRefund, refund).await;
-        assert_eq!(
-            again["structuredContent"]["id"],
-            found["structuredContent"]["id"]
-        );
+        assert_eq!(again["structuredContent"]["id"], found["structuredContent"]["id"]);
         let other = json!({"order": "ord_1", "amount": 6, "idempotency_key": "k"});
         let reused = shop.call(Tool::IssueRefund, other).await;
-        assert_eq!(
-            reused["structuredContent"]["code"],
-            "idempotency_key_reused"
-        );
+        assert_eq!(reused["structuredContent"]["code"], "idempotency_key_reused");
         assert_eq!(shop.effects(), 1);
     }
 

@@ -20,12 +20,8 @@ pub(crate) struct Shop {
 
 impl Shop {
     pub(crate) fn start(folder: &Path, flags: &[&str]) -> Shop {
-        let mut child = command(folder)
-            .args(flags)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the shop starts");
+        let mut child =
+            command(folder).args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the shop starts");
         let output = child.stdout.take().expect("the output is piped");
         let (sender, lines) = channel();
         std::thread::spawn(move || {
@@ -33,11 +29,7 @@ impl Shop {
                 sender.send(line).ok();
             }
         });
-        Shop {
-            input: child.stdin.take(),
-            child,
-            lines,
-        }
+        Shop { input: child.stdin.take(), child, lines }
     }
 
     pub(crate) fn line(&mut self, line: &str) {
@@ -54,11 +46,7 @@ impl Shop {
     }
 
     pub(crate) fn call(&mut self, id: u64, tool: &str, arguments: &Value) {
-        self.request(
-            id,
-            "tools/call",
-            &json!({"name": tool, "arguments": arguments}),
-        );
+        self.request(id, "tools/call", &json!({"name": tool, "arguments": arguments}));
     }
 
     pub(crate) fn next(&self) -> Value {
@@ -74,10 +62,7 @@ impl Shop {
     pub(crate) fn leave(&mut self) -> Option<i32> {
         self.input = None;
         let code = self.exit_code();
-        assert_eq!(
-            self.lines.recv_timeout(PATIENCE),
-            Err(RecvTimeoutError::Disconnected)
-        );
+        assert_eq!(self.lines.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
         code
     }
 
@@ -115,10 +100,7 @@ impl HttpShop {
             .strip_prefix("shop listening on http://")
             .and_then(|rest| rest.strip_suffix("/mcp"))
             .expect("the line names the address");
-        HttpShop {
-            child,
-            address: address.to_owned(),
-        }
+        HttpShop { child, address: address.to_owned() }
     }
 
     pub(crate) fn post(&self, message: &Value) -> String {
@@ -139,9 +121,7 @@ impl HttpShop {
 
     fn open(&self, method: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).expect("the shop listens");
-        stream
-            .set_read_timeout(Some(PATIENCE))
-            .expect("it is above zero");
+        stream.set_read_timeout(Some(PATIENCE)).expect("it is above zero");
         write!(
             stream,
             "{method} /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -168,18 +148,12 @@ pub(crate) fn tool_call(tool: &str, arguments: &Value) -> Value {
 
 fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_amends"));
-    command
-        .arg("shop")
-        .arg("--book")
-        .arg(folder.join("shop.db"));
+    command.arg("shop").arg("--book").arg(folder.join("shop.db"));
     command
 }
 
 pub(crate) fn book(folder: &Path) -> Value {
-    let output = command(folder)
-        .args(["book", "--json"])
-        .output()
-        .expect("the book is printed");
+    let output = command(folder).args(["book", "--json"]).output().expect("the book is printed");
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).expect("the book is JSON")
 }

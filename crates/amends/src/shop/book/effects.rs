@@ -42,30 +42,16 @@ impl Book {
     }
 
     /// Issues a refund, unless `key` was used before.
-    pub(crate) fn issue_refund(
-        &self,
-        order: &str,
-        amount: &Number,
-        key: Option<&str>,
-    ) -> Result<Keyed, Error> {
+    pub(crate) fn issue_refund(&self, order: &str, amount: &Number, key: Option<&str>) -> Result<Keyed, Error> {
         self.change(|change| {
             if let Some(key) = key
                 && let Some(first) = find(change, "key", key)?
             {
-                let same = first.body["order"].as_str() == Some(order)
-                    && first.body["amount"].as_f64() == amount.as_f64();
-                return Ok(if same {
-                    Keyed::Done(first.body)
-                } else {
-                    Keyed::Reused
-                });
+                let same =
+                    first.body["order"].as_str() == Some(order) && first.body["amount"].as_f64() == amount.as_f64();
+                return Ok(if same { Keyed::Done(first.body) } else { Keyed::Reused });
             }
-            let effect = Effect {
-                tool: Tool::IssueRefund,
-                order: Some(order),
-                key,
-                prefix: "re",
-            };
+            let effect = Effect { tool: Tool::IssueRefund, order: Some(order), key, prefix: "re" };
             insert(change, effect, json!({ "order": order, "amount": amount })).map(Keyed::Done)
         })
     }
@@ -99,24 +85,13 @@ impl Book {
 
 /// The reference counts with the rows, so it is unique in the book and easy to say aloud.
 fn insert(change: &Transaction<'_>, effect: Effect<'_>, mut body: Value) -> Result<Value, Error> {
-    let row: i64 = change
-        .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM effects")?
-        .query_row([], |row| row.get(0))?;
+    let row: i64 =
+        change.prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM effects")?.query_row([], |row| row.get(0))?;
     let reference = format!("{}_{row:06}", effect.prefix);
     body["id"] = Value::from(reference.as_str());
     change
-        .prepare_cached(
-            "INSERT INTO effects (id, at_ms, tool, order_id, key, ref, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        )?
-        .execute(params![
-            row,
-            now_ms(),
-            effect.tool.name(),
-            effect.order,
-            effect.key,
-            reference,
-            body.to_string()
-        ])?;
+        .prepare_cached("INSERT INTO effects (id, at_ms, tool, order_id, key, ref, body) VALUES (?, ?, ?, ?, ?, ?, ?)")?
+        .execute(params![row, now_ms(), effect.tool.name(), effect.order, effect.key, reference, body.to_string()])?;
     Ok(body)
 }
 
@@ -140,9 +115,8 @@ fn read(row: &Row<'_>) -> Result<Refund, Error> {
     let body: String = row.get(1)?;
     Ok(Refund {
         id: row.get(0)?,
-        body: serde_json::from_str(&body).map_err(|cause| {
-            Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(cause))
-        })?,
+        body: serde_json::from_str(&body)
+            .map_err(|cause| Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(cause)))?,
         cancelled: row.get(2)?,
     })
 }
@@ -158,9 +132,7 @@ mod tests {
     }
 
     fn effects(book: &Book) -> i64 {
-        let count = book
-            .connection()
-            .query_row("SELECT count(*) FROM effects", [], |row| row.get(0));
+        let count = book.connection().query_row("SELECT count(*) FROM effects", [], |row| row.get(0));
         count.expect("the table is there")
     }
 
@@ -168,15 +140,9 @@ mod tests {
     fn a_key_gives_one_effect_and_always_the_first_result() {
         with_book(|book| {
             let five = Number::from(5);
-            let issue = |amount: &Number| {
-                book.issue_refund("ord_1", amount, Some("k1"))
-                    .expect("the book is writable")
-            };
+            let issue = |amount: &Number| book.issue_refund("ord_1", amount, Some("k1")).expect("the book is writable");
             let first = issue(&five);
-            assert_eq!(
-                first,
-                Keyed::Done(json!({"id": "re_000001", "order": "ord_1", "amount": 5}))
-            );
+            assert_eq!(first, Keyed::Done(json!({"id": "re_000001", "order": "ord_1", "amount": 5})));
             assert_eq!(issue(&five), first);
             assert_eq!(issue(&Number::from(6)), Keyed::Reused);
             assert_eq!(effects(book), 1);
@@ -187,13 +153,10 @@ mod tests {
     fn without_a_key_every_refund_is_a_new_effect() {
         with_book(|book| {
             for _ in 0..2 {
-                book.issue_refund("ord_1", &Number::from(5), None)
-                    .expect("the book is writable");
+                book.issue_refund("ord_1", &Number::from(5), None).expect("the book is writable");
             }
             assert_eq!(effects(book), 2);
-            let newest = book
-                .refund(&RefundQuery::Order("ord_1".to_owned()))
-                .expect("the book is readable");
+            let newest = book.refund(&RefundQuery::Order("ord_1".to_owned())).expect("the book is readable");
             assert_eq!(newest.expect("there is one").id, "re_000002");
         });
     }
@@ -201,15 +164,12 @@ mod tests {
     #[test]
     fn a_refund_is_cancelled_once() {
         with_book(|book| {
-            book.issue_refund("ord_1", &Number::from(5), Some("k1"))
-                .expect("the book is writable");
+            book.issue_refund("ord_1", &Number::from(5), Some("k1")).expect("the book is writable");
             assert_eq!(book.cancel_refund("re_000001"), Ok(true));
             assert_eq!(book.cancel_refund("re_000001"), Ok(true));
             assert_eq!(book.cancel_refund("re_000002"), Ok(false));
             assert_eq!(effects(book), 2);
-            let refund = book
-                .refund(&RefundQuery::Key("k1".to_owned()))
-                .expect("the book is readable");
+            let refund = book.refund(&RefundQuery::Key("k1".to_owned())).expect("the book is readable");
             assert!(refund.expect("it is still there").cancelled);
         });
     }

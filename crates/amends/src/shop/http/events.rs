@@ -23,19 +23,8 @@ pub(super) struct Events {
 
 impl Events {
     /// A stream that begins with a message that has already arrived.
-    pub(super) fn new(
-        first: String,
-        news: mpsc::Receiver<String>,
-        work: Work,
-        caller: Caller,
-    ) -> Events {
-        Events {
-            first: Some(first),
-            news,
-            work: Some(work),
-            last: None,
-            caller,
-        }
+    pub(super) fn new(first: String, news: mpsc::Receiver<String>, work: Work, caller: Caller) -> Events {
+        Events { first: Some(first), news, work: Some(work), last: None, caller }
     }
 }
 
@@ -43,10 +32,7 @@ impl Body for Events {
     type Data = Bytes;
     type Error = Hangup;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Hangup>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Hangup>>> {
         let events = self.get_mut();
         if let Some(first) = events.first.take() {
             return Poll::Ready(Some(Ok(event(&first))));

@@ -1,0 +1,225 @@
+//! From what was written to what it means.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use amends_core::contract::{Contract, KeyPlace, Place, StatusReader};
+use amends_core::expression::Expression;
+use amends_core::nearest::nearest;
+use amends_core::{Code, EffectKind, UpstreamName};
+use amends_wire::mcp::TranslateRule;
+
+use super::spec::{KeySpec, ReadsSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec};
+use super::{Config, ConfigError, LedgerPlace, Limits, Reach, Span, ToolConfig, UpstreamConfig};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(50);
+const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
+const KEY_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Settles a configuration: every key gets its value, every rule is checked.
+pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
+    let mut upstreams = BTreeMap::new();
+    for (name, upstream) in &spec.upstreams {
+        upstreams.insert(UpstreamName::new(name.as_str()), self::upstream(name, upstream)?);
+    }
+    let repeat_window = spec.repeats.window.map_or(REPEAT_WINDOW, |span| span.0);
+    let mut tools = BTreeMap::new();
+    for (name, tool) in spec.tools {
+        let config = ToolConfig { spec: tool };
+        // Checked here against any upstream at all, so that a mistake is found before the tool is ever listed.
+        let contract = config.contract(&name, &anywhere(), repeat_window)?;
+        config.playbook(&name, &contract)?;
+        tools.insert(name, config);
+    }
+    let http = spec.listen.http.as_deref().unwrap_or("127.0.0.1:7070");
+    Ok(Config {
+        ledger_named: spec.ledger.url.is_some(),
+        ledger: ledger(spec.ledger.url.as_deref().unwrap_or("sqlite:amends.db"))?,
+        async_reads: spec.ledger.reads != Some(ReadsSpec::Sync),
+        http: http.parse().map_err(|_| invalid("listen.http", format!("`{http}` is not an address and port")))?,
+        hosts: spec.listen.hosts,
+        upstreams,
+        tools,
+        repeat_window,
+        limits: Limits {
+            body_bytes: spec.limits.body_bytes.unwrap_or(4 << 20),
+            depth: spec.limits.depth.unwrap_or(64),
+            answer_bytes: spec.limits.answer_bytes.unwrap_or(32 << 20),
+            calls: spec.limits.calls.unwrap_or(4096),
+        },
+    })
+}
+
+/// The contract of a tool at an upstream.
+pub(super) fn contract(
+    tool: &str,
+    spec: &ToolSpec,
+    upstream: &UpstreamConfig,
+    repeat_window: Duration,
+) -> Result<Contract, ConfigError> {
+    let key = |part: &str| format!("tools.{tool}.{part}");
+    let effect = spec.effect.unwrap_or_default();
+    let place = spec.key.as_ref().map(|spec| key_place(&key("key"), spec)).transpose()?;
+    if effect == EffectKind::Keyed && place.is_none() {
+        return Err(invalid(&key("key"), "a keyed tool says where its key goes: `key = { argument = … }`".into()));
+    }
+    if effect == EffectKind::Read && spec.status.is_some() {
+        return Err(invalid(&key("status"), "a read has no effect whose status could be read".into()));
+    }
+    Ok(Contract {
+        effect,
+        declared: true,
+        key: place.filter(|_| effect == EffectKind::Keyed),
+        status: spec.status.as_ref().map(|status| self::status(&key("status"), status)).transpose()?,
+        settles_within_ms: spec.settles_within.map(|span| ms(span.0)),
+        object: spec.object.as_deref().map(|text| expression(&key("object"), text)).transpose()?,
+        timeout_ms: ms(spec.timeout.map_or(upstream.timeout, |span| span.0)),
+        deadline_ms: ms(spec.deadline.map_or(upstream.deadline, |span| span.0)),
+        repeat_window_ms: ms(repeat_window),
+        rejects_before_effect: spec
+            .rejects_before_effect
+            .clone()
+            .unwrap_or_else(|| upstream.rejects_before_effect.clone()),
+    })
+}
+
+fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigError> {
+    let key = |part: &str| format!("upstreams.{name}.{part}");
+    let sound = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || !name.chars().all(sound) {
+        return Err(invalid(&format!("upstreams.{name}"), "a name is made of `A-Za-z0-9_-`".into()));
+    }
+    let reach = match (&spec.command, &spec.url) {
+        (Some(command), None) if !command.is_empty() => {
+            Reach::Stdio { command: command.clone(), env: spec.env.clone(), inherit_env: false }
+        }
+        (None, Some(url)) => {
+            if !url.starts_with("http://") {
+                return Err(invalid(&key("url"), format!("`{url}` is not an `http://` address")));
+            }
+            Reach::Http { url: url.clone() }
+        }
+        _ => {
+            return Err(invalid(&format!("upstreams.{name}"), "needs either `command` or `url`".into()));
+        }
+    };
+    let translate: Result<Vec<_>, _> =
+        spec.translate.iter().map(|rule| self::translate(&key("translate"), rule)).collect();
+    Ok(UpstreamConfig {
+        reach,
+        prefix: spec.prefix.clone().unwrap_or_else(|| format!("{name}__")),
+        trust_hints: spec.trust_hints,
+        timeout: spec.timeout.map_or(TIMEOUT, |span| span.0),
+        deadline: spec.deadline.map_or(DEADLINE, |span| span.0),
+        rejects_before_effect: spec.rejects_before_effect.clone(),
+        translate: translate?,
+        concurrency: spec.concurrency.unwrap_or(256).max(1),
+    })
+}
+
+/// An upstream of which nothing was declared.
+pub(super) fn anywhere() -> UpstreamConfig {
+    UpstreamConfig {
+        reach: Reach::Http { url: String::new() },
+        prefix: String::new(),
+        trust_hints: false,
+        timeout: TIMEOUT,
+        deadline: DEADLINE,
+        rejects_before_effect: Vec::new(),
+        translate: Vec::new(),
+        concurrency: 256,
+    }
+}
+
+fn translate(key: &str, spec: &TranslateSpec) -> Result<TranslateRule, ConfigError> {
+    let code = Code::parse(&spec.failure).ok_or_else(|| {
+        let near = nearest(&spec.failure, Code::ALL.map(Code::as_str));
+        let hint = near.first().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        invalid(key, format!("`{}` is not a failure code{hint}", spec.failure))
+    })?;
+    Ok(TranslateRule { when: expression(key, &spec.when)?, code })
+}
+
+fn key_place(key: &str, spec: &KeySpec) -> Result<KeyPlace, ConfigError> {
+    let place = match (&spec.argument, &spec.header, &spec.meta) {
+        (Some(argument), None, None) => Place::Argument(argument.clone()),
+        (None, Some(header), None) => Place::Header(header.clone()),
+        (None, None, Some(meta)) => Place::Meta(meta.clone()),
+        _ => {
+            return Err(invalid(key, "needs one of `argument`, `header` or `meta`".into()));
+        }
+    };
+    let Span(window) = spec.window.unwrap_or(Span(KEY_WINDOW));
+    Ok(KeyPlace { place, window_ms: ms(window), durable: spec.durable })
+}
+
+fn status(key: &str, spec: &StatusSpec) -> Result<StatusReader, ConfigError> {
+    let mut args = BTreeMap::new();
+    for (name, text) in &spec.args {
+        args.insert(name.clone(), expression(key, text)?);
+    }
+    let by_key = args.values().any(|argument| argument.mentions("key"));
+    Ok(StatusReader { tool: spec.tool.clone(), args, happened: expression(key, &spec.happened)?, by_key })
+}
+
+fn ledger(url: &str) -> Result<LedgerPlace, ConfigError> {
+    match url.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => Ok(LedgerPlace::Sqlite(path.into())),
+        Some(("memory", "")) => Ok(LedgerPlace::Memory),
+        _ => Err(invalid("ledger.url", format!("`{url}` is neither `sqlite:FILE` nor `memory:`"))),
+    }
+}
+
+fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
+    Expression::parse(text).map_err(|error| invalid(key, error.to_string()))
+}
+
+fn invalid(key: &str, reason: String) -> ConfigError {
+    ConfigError::Invalid { key: key.to_owned(), reason }
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(text: &str) -> Result<Config, ConfigError> {
+        settle(Spec::parse(text, "test")?)
+    }
+
+    #[test]
+    fn a_status_is_by_key_only_if_its_arguments_name_the_key() {
+        let text = r#"
+            [tools.refund]
+            effect = "write"
+            status = { tool = "get_refund", args = { key = "key" }, happened = "result.found" }
+            [tools.charge]
+            effect = "write"
+            status = { tool = "get_charge", args = { order = "args.order" }, happened = "result.found" }
+        "#;
+        let config = settled(text).unwrap();
+        let by_key =
+            |tool: &str| config.tools[tool].contract(tool, &anywhere(), REPEAT_WINDOW).unwrap().status.unwrap().by_key;
+        assert!(by_key("refund"));
+        assert!(!by_key("charge"));
+    }
+
+    #[test]
+    fn mistakes_are_refused_with_the_key_they_are_in() {
+        for (text, says) in [
+            ("[tools.a]\neffect = \"keyed\"", "tools.a.key"),
+            ("[ledger]\nurl = \"mysql:x\"", "ledger.url"),
+            ("[upstreams.a]\nurl = \"ftp://x\"", "upstreams.a.url"),
+            ("[upstreams.a]\n", "needs either `command` or `url`"),
+            ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
+            ("[tools.a.playbook.in_doubt]\ncompensation = \"retry_with_backoff\"", "tools.a.playbook"),
+        ] {
+            let refused = settled(text).unwrap_err().to_string();
+            assert!(refused.contains(says), "{refused}");
+        }
+    }
+}

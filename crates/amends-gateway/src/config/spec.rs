@@ -1,0 +1,208 @@
+//! The configuration as it is written.
+
+use std::collections::BTreeMap;
+
+use amends_core::EffectKind;
+use amends_core::nearest::nearest;
+use amends_core::playbook::PlaybookSpec;
+use serde::Deserialize;
+
+use super::{ConfigError, Span};
+
+/// A configuration file as it is written. Every key may be left out.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Spec {
+    /// Where what happened is kept.
+    pub ledger: LedgerSpec,
+    /// Where we listen.
+    pub listen: ListenSpec,
+    /// Whom we call.
+    pub upstreams: BTreeMap<String, UpstreamSpec>,
+    /// What the operator declares of tools, by their served names.
+    pub tools: BTreeMap<String, ToolSpec>,
+    /// How repeats are recognised.
+    pub repeats: RepeatSpec,
+    /// The bounds of what we take.
+    pub limits: LimitSpec,
+}
+
+/// `[ledger]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LedgerSpec {
+    /// `sqlite:FILE`, or `memory:` for tests. The default is `sqlite:amends.db`.
+    pub url: Option<String>,
+    /// `async` (the default): a read may be answered before it is recorded. `sync`: never.
+    pub reads: Option<ReadsSpec>,
+}
+
+/// When reads are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadsSpec {
+    /// Within a bounded lag.
+    Async,
+    /// Before the answer.
+    Sync,
+}
+
+/// `[listen]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ListenSpec {
+    /// The address of the HTTP doors. The default is `127.0.0.1:7070`.
+    pub http: Option<String>,
+    /// Further names by which the doors may be addressed, for the checks of `Host` and `Origin`.
+    pub hosts: Vec<String>,
+}
+
+/// `[upstreams.NAME]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UpstreamSpec {
+    /// The command of a stdio MCP server.
+    pub command: Option<Vec<String>>,
+    /// The endpoint of an MCP server over HTTP.
+    pub url: Option<String>,
+    /// What is added to the command's environment.
+    pub env: BTreeMap<String, String>,
+    /// What its tools' names begin with. The default is its name and two underscores.
+    pub prefix: Option<String>,
+    /// Whether its own hints about its tools count.
+    pub trust_hints: bool,
+    /// How long one attempt may take. The default is `10s`.
+    pub timeout: Option<Span>,
+    /// How long an agent waits, over all attempts. The default is `50s`.
+    pub deadline: Option<Span>,
+    /// The statuses whose word is taken that nothing was done.
+    pub rejects_before_effect: Vec<u16>,
+    /// Its own words for what we know; the first that matches counts.
+    pub translate: Vec<TranslateSpec>,
+    /// How many calls it may have at once. The default is 256.
+    pub concurrency: Option<usize>,
+}
+
+/// `[[upstreams.NAME.translate]]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TranslateSpec {
+    /// A CEL expression over `result`, `raw`, `error` and `http`.
+    pub when: String,
+    /// The failure code it means.
+    pub failure: String,
+}
+
+/// `[tools.NAME]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ToolSpec {
+    /// `read`, `idempotent`, `keyed` or `write`.
+    pub effect: Option<EffectKind>,
+    /// Where the idempotency key goes.
+    pub key: Option<KeySpec>,
+    /// The read tool that tells whether the effect happened.
+    pub status: Option<StatusSpec>,
+    /// How long a request that was sent can still take effect.
+    pub settles_within: Option<Span>,
+    /// A CEL expression that names what is written.
+    pub object: Option<String>,
+    /// How long one attempt may take.
+    pub timeout: Option<Span>,
+    /// How long an agent waits, over all attempts.
+    pub deadline: Option<Span>,
+    /// The statuses whose word is taken that nothing was done.
+    pub rejects_before_effect: Option<Vec<u16>>,
+    /// What is done about each verdict, where it differs from the default.
+    pub playbook: Option<PlaybookSpec>,
+}
+
+/// `key = { argument = …, window = … }`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KeySpec {
+    /// The argument it goes into.
+    pub argument: Option<String>,
+    /// The HTTP header it goes into.
+    pub header: Option<String>,
+    /// The field of `_meta` it goes into.
+    pub meta: Option<String>,
+    /// For how long the upstream remembers it. The default is `24h`.
+    pub window: Option<Span>,
+    /// Whether the upstream remembers it across its own restart.
+    pub durable: bool,
+}
+
+/// `status = { tool = …, args = …, happened = … }`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatusSpec {
+    /// The read tool, by its served name.
+    pub tool: String,
+    /// Its arguments: CEL expressions over `args` and `key`.
+    #[serde(default)]
+    pub args: BTreeMap<String, String>,
+    /// A CEL expression over `result` and `args` that says whether the effect happened.
+    pub happened: String,
+}
+
+/// `[repeats]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RepeatSpec {
+    /// For how long an answer that may not have arrived is given again. The default is `10m`.
+    pub window: Option<Span>,
+}
+
+/// `[limits]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitSpec {
+    /// The largest message an agent may send, in bytes. The default is 4 MiB.
+    pub body_bytes: Option<usize>,
+    /// How deep its JSON may nest. The default is 64.
+    pub depth: Option<usize>,
+    /// The largest message an upstream may send, in bytes. The default is 32 MiB.
+    pub answer_bytes: Option<usize>,
+    /// How many calls may be open at once. The default is 4096.
+    pub calls: Option<usize>,
+}
+
+impl Spec {
+    /// Reads a configuration. `origin` stands for the file in what is said about it.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, ConfigError> {
+        toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
+            ConfigError::Malformed { origin: origin.to_owned(), line, reason: explained(error.message()) }
+        })
+    }
+}
+
+/// Serde's word about an unknown key, with the nearest known one instead of all of them.
+fn explained(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    match (message.starts_with("unknown field"), quoted.next()) {
+        (true, Some(unknown)) => {
+            let known: Vec<&str> = quoted.collect();
+            let hint = match nearest(unknown, known.iter().copied()).first() {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known here: `{}`", known.join("`, `")),
+            };
+            format!("unknown key `{unknown}`; {hint}")
+        }
+        _ => message.trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_is_refused_with_its_line_and_the_nearest_known_one() {
+        let text = "[ledger]\nurl = \"memory:\"\n\n[tools.pay]\nefect = \"write\"\n";
+        let refused = Spec::parse(text, "amends.toml").unwrap_err();
+        assert_eq!(refused.to_string(), "amends.toml:5: unknown key `efect`; did you mean `effect`?");
+    }
+}

@@ -1,0 +1,5 @@
+//! Doors: the protocols we listen on. A door reads, asks the session, and renders; it knows no rule about failures.
+
+pub mod http;
+pub mod mcp;
+pub mod stdio;

@@ -1,0 +1,114 @@
+//! The HTTP doors: MCP at `/mcp`, plain calls at `/call/{tool}`.
+
+mod body;
+mod connection;
+mod guard;
+mod message;
+mod page;
+mod plain;
+mod sessions;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::gateway::Gateway;
+use body::Body;
+use connection::Connection;
+use sessions::Sessions;
+
+/// How long a client may take for its headers.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many connections may be open at once.
+const CONNECTIONS_MAX: usize = 10_000;
+
+/// What all connections of a door share.
+#[derive(Debug)]
+struct Door {
+    gateway: Arc<Gateway>,
+    sessions: Sessions,
+    port: u16,
+}
+
+/// Serves until the process ends.
+pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
+    let port = listener.local_addr().map_or(0, |address| address.port());
+    let door = Arc::new(Door { gateway, sessions: Sessions::default(), port });
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        // The semaphore is never closed.
+        let Ok(permit) = room.clone().acquire_owned().await else {
+            return;
+        };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let _ = stream.set_nodelay(true);
+        let door = door.clone();
+        tokio::spawn(async move {
+            let connection = Arc::new(Connection::default());
+            let handled = connection.clone();
+            let service = service_fn(move |request| handle(door.clone(), handled.clone(), request));
+            let ended = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIMEOUT)
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+            connection.ended(ended.is_ok());
+            drop(permit);
+        });
+    }
+}
+
+async fn handle(
+    door: Arc<Door>,
+    connection: Arc<Connection>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    connection.used_again();
+    if let Err(response) = guard::check(&door, &request) {
+        return Ok(response);
+    }
+    let path = request.uri().path().to_owned();
+    Ok(match (request.method(), path.as_str()) {
+        (&Method::POST, "/mcp") => message::post(&door, &connection, request).await,
+        (&Method::DELETE, "/mcp") => sessions::delete(&door, &request),
+        (_, "/mcp") => plain_text(StatusCode::METHOD_NOT_ALLOWED, "MCP messages are posted here"),
+        (&Method::POST, path) if path.starts_with("/call/") => {
+            let tool = path.trim_start_matches("/call/").to_owned();
+            plain::call(&door, &connection, &tool, request).await
+        }
+        (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),
+        (&Method::GET, "/") => page::home(&door).await,
+        _ => plain_text(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"),
+    })
+}
+
+fn plain_text(status: StatusCode, text: &str) -> Response<Body> {
+    respond(status, "text/plain; charset=utf-8", text.to_owned())
+}
+
+fn json(status: StatusCode, text: String) -> Response<Body> {
+    respond(status, "application/json", text)
+}
+
+fn respond(status: StatusCode, content_type: &'static str, text: String) -> Response<Body> {
+    let mut response = Response::new(Body::whole(Bytes::from(text)));
+    *response.status_mut() = status;
+    response.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static(content_type));
+    response
+}

@@ -1,0 +1,38 @@
+//! One connection, and which of the answers on it are known to have arrived.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::driver::Delivery;
+
+/// One connection. An answer that was written in full on it has arrived once the connection is used again or closed
+/// cleanly; when it breaks, nobody knows.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    written: Mutex<Vec<Delivery>>,
+}
+
+impl Connection {
+    /// An answer goes out as a response's last bytes.
+    pub(super) fn answers(&self, delivery: Option<Delivery>) {
+        if let Some(delivery) = delivery {
+            self.written.lock().unwrap_or_else(PoisonError::into_inner).push(delivery);
+        }
+    }
+
+    /// The agent sent another request, so it has read what came before.
+    pub(super) fn used_again(&self) {
+        self.take().into_iter().for_each(Delivery::confirm);
+    }
+
+    /// The connection is over.
+    pub(super) fn ended(&self, cleanly: bool) {
+        let written = self.take();
+        if cleanly {
+            written.into_iter().for_each(Delivery::confirm);
+        }
+    }
+
+    fn take(&self) -> Vec<Delivery> {
+        std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,131 @@
+//! `POST /call/{tool}`: a call as plain HTTP, answered by the envelope with a fitting status.
+
+use std::sync::Arc;
+
+use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::{Principal, RefusalKind};
+use amends_wire::mcp::ToolCall;
+use amends_wire::mcp::classify::structured;
+use hyper::body::Incoming;
+use hyper::header::{HeaderValue, RETRY_AFTER};
+use hyper::{Request, Response, StatusCode};
+use serde_json::value::RawValue;
+
+use super::body::{Bad, Body, Read, read};
+use super::connection::Connection;
+use super::{Door, json, plain_text};
+use crate::door::mcp;
+use crate::driver::{Answered, CallHandle, Form, Wish};
+
+/// Takes one call and answers it with its envelope.
+pub(super) async fn call(
+    door: &Arc<Door>,
+    connection: &Arc<Connection>,
+    tool: &str,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let key = parts.headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
+    let limits = door.gateway.config.limits;
+    let session = door.gateway.open_session(Principal::new("local"), "http");
+    let refused = |kind, words: String| {
+        session.call(Wish::Unreadable { requested: tool.to_owned(), refusal: mcp::unreadable(kind, words) }, None)
+    };
+    let handle = match read(body, limits.body_bytes, limits.depth).await {
+        Read::Gone => return plain_text(StatusCode::BAD_REQUEST, "the body broke off"),
+        Read::Bad { why, .. } => match why {
+            Bad::TooLarge => {
+                refused(RefusalKind::TooLarge, format!("the body is larger than {} bytes", limits.body_bytes))
+            }
+            Bad::TooDeep => {
+                refused(RefusalKind::TooLarge, format!("the body nests deeper than {} levels", limits.depth))
+            }
+            Bad::NotUtf8 => refused(RefusalKind::InvalidArgument, "the body is not UTF-8".to_owned()),
+        },
+        Read::Text(text) => {
+            let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
+            match serde_json::from_str::<&RawValue>(&text) {
+                Err(error) => refused(RefusalKind::InvalidArgument, format!("the body is not JSON: {error}")),
+                Ok(arguments) => {
+                    let name = serde_json::Value::String(tool.to_owned()).to_string();
+                    let key = key.map(|key| serde_json::json!({ amends_wire::mcp::call::KEY: key }).to_string());
+                    let meta = key.map(|meta| format!(r#","_meta":{meta}"#)).unwrap_or_default();
+                    let params = format!(r#"{{"name":{name},"arguments":{}{meta}}}"#, arguments.get());
+                    match serde_json::from_str::<&RawValue>(&params).map(|raw| ToolCall::parse(Some(raw))) {
+                        Ok(Ok(call)) => session.call(Wish::Call { params: &params, call: &call }, None),
+                        Ok(Err(error)) => refused(error.kind(), error.to_string()),
+                        Err(error) => refused(RefusalKind::InvalidArgument, error.to_string()),
+                    }
+                }
+            }
+        }
+    };
+    let mut waiting = Waiting { handle, over: false };
+    let answered = (&mut waiting.handle.answer).await;
+    waiting.over = true;
+    match answered {
+        Ok(mut answered) => {
+            let session = waiting.handle.session();
+            connection.answers(answered.delivery.take().map(|delivery| delivery.keeping(session)));
+            respond(&answered)
+        }
+        Err(_) => plain_text(StatusCode::INTERNAL_SERVER_ERROR, "the gateway stopped"),
+    }
+}
+
+/// Says that the agent is gone if it is dropped before its answer.
+struct Waiting {
+    handle: CallHandle,
+    over: bool,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if !self.over {
+            self.handle.cancel(CancelReason::Disconnected);
+        }
+    }
+}
+
+fn respond(answered: &Answered) -> Response<Body> {
+    let (text, error) = match &answered.rendered.form {
+        Form::Forward { result, envelope } => {
+            let result = String::from_utf8_lossy(result);
+            let data = structured(&result)
+                .and_then(|value| serde_json::value::to_raw_value(&value).ok())
+                .or_else(|| RawValue::from_string(result.into_owned()).ok());
+            let mut envelope = (**envelope).clone();
+            if let (amends_core::envelope::Body::Success { data, .. }, Some(raw)) = (&mut envelope.body, &data) {
+                let value = serde_json::from_str(raw.get()).unwrap_or_default();
+                *data = amends_core::envelope::Data::Value(value);
+            }
+            (envelope.to_json(data.as_deref()), None)
+        }
+        Form::Envelope { envelope, payload } => (envelope.to_json(payload.as_deref()), envelope.error().cloned()),
+        Form::Stored { json } => (json.clone(), None),
+    };
+    let status = match (&answered.rendered.form, &error) {
+        (Form::Stored { json }, _) => stored_status(json),
+        (_, Some(error)) => match error.kind {
+            "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
+            _ => StatusCode::from_u16(error.code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        },
+        (_, None) => StatusCode::OK,
+    };
+    let mut response = json(status, text.get().to_owned());
+    if let Some(after) = error.and_then(|error| error.retry_after_ms) {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.div_ceil(1000)));
+    }
+    if let Some(receipt) = &answered.receipt
+        && let Ok(trace) = HeaderValue::from_str(&receipt.trace)
+    {
+        response.headers_mut().insert("amends-trace", trace);
+    }
+    response
+}
+
+fn stored_status(json: &RawValue) -> StatusCode {
+    let value: serde_json::Value = serde_json::from_str(json.get()).unwrap_or_default();
+    let code = value["error"]["code"].as_str().and_then(amends_core::Code::parse);
+    code.map_or(StatusCode::OK, |code| StatusCode::from_u16(code.http_status()).unwrap_or(StatusCode::OK))
+}

@@ -1,0 +1,116 @@
+//! The MCP door on standard input and output: one agent in front of one upstream, transparent but for its tool calls.
+
+mod agent;
+mod writer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::{Principal, RefusalKind, UpstreamName};
+use amends_wire::message::{self, Message};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::sync::mpsc;
+
+use crate::door::mcp;
+use crate::driver::Wish;
+use crate::gateway::Gateway;
+use crate::upstream::Unasked;
+use crate::upstream::line::{Broken, Line, LineBounds, read_line};
+use agent::Agent;
+
+/// How long calls that were sent may still take once the agent is gone.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Serves one agent until it closes its end.
+pub async fn serve(
+    gateway: Arc<Gateway>,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    mut unasked: mpsc::UnboundedReceiver<(UpstreamName, Unasked)>,
+) {
+    let (out, writer) = writer::start(output);
+    let Some(upstream) = gateway.upstreams.values().next().cloned() else {
+        return;
+    };
+    let session = gateway.open_session(Principal::new("local"), "mcp/stdio");
+    let agent = Arc::new(Agent::new(gateway.clone(), upstream, session, out));
+    let mut reader = BufReader::with_capacity(64 * 1024, input);
+    let bounds = LineBounds { bytes: gateway.config.limits.body_bytes, depth: gateway.config.limits.depth };
+    loop {
+        tokio::select! {
+            line = read_line(&mut reader, bounds) => match line {
+                Ok(Line::Whole(line)) => heard(&agent, &line),
+                Ok(Line::Broken { why, id, .. }) => broken(&agent, why, id),
+                Ok(Line::End) | Err(_) => break,
+            },
+            Some((_, unasked)) = unasked.recv() => agent.pass_on(unasked).await,
+        }
+    }
+    agent.stop_all(CancelReason::Disconnected);
+    let settled = tokio::time::timeout(GRACE, agent.settled()).await;
+    if settled.is_err() {
+        tracing::warn!("some calls are not settled; the next start will take them up");
+    }
+    drop(agent);
+    let _ = tokio::time::timeout(Duration::from_secs(1), writer).await;
+}
+
+fn heard(agent: &Arc<Agent>, line: &str) {
+    if line.trim().is_empty() {
+        return;
+    }
+    match Message::parse(line) {
+        Ok(Message::Request { id, method, params }) => {
+            let (id, method) = (id.get().to_owned(), method.into_owned());
+            let params = params.map(|params| params.get().to_owned());
+            if method == "tools/call" {
+                agent.clone().call(id, params);
+            } else {
+                agent.clone().ask(id, method, params);
+            }
+        }
+        Ok(Message::Notification { method, params }) if method == "notifications/cancelled" => {
+            agent.cancelled(params.map(|params| params.get()), line);
+        }
+        Ok(Message::Notification { .. }) => agent.tell(line.to_owned()),
+        Ok(Message::Success { id, .. }) => agent.answered(id.get(), &line),
+        Ok(Message::Failure { id, .. }) => {
+            if let Some(id) = id {
+                agent.answered(id.get(), line);
+            }
+        }
+        Err(error) => {
+            let scanned = {
+                let mut scanner = amends_wire::scan::Scanner::new(usize::MAX);
+                let _ = scanner.feed(line.as_bytes());
+                scanner.finish()
+            };
+            let refusal = mcp::unreadable(RefusalKind::InvalidArgument, error.to_string());
+            agent.refuse(scanned.id.map(|id| id.get().to_owned()), error.code(), refusal);
+        }
+    }
+}
+
+fn broken(agent: &Arc<Agent>, why: Broken, id: Option<String>) {
+    let limits = agent.limits();
+    let (kind, code, words) = match why {
+        Broken::TooLong => (
+            RefusalKind::TooLarge,
+            message::INVALID_REQUEST,
+            format!("the message is larger than {} bytes", limits.body_bytes),
+        ),
+        Broken::TooDeep => (
+            RefusalKind::TooLarge,
+            message::INVALID_REQUEST,
+            format!("the message nests deeper than {} levels", limits.depth),
+        ),
+        Broken::NotUtf8 => (RefusalKind::InvalidArgument, message::PARSE_ERROR, "the message is not UTF-8".to_owned()),
+    };
+    agent.refuse(id, code, mcp::unreadable(kind, words));
+}
+
+/// A wish that could not be read.
+pub(crate) fn unread(refusal: amends_core::Refusal) -> Wish<'static> {
+    Wish::Unreadable { requested: String::new(), refusal }
+}

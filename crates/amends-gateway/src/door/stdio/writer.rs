@@ -1,0 +1,39 @@
+//! The one writer of a stdio door. It knows when an answer has been written.
+
+use tokio::io::{AsyncWrite, AsyncWriteExt, BufWriter};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::driver::Delivery;
+
+/// One line for the agent.
+#[derive(Debug)]
+pub(super) struct Out {
+    pub(super) line: String,
+    /// Whom to tell when it is written.
+    pub(super) delivery: Option<Delivery>,
+}
+
+/// Starts a writer. It ends when the last sender is gone or the agent takes no more.
+pub(super) fn start(output: impl AsyncWrite + Unpin + Send + 'static) -> (mpsc::UnboundedSender<Out>, JoinHandle<()>) {
+    let (sender, mut queue) = mpsc::unbounded_channel::<Out>();
+    let task = tokio::spawn(async move {
+        let mut output = BufWriter::new(output);
+        let mut written = Vec::new();
+        while let Some(out) = queue.recv().await {
+            let mut line = amends_wire::message::one_line(&out.line).into_owned().into_bytes();
+            line.push(b'\n');
+            if output.write_all(&line).await.is_err() {
+                return;
+            }
+            written.extend(out.delivery);
+            if queue.is_empty() {
+                if output.flush().await.is_err() {
+                    return;
+                }
+                written.drain(..).for_each(Delivery::confirm);
+            }
+        }
+    });
+    (sender, task)
+}

@@ -1,0 +1,112 @@
+//! The driver: it samples the gates, lets the dispatcher decide, appends, and only then acts.
+
+mod admission;
+mod answer;
+mod attempt;
+mod orphans;
+mod recover;
+mod session;
+mod turn;
+
+use std::sync::Arc;
+
+use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::{CallId, Principal, SessionId};
+use tokio::sync::{mpsc, oneshot};
+
+pub use admission::Wish;
+pub use answer::{Answered, Form, Rendered};
+pub use orphans::settle_orphans;
+
+use crate::gateway::Gateway;
+use crate::mint;
+use crate::upstream::Progress;
+use session::{Mail, Session};
+
+/// A session that somebody uses. Its driver lives as long as a handle or an open call.
+#[derive(Clone, Debug)]
+pub struct SessionHandle {
+    /// Its id.
+    pub id: SessionId,
+    gateway: Arc<Gateway>,
+    principal: Principal,
+    user: Arc<User>,
+}
+
+/// Somebody uses the session. When the last one is gone, its driver is told.
+#[derive(Debug)]
+struct User {
+    mail: mpsc::UnboundedSender<Mail>,
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        // The driver may have ended already, with its process.
+        let _ = self.mail.send(Mail::Unused);
+    }
+}
+
+/// A call on its way.
+#[derive(Debug)]
+pub struct CallHandle {
+    /// Its id.
+    pub id: CallId,
+    /// Where its answer comes.
+    pub answer: oneshot::Receiver<Answered>,
+    session: SessionHandle,
+}
+
+/// Says that an answer has arrived, once that is known.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    call: CallId,
+    mail: mpsc::UnboundedSender<Mail>,
+    /// Kept while the delivery is not known, so that there is a driver to tell.
+    user: Option<Arc<User>>,
+}
+
+impl SessionHandle {
+    pub(crate) fn open(gateway: Arc<Gateway>, principal: Principal, door: &str) -> Self {
+        let id = mint::session();
+        let (mail, inbox) = mpsc::unbounded_channel();
+        let session = Session::open(gateway.clone(), id.clone(), principal.clone(), door, mail.clone());
+        tokio::spawn(session.run(inbox, true));
+        Self { id, gateway, principal, user: Arc::new(User { mail }) }
+    }
+
+    /// Hands in a call. Its progress goes to `progress`, in order.
+    pub fn call(&self, wish: Wish<'_>, progress: Option<mpsc::UnboundedSender<Progress>>) -> CallHandle {
+        let (answer_to, answer) = oneshot::channel();
+        let admitted = admission::admit(&self.gateway, &self.principal, wish);
+        let id = admitted.call.id.clone();
+        let mail = Mail::call(admitted, answer_to, progress);
+        // The driver ends only after every handle is gone.
+        let _ = self.user.mail.send(mail);
+        CallHandle { id, answer, session: self.clone() }
+    }
+}
+
+impl CallHandle {
+    /// The session it belongs to, which lives at least as long as this is kept.
+    pub fn session(&self) -> &SessionHandle {
+        &self.session
+    }
+
+    /// Asks for the call to be stopped.
+    pub fn cancel(&self, reason: CancelReason) {
+        let _ = self.session.user.mail.send(Mail::Cancel { call: self.id.clone(), reason });
+    }
+}
+
+impl Delivery {
+    /// Keeps the session's driver until the delivery is known.
+    pub fn keeping(mut self, session: &SessionHandle) -> Self {
+        self.user = Some(session.user.clone());
+        self
+    }
+
+    /// The answer has arrived.
+    pub fn confirm(self) {
+        let _ = self.mail.send(Mail::Delivered { call: self.call });
+    }
+}

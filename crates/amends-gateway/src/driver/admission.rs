@@ -1,0 +1,213 @@
+//! From a wish to a call: what the gates say of it, and the names by which a repeat would find it.
+
+use std::sync::Arc;
+
+use amends_core::attempt::Payload;
+use amends_core::claim::{Claim, ClaimKind};
+use amends_core::contract::{Contract, Place};
+use amends_core::nearest::nearest;
+use amends_core::{
+    Call, CallKey, Digest, Gates, Playbook, Principal, Recovery, Refusal, RefusalKind, Rules, ToolName, UpstreamName,
+};
+use amends_ledger::{digest, keyed_digest};
+use amends_wire::mcp::ToolCall;
+use serde_json::Value;
+
+use crate::catalogue::{Listing, ServedTool};
+use crate::clock;
+use crate::gateway::Gateway;
+use crate::mint;
+
+/// What a door hands over.
+#[derive(Debug)]
+pub enum Wish<'a> {
+    /// A call that could be read.
+    Call {
+        /// Its parameters, as they were written.
+        params: &'a str,
+        /// The same, read.
+        call: &'a ToolCall<'a>,
+    },
+    /// A message that could not be, with the reason.
+    Unreadable {
+        /// What was asked for, as far as it can be told.
+        requested: String,
+        /// Why it is refused.
+        refusal: Refusal,
+    },
+}
+
+/// A call ready to be handed to the dispatcher.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub(super) call: Box<Call>,
+    pub(super) gates: Gates,
+    pub(super) tool: Option<Arc<ServedTool>>,
+    pub(super) params: Arc<str>,
+    pub(super) room: Option<tokio::sync::OwnedSemaphorePermit>,
+}
+
+/// Samples the gates for a wish and makes a call of it.
+pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) -> Admitted {
+    match wish {
+        Wish::Unreadable { requested, refusal } => refused(principal, &requested, refusal),
+        Wish::Call { params, call } => {
+            let listing = gateway.catalogue.now();
+            let Some(tool) = listing.find(call.name()) else {
+                let refusal = unknown(gateway, &listing, call.name());
+                return refused(principal, call.name(), refusal);
+            };
+            let arguments = call.arguments().map_or("{}", |raw| raw.get());
+            let meta = match call.meta() {
+                Ok(meta) => meta,
+                Err(error) => return refused(principal, call.name(), error.refusal()),
+            };
+            let mut gates = Gates::default();
+            let reads = tool.rules.contract.effect.is_read();
+            let value: Option<Value> =
+                if tool.input.is_some() || !reads { serde_json::from_str(arguments).ok() } else { None };
+            if let (Some(schema), Some(value)) = (&tool.input, &value) {
+                let faults = schema.check(value);
+                if !faults.is_empty() {
+                    let mut refusal = Refusal::of(RefusalKind::InvalidArgument, invalid(&tool.name, &faults));
+                    refusal.details = faults;
+                    refusal.recovery = Some(schema.template(tool.name.as_str(), value));
+                    gates.refusal = Some(Box::new(refusal));
+                }
+            }
+            let room = gateway.room.clone().try_acquire_owned().ok();
+            if room.is_none() {
+                let mut refusal = Refusal::of(RefusalKind::RateLimited, "the gateway has too many open calls");
+                refusal.retry_after_ms = Some(1000);
+                gates.refusal.get_or_insert(Box::new(refusal));
+            }
+            if !reads && let Some(run) = tool.upstream.run() {
+                gates.runs.insert(tool.upstream.name.clone(), run);
+            }
+            let now = clock::now();
+            let contract = &tool.rules.contract;
+            let agent_waits = meta.deadline_ms.unwrap_or(contract.deadline_ms).min(contract.deadline_ms);
+            let id = mint::call();
+            let (fingerprint, claims) = if reads {
+                (digest(arguments.as_bytes()), Vec::new())
+            } else {
+                let named =
+                    value.as_ref().map_or_else(|| arguments.as_bytes().to_vec(), |value| named(contract, value));
+                claims(gateway, principal, tool, meta.key.as_deref(), &named)
+            };
+            Admitted {
+                call: Box::new(Call {
+                    effect_key: if reads { String::new() } else { mint::effect_key(&id) },
+                    id,
+                    tool: tool.name.clone(),
+                    upstream: tool.upstream.name.clone(),
+                    rules: tool.rules.clone(),
+                    rules_hash: tool.rules_hash.clone(),
+                    arguments: Payload { digest: fingerprint, size: arguments.len() as u64 },
+                    principal: principal.clone(),
+                    deadline: now + agent_waits,
+                    key: meta.key.map(CallKey),
+                    claims,
+                    repeat_of: None,
+                }),
+                gates,
+                tool: Some(tool.clone()),
+                params: params.into(),
+                room,
+            }
+        }
+    }
+}
+
+/// The arguments without the key field, in their canonical form: what makes two calls equal.
+fn named(contract: &Contract, arguments: &Value) -> Vec<u8> {
+    let key_field = contract.key.as_ref().and_then(|key| match &key.place {
+        Place::Argument(name) => Some(name.as_str()),
+        Place::Header(_) | Place::Meta(_) => None,
+    });
+    match (key_field, arguments) {
+        (Some(field), Value::Object(members)) if members.contains_key(field) => {
+            let mut members = members.clone();
+            members.remove(field);
+            serde_json_canonicalizer::to_vec(&Value::Object(members)).unwrap_or_default()
+        }
+        _ => serde_json_canonicalizer::to_vec(arguments).unwrap_or_default(),
+    }
+}
+
+fn claims(
+    gateway: &Gateway,
+    principal: &Principal,
+    tool: &ServedTool,
+    key: Option<&str>,
+    named: &[u8],
+) -> (Digest, Vec<Claim>) {
+    let identity = tool.upstream.identity();
+    let name = |kind: &str, what: &[u8]| {
+        let who = [kind.as_bytes(), principal.as_str().as_bytes(), identity.as_bytes(), tool.local.as_bytes(), what];
+        keyed_digest(&gateway.secret, &who)
+    };
+    let arguments = name("arguments", named);
+    let fingerprint = arguments.clone();
+    let claim = |name, kind| Claim { name, fingerprint: fingerprint.clone(), kind };
+    let claims = match key {
+        Some(key) => {
+            vec![claim(name("key", key.as_bytes()), ClaimKind::Key), claim(arguments, ClaimKind::ArgumentsIfFree)]
+        }
+        None => vec![claim(arguments, ClaimKind::Arguments)],
+    };
+    (fingerprint, claims)
+}
+
+fn unknown(gateway: &Gateway, listing: &Listing, name: &str) -> Refusal {
+    let missing: Vec<&str> =
+        gateway.upstreams.keys().filter(|upstream| !listing.has_listed(upstream)).map(UpstreamName::as_str).collect();
+    if !missing.is_empty() {
+        let message = format!("the tools of `{}` are not known yet", missing.join("`, `"));
+        let mut refusal = Refusal::of(RefusalKind::IndexNotReady, message);
+        refusal.retry_after_ms = Some(2000);
+        return refusal;
+    }
+    let near = nearest(name, listing.names());
+    let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let shown: String = name.chars().take(64).collect();
+    let mut refusal = Refusal::of(RefusalKind::UnknownName, format!("there is no tool `{shown}`{hint}"));
+    refusal.recovery = Some(Recovery { fuzzy_matches: near, ..Recovery::default() });
+    refusal
+}
+
+fn invalid(tool: &ToolName, faults: &[amends_core::refusal::ArgumentFault]) -> String {
+    let first = faults.first().map_or_else(String::new, |fault| {
+        let field = if fault.field.is_empty() { "the arguments".to_owned() } else { format!("`{}`", fault.field) };
+        format!(": {field}: expected {}", fault.expected)
+    });
+    let more = if faults.len() > 1 { format!(" (and {} more)", faults.len() - 1) } else { String::new() };
+    format!("`{tool}` does not take these arguments{first}{more}")
+}
+
+/// A call that is refused before anything is known of its tool.
+fn refused(principal: &Principal, requested: &str, refusal: Refusal) -> Admitted {
+    let requested: String = requested.chars().take(128).collect();
+    let rules = Rules { contract: Contract::undeclared(0, 0, 0), playbook: Playbook::default() };
+    let canonical = serde_json_canonicalizer::to_vec(&rules).unwrap_or_default();
+    Admitted {
+        call: Box::new(Call {
+            id: mint::call(),
+            tool: ToolName::new(requested),
+            upstream: UpstreamName::new(""),
+            rules_hash: digest(&canonical),
+            rules: Arc::new(rules),
+            arguments: Payload { digest: digest(b""), size: 0 },
+            principal: principal.clone(),
+            deadline: clock::now(),
+            key: None,
+            claims: Vec::new(),
+            effect_key: String::new(),
+            repeat_of: None,
+        }),
+        gates: Gates { refusal: Some(Box::new(refusal)), ..Gates::default() },
+        tool: None,
+        params: "{}".into(),
+        room: None,
+    }
+}

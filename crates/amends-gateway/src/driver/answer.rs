@@ -1,0 +1,169 @@
+//! What a door gets to render.
+
+use amends_core::effect::{Answer, Reply};
+use amends_core::envelope::{Body, Data};
+use amends_core::recovery::NextCall;
+use amends_core::{AttemptId, Certainty, Envelope, Outcome};
+use amends_ledger::{Form as StoredForm, StoredAnswer};
+use amends_wire::mcp::Receipt;
+use amends_wire::mcp::classify::structured;
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::Delivery;
+use super::session::Live;
+
+/// An answer on its way to the agent.
+#[derive(Debug)]
+pub struct Answered {
+    /// What it says.
+    pub rendered: Rendered,
+    /// The proof that it is recorded, where it is.
+    pub receipt: Option<Receipt>,
+    /// Whether the call is over.
+    pub last: bool,
+    /// Whom to tell when it has arrived, where that matters.
+    pub delivery: Option<Delivery>,
+    /// Whether the tool declares what it gives.
+    pub declares_output: bool,
+}
+
+/// An answer with its payload filled in.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// Whether it is the upstream's own result or an envelope.
+    pub form: Form,
+    /// Whether it is an earlier call's answer.
+    pub replayed: bool,
+}
+
+/// What an answer is made of.
+#[derive(Clone, Debug)]
+pub enum Form {
+    /// The upstream's own result, with the envelope that goes beside it.
+    Forward {
+        /// The result, as it was written.
+        result: Bytes,
+        /// What goes beside it.
+        envelope: Box<Envelope>,
+    },
+    /// An envelope of our own.
+    Envelope {
+        /// The envelope.
+        envelope: Box<Envelope>,
+        /// What it carries.
+        payload: Option<Box<RawValue>>,
+    },
+    /// An envelope as it was stored.
+    Stored {
+        /// The envelope as JSON.
+        json: Box<RawValue>,
+    },
+}
+
+/// Fills in the payloads of a reply.
+pub(super) fn render(reply: &Reply, live: Option<&Live>) -> Rendered {
+    let result_of = |attempt| live.and_then(|live| live.results.get(attempt)).cloned();
+    match &reply.answer {
+        Answer::Forward { attempt, envelope } => match result_of(attempt) {
+            Some(result) => {
+                Rendered { form: Form::Forward { result, envelope: Box::new(envelope.clone()) }, replayed: false }
+            }
+            None => Rendered {
+                form: Form::Envelope { envelope: Box::new(envelope.clone()), payload: None },
+                replayed: false,
+            },
+        },
+        Answer::Envelope(envelope) => {
+            let payload = envelope.payload_of().and_then(result_of).and_then(|result| content(&result));
+            let mut envelope = envelope.clone();
+            if let Some(live) = live {
+                point_to_status(&mut envelope, live);
+            }
+            Rendered { form: Form::Envelope { envelope: Box::new(envelope), payload }, replayed: false }
+        }
+        Answer::Recorded { attempt } => match live.and_then(|live| live.recorded.get(attempt)) {
+            Some(stored) => recorded(stored),
+            None => Rendered { form: Form::Stored { json: RawValue::NULL.to_owned() }, replayed: true },
+        },
+    }
+}
+
+/// What an answer looks like in the ledger, for the call's repeat.
+pub(super) fn store(rendered: &Rendered) -> (StoredForm, Bytes) {
+    match &rendered.form {
+        Form::Forward { result, .. } => (StoredForm::Forward, result.clone()),
+        Form::Envelope { envelope, payload } => {
+            (StoredForm::Envelope, Bytes::from(envelope.to_json(payload.as_deref()).get().to_owned()))
+        }
+        Form::Stored { json } => (StoredForm::Envelope, Bytes::from(json.get().to_owned())),
+    }
+}
+
+fn recorded(stored: &StoredAnswer) -> Rendered {
+    let form = match stored.form {
+        StoredForm::Forward => {
+            let body = Body::Success {
+                outcome: stored.outcome,
+                // The bytes themselves are the data; this only says whose they are.
+                data: Data::Of(AttemptId { call: stored.call.clone(), n: 1 }),
+            };
+            let envelope = Box::new(Envelope { replayed: true, ..Envelope::of(body) });
+            Form::Forward { result: stored.body.clone(), envelope }
+        }
+        StoredForm::Envelope => {
+            let text = String::from_utf8_lossy(&stored.body);
+            let mut splice = amends_wire::splice::Splice::new(&text);
+            let marked = splice.set_member(&text, "replayed", "true").map(|()| splice.finish());
+            let json = marked.ok().and_then(|text| RawValue::from_string(text).ok());
+            Form::Stored { json: json.unwrap_or_else(|| RawValue::NULL.to_owned()) }
+        }
+    };
+    Rendered { form, replayed: true }
+}
+
+/// What a result holds, as an envelope carries it: its structured content, or all of it.
+fn content(result: &Bytes) -> Option<Box<RawValue>> {
+    let text = std::str::from_utf8(result).ok()?;
+    match structured(text) {
+        Some(value) => serde_json::value::to_raw_value(&value).ok(),
+        None => RawValue::from_string(text.to_owned()).ok(),
+    }
+}
+
+/// Where a doubt is left and its status can be read by anybody, says which call reads it.
+fn point_to_status(envelope: &mut Envelope, live: &Live) {
+    let Body::Error { error, outcome } = &mut envelope.body else {
+        return;
+    };
+    let doubt = error.certainty == Certainty::InDoubt && *outcome != Some(Outcome::Cancelled);
+    let Some(status) = live.contract().and_then(|contract| contract.status.as_ref()).filter(|_| doubt) else {
+        return;
+    };
+    if let Some(args) = live.status_arguments() {
+        let call = NextCall { tool: status.tool.clone(), args };
+        error.recovery.get_or_insert_default().call = Some(call);
+    }
+}
+
+/// The arguments of a status read, from those of the call and the key of its effect.
+pub(super) fn status_arguments(
+    status: &amends_core::contract::StatusReader,
+    arguments: &Value,
+    key: &str,
+) -> Option<Map<String, Value>> {
+    let key = Value::String(key.to_owned());
+    let mut args = Map::new();
+    for (name, expression) in &status.args {
+        let value = expression.evaluate(&[("args", arguments), ("key", &key)]);
+        match value {
+            Ok(value) => args.insert(name.clone(), value),
+            Err(error) => {
+                tracing::warn!(%error, "a status cannot be read");
+                return None;
+            }
+        };
+    }
+    Some(args)
+}

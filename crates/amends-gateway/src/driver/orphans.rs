@@ -1,0 +1,125 @@
+//! Sessions that a dead process left open are taken up and settled.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use amends_core::{Digest, Dispatcher, Fact, Input, Rules, SessionId};
+use amends_ledger::Error;
+use tokio::sync::mpsc;
+
+use super::session::{Live, Session};
+use crate::clock;
+use crate::gateway::Gateway;
+
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const AT_ONCE: usize = 64;
+/// How long the first look waits for the upstreams to list their tools.
+const LISTING_WAIT: Duration = Duration::from_secs(5);
+
+/// Looks for orphans, at the start and then every second.
+pub async fn settle_orphans(gateway: Weak<Gateway>) {
+    let began = tokio::time::Instant::now();
+    loop {
+        let Some(strong) = gateway.upgrade() else {
+            return;
+        };
+        let listed = strong.upstreams.keys().all(|name| strong.catalogue.now().has_listed(name));
+        if !listed && began.elapsed() < LISTING_WAIT {
+            drop(strong);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        }
+        match strong.ledger.orphans(clock::now(), AT_ONCE).await {
+            Ok(orphans) => {
+                for session in orphans {
+                    if let Err(error) = adopt(&strong, &session).await {
+                        tracing::error!(%session, %error, "an orphan could not be taken up");
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "orphans could not be looked for"),
+        }
+        drop(strong);
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
+    let ledger = &gateway.ledger;
+    let Some(lease) = ledger.take(id, clock::now()).await? else {
+        return Ok(());
+    };
+    let Some(trace) = ledger.trace(id).await? else {
+        return Ok(());
+    };
+    let mut rules: HashMap<Digest, Arc<Rules>> = HashMap::new();
+    for stored in &trace.events {
+        if let Fact::CallReceived { received, .. } = &stored.event.fact
+            && !rules.contains_key(&received.rules)
+            && let Some(found) = ledger.rules(&received.rules).await?
+        {
+            rules.insert(received.rules.clone(), found);
+        }
+    }
+    let restored =
+        Dispatcher::restore(trace.events.iter().map(|stored| &stored.event), |hash| rules.get(hash).cloned());
+    let dispatcher = match restored {
+        Ok(dispatcher) => dispatcher,
+        Err(error) => {
+            return Err(Error::Corrupt { reason: error.to_string() });
+        }
+    };
+    let Some(Fact::SessionOpened { seed, principal, door, .. }) = trace.events.first().map(|e| &e.event.fact) else {
+        return Ok(());
+    };
+    tracing::info!(session = %id, open = dispatcher.open_calls(), "taken up after a crash");
+    let listing = gateway.catalogue.now();
+    let mut live = HashMap::new();
+    for (call, received) in dispatcher.calls() {
+        let params = match ledger.arguments(call).await? {
+            Some(stored) => String::from_utf8_lossy(&stored.body).into_owned(),
+            None => "{}".to_owned(),
+        };
+        let Some(rules) = rules.get(&received.rules) else {
+            continue;
+        };
+        live.insert(
+            call.clone(),
+            Live {
+                tool: listing.find(received.tool.as_str()).cloned(),
+                rules: rules.clone(),
+                rules_hash: received.rules.clone(),
+                effect_key: received.effect_key.clone(),
+                claimed: !received.claims.is_empty(),
+                keyed: received.key.is_some(),
+                params: params.into(),
+                answer: None,
+                progress: None,
+                results: HashMap::new(),
+                recorded: HashMap::new(),
+                attempts: HashMap::new(),
+                room: None,
+            },
+        );
+    }
+    let (mail, inbox) = mpsc::unbounded_channel();
+    let mut session = Session {
+        gateway: gateway.clone(),
+        id: id.clone(),
+        principal: principal.clone(),
+        door: door.clone(),
+        seed: *seed,
+        epoch: lease.epoch,
+        dispatcher,
+        live,
+        turns: std::collections::VecDeque::new(),
+        mail,
+    };
+    tokio::spawn(async move {
+        let gates = session.gates();
+        session.take(Input::Resume, gates);
+        session.run(inbox, false).await;
+    });
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! A step that was not recorded: the session goes back to what is, and takes its inputs again.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use amends_core::envelope::{Body, Trouble};
+use amends_core::{Dispatcher, Envelope, Input, Refusal, RefusalKind};
+use amends_ledger::{Error, Trace};
+
+use super::answer::{Answered, Form, Rendered};
+use super::session::Session;
+use super::turn::Turn;
+use crate::clock;
+
+/// The waits for a ledger that is away.
+const STORE_LADDER: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(6)];
+
+impl Session {
+    /// Restores the session from the ledger and hands in again what was not durable. A call whose claim is held comes
+    /// back as the repeat of its holder.
+    pub(super) async fn recover(&mut self, first: Turn, cause: Error) {
+        let mut failed: VecDeque<Turn> = std::mem::take(&mut self.turns);
+        failed.push_front(first);
+        tracing::debug!(session = %self.id, %cause, steps = failed.len(), "a step was not recorded");
+        if let Error::Fenced { .. } = cause {
+            return self.give_up(&cause);
+        }
+        if let Error::Held(held) = &cause
+            && let Some(Turn { input: Input::Call(call), .. }) = failed.front_mut()
+        {
+            call.repeat_of = Some((**held).clone());
+        }
+        let away = matches!(cause, Error::Unavailable { .. } | Error::Corrupt { .. });
+        if away {
+            self.refuse_unsent(&mut failed);
+        }
+        let Some(trace) = self.read_back(away).await else {
+            return self.give_up(&cause);
+        };
+        if self.restore(trace.as_ref()).await.is_err() {
+            return self.give_up(&cause);
+        }
+        let durable = self.dispatcher.seq();
+        for mut turn in failed {
+            // A commit that broke off may have been one.
+            if away && turn.last_seq <= durable {
+                self.finish(&mut turn);
+                continue;
+            }
+            self.take(turn.input, turn.gates);
+        }
+    }
+
+    async fn read_back(&self, away: bool) -> Option<Option<Trace>> {
+        let waits = STORE_LADDER.iter().map(Some).chain([None]);
+        for wait in waits {
+            match self.gateway.ledger.trace(&self.id).await {
+                Ok(trace) if !away => return Some(trace),
+                // Reading may work where writing does not: only a heartbeat shows that the ledger records again.
+                Ok(trace) => {
+                    if self.gateway.ledger.heartbeat(clock::now()).await.is_ok() {
+                        return Some(trace);
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "the ledger is away"),
+            }
+            tokio::time::sleep(*wait?).await;
+        }
+        None
+    }
+
+    async fn restore(&mut self, trace: Option<&Trace>) -> Result<(), ()> {
+        let Some(trace) = trace else {
+            self.dispatcher = Dispatcher::open(self.id.clone(), self.seed, self.principal.clone(), &self.door);
+            return Ok(());
+        };
+        self.epoch = trace.epoch;
+        let live = &self.live;
+        let rules = |hash: &amends_core::Digest| {
+            live.values().find(|live| live.rules_hash == *hash).map(|live| live.rules.clone())
+        };
+        match Dispatcher::restore(trace.events.iter().map(|stored| &stored.event), rules) {
+            Ok(dispatcher) => {
+                self.dispatcher = dispatcher;
+                Ok(())
+            }
+            Err(error) => {
+                tracing::error!(session = %self.id, %error, "the trace cannot be folded");
+                Err(())
+            }
+        }
+    }
+
+    /// New calls whose intent was not recorded were never sent: they are refused at once.
+    fn refuse_unsent(&mut self, failed: &mut VecDeque<Turn>) {
+        failed.retain(|turn| {
+            let Input::Call(call) = &turn.input else {
+                return true;
+            };
+            self.answer_unrecorded(&call.id.clone());
+            false
+        });
+    }
+
+    /// Nobody can drive this session here any more.
+    fn give_up(&mut self, cause: &Error) {
+        tracing::error!(session = %self.id, %cause, "the session is given up");
+        let open: Vec<_> = self.live.keys().cloned().collect();
+        for call in open {
+            self.answer_unrecorded(&call);
+        }
+        self.turns.clear();
+        self.dispatcher = Dispatcher::open(self.id.clone(), self.seed, self.principal.clone(), &self.door);
+    }
+
+    fn answer_unrecorded(&mut self, call: &amends_core::CallId) {
+        let Some(mut live) = self.live.remove(call) else {
+            return;
+        };
+        let sent = !live.attempts.is_empty() || !live.results.is_empty();
+        let tool = live.tool.as_ref().map_or("", |tool| tool.name.as_str());
+        let mut refusal = Refusal::of(RefusalKind::InternalError, "the ledger cannot record, so nothing is sent");
+        refusal.retry_after_ms = Some(5000);
+        let mut error = Trouble::refused(tool, &refusal);
+        error.kind = error.code.kind();
+        let body = if sent {
+            error.message = "the ledger cannot record what became of this call; it may have happened".into();
+            error.certainty = amends_core::Certainty::InDoubt;
+            error.safe_to_repeat = false;
+            error.retryable = false;
+            Body::Error { outcome: None, error: Box::new(error) }
+        } else {
+            Body::Refused { error: Box::new(error) }
+        };
+        if let Some(door) = live.answer.take() {
+            let envelope = Box::new(Envelope::of(body));
+            let rendered = Rendered { form: Form::Envelope { envelope, payload: None }, replayed: false };
+            let _ = door.send(Answered {
+                rendered,
+                receipt: None,
+                last: !sent,
+                delivery: None,
+                declares_output: live.tool.as_ref().is_some_and(|tool| tool.output.is_some()),
+            });
+        }
+    }
+}

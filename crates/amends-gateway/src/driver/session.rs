@@ -1,0 +1,239 @@
+//! One session's driver: the only loop.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use amends_core::contract::Contract;
+use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::{AttemptId, CallId, Dispatcher, Gates, Input, Principal, Report, Rules, SessionId, UpstreamName};
+use amends_ledger::StoredAnswer;
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
+
+use super::admission::Admitted;
+use super::answer::{Answered, status_arguments};
+use super::turn::Turn;
+use crate::catalogue::ServedTool;
+use crate::clock;
+use crate::gateway::Gateway;
+use crate::mint;
+use crate::upstream::Progress;
+
+/// What arrives at a session's driver.
+#[derive(Debug)]
+pub(super) enum Mail {
+    Call { call: Box<amends_core::Call>, gates: Gates, live: Box<Live> },
+    Result { attempt: AttemptId, report: Box<Report>, carried: Carried },
+    Cancel { call: CallId, reason: CancelReason },
+    Delivered { call: CallId },
+    Unused,
+}
+
+/// The bytes that came with an attempt's result and pass by the core.
+#[derive(Debug)]
+pub(super) enum Carried {
+    Nothing,
+    Result(Bytes),
+    Answer(StoredAnswer),
+}
+
+/// What the driver holds of an open call: what passes by the core.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) tool: Option<Arc<ServedTool>>,
+    pub(super) rules: Arc<Rules>,
+    pub(super) rules_hash: amends_core::Digest,
+    pub(super) effect_key: String,
+    pub(super) claimed: bool,
+    pub(super) keyed: bool,
+    pub(super) params: Arc<str>,
+    pub(super) answer: Option<oneshot::Sender<Answered>>,
+    pub(super) progress: Option<mpsc::UnboundedSender<Progress>>,
+    pub(super) results: HashMap<AttemptId, Bytes>,
+    pub(super) recorded: HashMap<AttemptId, StoredAnswer>,
+    pub(super) attempts: HashMap<AttemptId, oneshot::Sender<()>>,
+    /// Held while the call is open.
+    pub(super) room: Option<tokio::sync::OwnedSemaphorePermit>,
+}
+
+/// A session's driver.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) id: SessionId,
+    pub(super) principal: Principal,
+    pub(super) door: String,
+    pub(super) seed: u64,
+    pub(super) epoch: u64,
+    pub(super) dispatcher: Dispatcher,
+    pub(super) live: HashMap<CallId, Live>,
+    pub(super) turns: VecDeque<Turn>,
+    pub(super) mail: mpsc::UnboundedSender<Mail>,
+}
+
+impl Mail {
+    pub(super) fn call(
+        admitted: Admitted,
+        answer: oneshot::Sender<Answered>,
+        progress: Option<mpsc::UnboundedSender<Progress>>,
+    ) -> Self {
+        let Admitted { call, gates, tool, params, room } = admitted;
+        let live = Live {
+            tool,
+            rules: call.rules.clone(),
+            rules_hash: call.rules_hash.clone(),
+            effect_key: call.effect_key.clone(),
+            claimed: !call.claims.is_empty(),
+            keyed: call.key.is_some(),
+            params,
+            answer: Some(answer),
+            progress,
+            results: HashMap::new(),
+            recorded: HashMap::new(),
+            attempts: HashMap::new(),
+            room,
+        };
+        Self::Call { call, gates, live: Box::new(live) }
+    }
+}
+
+impl Live {
+    pub(super) fn contract(&self) -> Option<&Contract> {
+        Some(&self.rules.contract)
+    }
+
+    /// The call's arguments, read.
+    pub(super) fn arguments(&self) -> Option<Value> {
+        let params: Value = serde_json::from_str(&self.params).ok()?;
+        Some(params.get("arguments").cloned().unwrap_or_else(|| Value::Object(Map::new())))
+    }
+
+    /// The arguments that read the status of this call.
+    pub(super) fn status_arguments(&self) -> Option<Map<String, Value>> {
+        status_arguments(self.rules.contract.status.as_ref()?, &self.arguments()?, &self.effect_key)
+    }
+}
+
+impl Session {
+    pub(super) fn open(
+        gateway: Arc<Gateway>,
+        id: SessionId,
+        principal: Principal,
+        door: &str,
+        mail: mpsc::UnboundedSender<Mail>,
+    ) -> Self {
+        let seed = mint::seed();
+        Self {
+            dispatcher: Dispatcher::open(id.clone(), seed, principal.clone(), door),
+            gateway,
+            id,
+            principal,
+            door: door.to_owned(),
+            seed,
+            epoch: 1,
+            live: HashMap::new(),
+            turns: VecDeque::new(),
+            mail,
+        }
+    }
+
+    /// Drives the session until nobody uses it and nothing is open in it.
+    pub(super) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Mail>, mut used: bool) {
+        loop {
+            if !used && inbox.is_empty() && self.turns.is_empty() && self.dispatcher.open_calls() == 0 {
+                return;
+            }
+            let deadline = self.dispatcher.deadline();
+            let due = deadline.as_ref().map_or(Duration::from_secs(3600), |deadline| clock::until(deadline.at));
+            // The clock decides, not the timer: a tick that is due comes before anything else is waited for.
+            if deadline.is_some() && due.is_zero() {
+                let gates = self.gates();
+                self.take(Input::Tick, gates);
+                self.yield_to_commits().await;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                fate = Self::first_commit(&mut self.turns) => self.committed(fate).await,
+                mail = inbox.recv() => match mail {
+                    Some(Mail::Unused) | None => used = false,
+                    Some(mail) => self.open_mail(mail),
+                },
+                () = tokio::time::sleep(due) => {}
+            }
+        }
+    }
+
+    /// Gives commits their turn, so that a tick that cannot move its deadline yet does not spin.
+    async fn yield_to_commits(&mut self) {
+        match self.turns.front() {
+            Some(_) => {
+                let fate = Self::first_commit(&mut self.turns).await;
+                self.committed(fate).await;
+            }
+            None => tokio::task::yield_now().await,
+        }
+    }
+
+    fn open_mail(&mut self, mail: Mail) {
+        match mail {
+            Mail::Call { call, gates, live } => {
+                self.live.insert(call.id.clone(), *live);
+                self.take(Input::Call(call), gates);
+            }
+            Mail::Result { attempt, report, carried } => {
+                if let Some(live) = self.live.get_mut(&attempt.call) {
+                    live.attempts.remove(&attempt);
+                    match carried {
+                        Carried::Nothing => {}
+                        Carried::Result(bytes) => drop(live.results.insert(attempt.clone(), bytes)),
+                        Carried::Answer(answer) => drop(live.recorded.insert(attempt.clone(), answer)),
+                    }
+                }
+                let gates = self.gates_of(&attempt.call);
+                self.take(Input::Result { attempt, report }, gates);
+            }
+            Mail::Cancel { call, reason } => {
+                // The answer overtook the cancel: nothing is left to stop.
+                if self.dispatcher.is_open(&call) {
+                    self.take(Input::Cancel { call, reason }, Gates::default());
+                }
+            }
+            Mail::Delivered { call } => {
+                if self.dispatcher.knows(&call) {
+                    self.take(Input::Delivery { call }, Gates::default());
+                }
+            }
+            Mail::Unused => {}
+        }
+    }
+
+    /// The gates for a call that is open.
+    fn gates_of(&self, call: &CallId) -> Gates {
+        match self.live.get(call) {
+            Some(live) if !live.rules.contract.effect.is_read() => match &live.tool {
+                Some(tool) => self.runs([tool.upstream.name.clone()]),
+                None => Gates::default(),
+            },
+            _ => Gates::default(),
+        }
+    }
+
+    /// The gates for all calls that are open.
+    pub(super) fn gates(&self) -> Gates {
+        if self.dispatcher.only_reads() {
+            return Gates::default();
+        }
+        self.runs(self.dispatcher.calls().map(|(_, received)| received.upstream.clone()))
+    }
+
+    fn runs(&self, upstreams: impl IntoIterator<Item = UpstreamName>) -> Gates {
+        let run = |name: UpstreamName| {
+            let run = self.gateway.upstreams.get(&name)?.run()?;
+            Some((name, run))
+        };
+        Gates { runs: upstreams.into_iter().filter_map(run).collect(), ..Gates::default() }
+    }
+}

@@ -1,0 +1,225 @@
+//! One turn: handle, append, and once that is durable, act.
+
+use std::collections::VecDeque;
+
+use amends_core::effect::{Effect, Reply};
+use amends_core::{Fact, Gates, Input, Step, Timestamp};
+use amends_ledger::{Append, Appended, Commit, Error, OpenWork, StoredAnswer, StoredArguments};
+use amends_wire::mcp::Receipt;
+use bytes::Bytes;
+
+use super::answer::{self, Answered, Rendered};
+use super::session::Session;
+use super::{Delivery, attempt};
+use crate::clock;
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// A turn whose step is being made durable.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) input: Input,
+    pub(super) gates: Gates,
+    pub(super) last_seq: u64,
+    /// What is still to be done; nothing where it was done without waiting.
+    effects: Vec<Act>,
+    commit: Option<Commit>,
+}
+
+/// An effect with its payload filled in.
+#[derive(Debug)]
+pub(super) enum Act {
+    Do(Effect),
+    Reply(Box<Reply>, Box<Rendered>),
+}
+
+/// Whether a step's effects wait until it is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    Durable,
+    NoWait,
+}
+
+impl Session {
+    /// Lets the dispatcher decide and hands the step to the ledger. The effects of a read need not wait for it.
+    pub(super) fn take(&mut self, input: Input, gates: Gates) {
+        let waits = self.waits(&input, &gates);
+        let expected_seq = self.dispatcher.seq();
+        let step = self.dispatcher.handle(clock::now(), &gates, input.clone());
+        if step.events.is_empty() {
+            return;
+        }
+        let last_seq = self.dispatcher.seq();
+        let acts = self.fill_in(&step);
+        let append = self.append(&input, step, expected_seq, &acts);
+        let commit = self.gateway.ledger.append(append);
+        let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit) };
+        if waits == Waits::NoWait {
+            for act in std::mem::take(&mut turn.effects) {
+                self.perform(act, None);
+            }
+        }
+        self.turns.push_back(turn);
+    }
+
+    /// Waits for the oldest step to be durable. It never completes while there is none.
+    pub(super) async fn first_commit(turns: &mut VecDeque<Turn>) -> Result<Appended, Error> {
+        match turns.front_mut().and_then(|turn| turn.commit.as_mut()) {
+            Some(commit) => commit.await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The oldest step is durable, or never will be.
+    pub(super) async fn committed(&mut self, fate: Result<Appended, Error>) {
+        let Some(mut turn) = self.turns.pop_front() else {
+            return;
+        };
+        match fate {
+            Ok(appended) => {
+                for act in std::mem::take(&mut turn.effects) {
+                    self.perform(act, Some(&appended));
+                }
+            }
+            Err(error) => self.recover(turn, error).await,
+        }
+    }
+
+    /// Performs what is left of a turn that turned out to be durable after all.
+    pub(super) fn finish(&mut self, turn: &mut Turn) {
+        for act in std::mem::take(&mut turn.effects) {
+            self.perform(act, None);
+        }
+    }
+
+    fn waits(&self, input: &Input, gates: &Gates) -> Waits {
+        let reads =
+            |call: &amends_core::CallId| self.live.get(call).is_some_and(|live| live.rules.contract.effect.is_read());
+        let only_reads = match input {
+            Input::Call(call) => gates.refusal.is_some() || call.rules.contract.effect.is_read(),
+            Input::Result { attempt, .. } => reads(&attempt.call),
+            Input::Cancel { call, .. } => reads(call),
+            Input::Delivery { .. } => true,
+            Input::Tick | Input::Resume => self.dispatcher.only_reads(),
+        };
+        if only_reads && self.gateway.config.async_reads { Waits::NoWait } else { Waits::Durable }
+    }
+
+    fn fill_in(&self, step: &Step) -> Vec<Act> {
+        let fill = |effect: &Effect| match effect {
+            Effect::Reply(reply) => {
+                let rendered = answer::render(reply, self.live.get(&reply.call));
+                Act::Reply(reply.clone(), Box::new(rendered))
+            }
+            Effect::Send(_) | Effect::Abort(_) => Act::Do(effect.clone()),
+        };
+        step.effects.iter().map(fill).collect()
+    }
+
+    fn append(&self, input: &Input, step: Step, expected_seq: u64, acts: &[Act]) -> Append {
+        let now = clock::now();
+        let mut append = Append {
+            session: self.id.clone(),
+            epoch: self.epoch,
+            expected_seq,
+            events: step.events,
+            claims: step.claims,
+            answers: Vec::new(),
+            arguments: Vec::new(),
+            forget: Vec::new(),
+            rules: Vec::new(),
+            open: OpenWork {
+                calls: self.dispatcher.open_calls() as u32,
+                due: self.dispatcher.deadline().map(|deadline| deadline.at),
+            },
+        };
+        if let Input::Call(call) = input
+            && let Some(live) = self.live.get(&call.id)
+        {
+            append.rules.push((live.rules_hash.clone(), live.rules.clone()));
+            if live.claimed && self.dispatcher.is_open(&call.id) {
+                let body = Bytes::copy_from_slice(live.params.as_bytes());
+                append.arguments.push(StoredArguments { call: call.id.clone(), body });
+            }
+        }
+        for act in acts {
+            if let Act::Reply(reply, rendered) = act
+                && reply.last
+                && let Some(live) = self.live.get(&reply.call).filter(|live| live.claimed)
+            {
+                append.forget.push(reply.call.clone());
+                append.answers.extend(stored(
+                    &append,
+                    reply,
+                    rendered,
+                    live.keyed,
+                    live.rules.contract.repeat_window_ms,
+                    now,
+                ));
+            }
+        }
+        append
+    }
+
+    fn perform(&mut self, act: Act, appended: Option<&Appended>) {
+        match act {
+            Act::Do(Effect::Send(attempt)) => attempt::send(self, *attempt),
+            Act::Do(Effect::Abort(attempt)) => {
+                let sent = self.live.get_mut(&attempt.call).and_then(|live| live.attempts.remove(&attempt));
+                if let Some(abort) = sent {
+                    let _ = abort.send(());
+                }
+            }
+            Act::Do(Effect::Reply(_)) => {}
+            Act::Reply(reply, rendered) => self.reply(&reply, *rendered, appended),
+        }
+    }
+
+    fn reply(&mut self, reply: &Reply, rendered: Rendered, appended: Option<&Appended>) {
+        let receipt = Receipt {
+            trace: self.id.to_string(),
+            sequence: appended.map(|appended| appended.seq),
+            hash: appended.map(|appended| appended.head.to_string()),
+        };
+        let Some(live) = self.live.get_mut(&reply.call) else {
+            return;
+        };
+        let matters = live.claimed && reply.last && !rendered.replayed;
+        let delivery = matters.then(|| Delivery { call: reply.call.clone(), mail: self.mail.clone(), user: None });
+        let declares_output = live.tool.as_ref().is_some_and(|tool| tool.output.is_some());
+        if let Some(door) = live.answer.take() {
+            // Whoever asked may be gone; the answer then waits in the ledger for the repeat.
+            let answered = Answered { rendered, receipt: Some(receipt), last: reply.last, delivery, declares_output };
+            let _ = door.send(answered);
+        }
+        if reply.last {
+            live.room = None;
+            self.live.remove(&reply.call);
+            self.gateway.answered.notify_waiters();
+        }
+    }
+}
+
+fn stored(
+    append: &Append,
+    reply: &Reply,
+    rendered: &Rendered,
+    keyed: bool,
+    repeat_window_ms: u64,
+    now: Timestamp,
+) -> Option<StoredAnswer> {
+    let ended = append.events.iter().find_map(|event| match &event.fact {
+        Fact::CallEnded { call, outcome, certainty, replayed: false, .. } if *call == reply.call => {
+            Some((*outcome, *certainty))
+        }
+        _ => None,
+    });
+    let (outcome, certainty) = ended?;
+    let kept_ms = match certainty {
+        amends_core::Certainty::InDoubt => 30 * DAY_MS,
+        _ if keyed => DAY_MS,
+        _ => repeat_window_ms,
+    };
+    let (form, body) = answer::store(rendered);
+    Some(StoredAnswer { call: reply.call.clone(), outcome, certainty, form, body, until: now + kept_ms })
+}

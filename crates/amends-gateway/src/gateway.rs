@@ -1,0 +1,160 @@
+//! The gateway as a whole: its ledger, its upstreams, its tools, and the sessions it drives.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use amends_core::{Principal, Timestamp, UpstreamName};
+use amends_ledger::{Ledger, MemoryLedger, Node, SqliteLedger};
+use thiserror::Error;
+use tokio::sync::{Notify, Semaphore, mpsc};
+
+use crate::catalogue::Catalogue;
+use crate::clock;
+use crate::config::{Config, LedgerPlace};
+use crate::driver::{SessionHandle, settle_orphans};
+use crate::listing;
+use crate::upstream::{Greeting, Unasked, Upstream};
+
+/// How long a heartbeat counts.
+const LEASE_MS: u64 = 10_000;
+const HEARTBEAT: Duration = Duration::from_secs(2);
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// A gateway that runs. Dropping it stops its upstreams.
+#[derive(Debug)]
+pub struct Gateway {
+    /// What it was told.
+    pub config: Arc<Config>,
+    /// Where it remembers.
+    pub ledger: Arc<dyn Ledger>,
+    /// The tools it serves.
+    pub catalogue: Catalogue,
+    /// Whom it calls.
+    pub upstreams: BTreeMap<UpstreamName, Arc<Upstream>>,
+    /// The secret under which digests are keyed.
+    pub(crate) secret: [u8; 32],
+    /// Told whenever an answer is stored.
+    pub(crate) answered: Notify,
+    /// How many calls may be open.
+    pub(crate) room: Arc<Semaphore>,
+    lease_until: AtomicU64,
+    tasks: std::sync::Mutex<Vec<tokio::task::JoinHandle<()>>>,
+}
+
+/// Why a gateway did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The ledger could not be opened.
+    #[error("cannot open the ledger {place:?}")]
+    Ledger {
+        /// Where it should be.
+        place: LedgerPlace,
+        /// Why.
+        source: amends_ledger::Error,
+    },
+}
+
+/// Opens the ledger of that place for this process.
+pub fn open_ledger(place: &LedgerPlace) -> Result<Arc<dyn Ledger>, StartError> {
+    let failed = |source| StartError::Ledger { place: place.clone(), source };
+    let node = Node::this_process(LEASE_MS).map_err(failed)?;
+    Ok(match place {
+        LedgerPlace::Memory => Arc::new(MemoryLedger::new(node)),
+        LedgerPlace::Sqlite(path) => Arc::new(SqliteLedger::open(path, node).map_err(failed)?),
+    })
+}
+
+impl Gateway {
+    /// Starts a gateway over that ledger. What its upstreams send of their own accord goes to `unasked`.
+    pub async fn start(
+        config: Config,
+        ledger: Arc<dyn Ledger>,
+        greeting: Greeting,
+        unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+    ) -> Result<Arc<Self>, StartError> {
+        let config = Arc::new(config);
+        let lease_until = ledger
+            .heartbeat(clock::now())
+            .await
+            .map_err(|source| StartError::Ledger { place: config.ledger.clone(), source })?;
+        let upstreams = config
+            .upstreams
+            .iter()
+            .map(|(name, upstream)| {
+                let started = Upstream::start(name.clone(), upstream.clone(), greeting, config.limits, unasked.clone());
+                (name.clone(), Arc::new(started))
+            })
+            .collect();
+        let gateway = Arc::new(Self {
+            secret: ledger.secret(),
+            ledger,
+            catalogue: Catalogue::new(config.clone()),
+            upstreams,
+            answered: Notify::new(),
+            room: Arc::new(Semaphore::new(config.limits.calls)),
+            lease_until: AtomicU64::new(lease_until.ms()),
+            tasks: std::sync::Mutex::default(),
+            config,
+        });
+        gateway.keep(tokio::spawn(beat(Arc::downgrade(&gateway))));
+        gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
+        gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
+        if greeting == Greeting::Ours {
+            for upstream in gateway.upstreams.values() {
+                gateway.keep(tokio::spawn(listing::follow(Arc::downgrade(&gateway), upstream.clone())));
+            }
+        }
+        Ok(gateway)
+    }
+
+    /// Begins a session for that principal.
+    pub fn open_session(self: &Arc<Self>, principal: Principal, door: &str) -> SessionHandle {
+        SessionHandle::open(self.clone(), principal, door)
+    }
+
+    /// Until when this node may send.
+    pub(crate) fn lease_until(&self) -> Timestamp {
+        Timestamp::from_ms(self.lease_until.load(Ordering::Relaxed))
+    }
+
+    fn keep(&self, task: tokio::task::JoinHandle<()>) {
+        self.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(task);
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        for task in self.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).drain(..) {
+            task.abort();
+        }
+    }
+}
+
+async fn beat(gateway: std::sync::Weak<Gateway>) {
+    loop {
+        tokio::time::sleep(HEARTBEAT).await;
+        let Some(gateway) = gateway.upgrade() else {
+            return;
+        };
+        match gateway.ledger.heartbeat(clock::now()).await {
+            Ok(until) => gateway.lease_until.store(until.ms(), Ordering::Relaxed),
+            Err(error) => {
+                tracing::error!(%error, "no heartbeat; nothing is sent once the lease is over")
+            }
+        }
+    }
+}
+
+async fn sweep(gateway: std::sync::Weak<Gateway>) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        let Some(gateway) = gateway.upgrade() else {
+            return;
+        };
+        if let Err(error) = gateway.ledger.sweep(clock::now(), 10_000).await {
+            tracing::warn!(%error, "what is over could not be swept");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Whom we call: an upstream sends requests and gives back replies, and knows no rule about failures.
+
+mod exchange;
+pub mod http;
+pub mod line;
+mod sse;
+pub mod stdio;
+
+use std::sync::Arc;
+
+use amends_core::UpstreamName;
+use amends_wire::mcp::Era;
+use tokio::sync::{mpsc, watch};
+
+pub use exchange::{Exchange, Fault, Progress, Reply, Request, RpcFault};
+
+use crate::config::{Limits, Reach, UpstreamConfig};
+
+/// Somebody whose tools are called.
+#[derive(Debug)]
+pub struct Upstream {
+    /// Its name.
+    pub name: UpstreamName,
+    /// How it was declared.
+    pub config: UpstreamConfig,
+    link: Link,
+}
+
+#[derive(Debug)]
+enum Link {
+    Stdio(stdio::Child),
+    Http(http::Endpoint),
+}
+
+/// What an upstream sends of its own accord.
+#[derive(Debug)]
+pub enum Unasked {
+    /// A notification, as it came.
+    Notification {
+        /// Its method.
+        method: String,
+        /// The whole message.
+        line: String,
+    },
+    /// A request to the agent, as it came.
+    Request {
+        /// Its id, as it was written.
+        id: String,
+        /// Its method.
+        method: String,
+        /// Its parameters, as they were written.
+        params: Option<String>,
+    },
+}
+
+/// How an upstream is, as far as we know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It is being started, or started again.
+    Starting,
+    /// It answers.
+    Ready {
+        /// Which run of it this is.
+        run: u64,
+        /// How it speaks.
+        era: Era,
+        /// What it said of itself when it was greeted.
+        greeting: Arc<str>,
+    },
+    /// It could not be started or greeted; we keep trying.
+    Down {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// How an upstream is greeted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Greeting {
+    /// By us, as its client.
+    Ours,
+    /// By the agent, whose greeting is passed through and said again after a restart.
+    Forwarded,
+}
+
+impl Upstream {
+    /// Starts an upstream. What it sends of its own accord goes to `unasked`.
+    pub fn start(
+        name: UpstreamName,
+        config: UpstreamConfig,
+        greeting: Greeting,
+        limits: Limits,
+        unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+    ) -> Self {
+        let link = match &config.reach {
+            Reach::Stdio { .. } => {
+                Link::Stdio(stdio::Child::start(name.clone(), config.reach.clone(), greeting, limits, unasked))
+            }
+            Reach::Http { url } => Link::Http(http::Endpoint::start(url.clone(), limits)),
+        };
+        Self { name, config, link }
+    }
+
+    /// A number for a request: its id, and the token of its progress.
+    pub fn ticket(&self) -> u64 {
+        match &self.link {
+            Link::Stdio(child) => child.ticket(),
+            Link::Http(endpoint) => endpoint.ticket(),
+        }
+    }
+
+    /// Sends a request. Nothing is ever sent twice in here.
+    pub fn send(&self, ticket: u64, request: Request) -> Exchange {
+        match &self.link {
+            Link::Stdio(child) => child.send(ticket, request),
+            Link::Http(endpoint) => endpoint.send(ticket, request),
+        }
+    }
+
+    /// Sends a message that has no answer, as it is.
+    pub fn tell(&self, line: String) {
+        match &self.link {
+            Link::Stdio(child) => child.tell(line),
+            Link::Http(endpoint) => endpoint.tell(line),
+        }
+    }
+
+    /// Refuses what it asked of an agent, where there is none it could ask.
+    pub fn refuse(&self, id: &str, method: &str) {
+        let text = format!("nobody here answers `{method}`");
+        let code = amends_wire::message::METHOD_NOT_FOUND;
+        self.tell(amends_wire::message::failure(Some(id), code, &text, None));
+    }
+
+    /// How it is.
+    pub fn health(&self) -> watch::Receiver<Health> {
+        match &self.link {
+            Link::Stdio(child) => child.health(),
+            Link::Http(endpoint) => endpoint.health(),
+        }
+    }
+
+    /// Which run of it would be sent to; nothing while it is down.
+    pub fn run(&self) -> Option<u64> {
+        match &*self.health().borrow() {
+            Health::Ready { run, .. } => Some(*run),
+            Health::Starting | Health::Down { .. } => None,
+        }
+    }
+
+    /// How it speaks, once that is known.
+    pub fn era(&self) -> Option<Era> {
+        match &*self.health().borrow() {
+            Health::Ready { era, .. } => Some(*era),
+            Health::Starting | Health::Down { .. } => None,
+        }
+    }
+
+    /// What tells it from any other, in the name of a claim: its command or its address.
+    pub fn identity(&self) -> String {
+        match &self.config.reach {
+            Reach::Stdio { command, .. } => command.join("\u{1f}"),
+            Reach::Http { url } => url.clone(),
+        }
+    }
+}

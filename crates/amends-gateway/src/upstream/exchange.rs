@@ -1,0 +1,118 @@
+//! One request to an upstream and what came of it.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+
+/// A request to be sent.
+#[derive(Debug)]
+pub struct Request {
+    /// Its method.
+    pub method: String,
+    /// What the method is about, for `Mcp-Name`.
+    pub subject: Option<String>,
+    /// Its parameters, as they are to be written.
+    pub params: Option<String>,
+    /// Further HTTP headers.
+    pub headers: Vec<(String, String)>,
+    /// Where its progress goes.
+    pub progress: Option<mpsc::UnboundedSender<Progress>>,
+    /// When its first byte must have left, or nothing is sent.
+    pub send_by: Instant,
+}
+
+/// The parameters of a progress notification, as they were written.
+#[derive(Clone, Debug)]
+pub struct Progress(pub String);
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// A result, as it was written.
+    Result(Bytes),
+    /// A JSON-RPC error.
+    Error(RpcFault),
+    /// Neither.
+    Fault(Fault),
+}
+
+/// A JSON-RPC error as it came.
+#[derive(Clone, Debug)]
+pub struct RpcFault {
+    /// Its code.
+    pub code: i64,
+    /// Its message.
+    pub message: String,
+    /// Its data, as they were written.
+    pub data: Option<String>,
+}
+
+/// What happened to a request that was not answered in the protocol's own way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The upstream could not be reached.
+    ConnectRefused,
+    /// No byte of it left us.
+    NotWritten,
+    /// The line broke, or the process died, after the first byte.
+    Lost,
+    /// The answer is larger than we take.
+    TooLarge,
+    /// The answer is not in the protocol.
+    Unreadable {
+        /// How it begins.
+        start: String,
+    },
+    /// An HTTP status instead of an answer.
+    HttpStatus {
+        /// The status.
+        status: u16,
+        /// Its `Retry-After`.
+        retry_after: Option<String>,
+        /// Its body's type.
+        content_type: Option<String>,
+        /// Its body, bounded.
+        body: String,
+    },
+    /// The upstream has forgotten our session with it.
+    SessionGone,
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub struct Exchange {
+    reply: oneshot::Receiver<Reply>,
+    abort: Option<oneshot::Sender<()>>,
+}
+
+/// The end of an exchange at which the upstream reports.
+#[derive(Debug)]
+pub struct ExchangeEnd {
+    /// Where the reply goes.
+    pub reply: oneshot::Sender<Reply>,
+    /// Completes when the request should be cancelled; an error means that nobody can cancel it any more.
+    pub abort: oneshot::Receiver<()>,
+}
+
+impl Exchange {
+    /// An exchange and the end at which it is reported.
+    pub fn channel() -> (Self, ExchangeEnd) {
+        let (reply_in, reply) = oneshot::channel();
+        let (abort, abort_out) = oneshot::channel();
+        (Self { reply, abort: Some(abort) }, ExchangeEnd { reply: reply_in, abort: abort_out })
+    }
+
+    /// Asks the upstream to stop. The reply may still come.
+    pub fn abort(&mut self) {
+        if let Some(abort) = self.abort.take() {
+            // The upstream has answered or died in the meantime if nobody listens.
+            let _ = abort.send(());
+        }
+    }
+
+    /// Waits for what comes of it.
+    pub async fn reply(&mut self) -> Reply {
+        (&mut self.reply).await.unwrap_or(Reply::Fault(Fault::Lost))
+    }
+}

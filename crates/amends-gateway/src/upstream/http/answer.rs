@@ -1,0 +1,122 @@
+//! Reading an answer: JSON, a stream of events, or something else.
+
+use amends_wire::message::Message;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
+use tokio::sync::mpsc;
+
+use super::pool::{Pool, Sent};
+use crate::upstream::exchange::{Fault, Progress, Reply, RpcFault};
+use crate::upstream::sse::Events;
+
+/// How much of a body that is no answer is kept.
+const STRANGE_BODY_MAX: usize = 16 * 1024;
+
+/// Reads the answer to a request, handing over its progress on the way.
+pub(super) async fn read(
+    mut sent: Sent,
+    ticket: u64,
+    progress: Option<mpsc::UnboundedSender<Progress>>,
+    bytes_max: usize,
+    pool: &Pool,
+) -> Reply {
+    let header = |name| sent.response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let status = sent.response.status();
+    let content_type = header(CONTENT_TYPE);
+    let retry_after = header(RETRY_AFTER);
+    let is = |kind: &str| content_type.as_deref().is_some_and(|it| it.trim_start().starts_with(kind));
+    if status.is_success() && is("text/event-stream") {
+        return stream(sent, ticket, progress.as_ref(), bytes_max).await;
+    }
+    let bytes_max = if status.is_success() || is("application/json") { bytes_max } else { STRANGE_BODY_MAX };
+    let body = match collect(&mut sent, bytes_max).await {
+        Ok(body) => body,
+        Err(fault) => return Reply::Fault(fault),
+    };
+    pool.keep(sent.connection);
+    if let Some(Heard::Answer(reply)) = std::str::from_utf8(&body).ok().map(|text| hear(text, ticket)) {
+        return reply;
+    }
+    let start = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(STRANGE_BODY_MAX)]).into_owned();
+    if status.is_success() {
+        return Reply::Fault(Fault::Unreadable { start: start(&body) });
+    }
+    let body = start(&body);
+    Reply::Fault(Fault::HttpStatus { status: status.as_u16(), retry_after, content_type, body })
+}
+
+async fn collect(sent: &mut Sent, bytes_max: usize) -> Result<Bytes, Fault> {
+    let mut body: Vec<u8> = Vec::new();
+    while let Some(frame) = sent.response.body_mut().frame().await {
+        let frame = frame.map_err(|_| Fault::Lost)?;
+        if let Some(data) = frame.data_ref() {
+            if body.len() + data.len() > bytes_max {
+                return Err(Fault::TooLarge);
+            }
+            body.extend_from_slice(data);
+        }
+    }
+    Ok(body.into())
+}
+
+async fn stream(
+    mut sent: Sent,
+    ticket: u64,
+    progress: Option<&mpsc::UnboundedSender<Progress>>,
+    bytes_max: usize,
+) -> Reply {
+    let mut events = Events::default();
+    loop {
+        let frame = match sent.response.body_mut().frame().await {
+            Some(Ok(frame)) => frame,
+            Some(Err(_)) | None => return Reply::Fault(Fault::Lost),
+        };
+        let Some(data) = frame.data_ref() else {
+            continue;
+        };
+        for event in events.feed(data) {
+            let Ok(text) = std::str::from_utf8(&event) else {
+                continue;
+            };
+            match hear(text, ticket) {
+                Heard::Answer(reply) => return reply,
+                Heard::Progress(params) => {
+                    if let Some(sink) = progress {
+                        let _ = sink.send(Progress(params));
+                    }
+                }
+                Heard::Other => {}
+            }
+        }
+        if events.waiting() > bytes_max {
+            return Reply::Fault(Fault::TooLarge);
+        }
+    }
+}
+
+enum Heard {
+    Answer(Reply),
+    Progress(String),
+    Other,
+}
+
+fn hear(text: &str, ticket: u64) -> Heard {
+    let ours = |id: &str| id.parse() == Ok(ticket);
+    match Message::parse(text) {
+        Ok(Message::Success { id, result }) if ours(id.get()) => {
+            Heard::Answer(Reply::Result(result.get().to_owned().into()))
+        }
+        Ok(Message::Failure { id, error }) if id.is_none_or(|id| ours(id.get())) => {
+            Heard::Answer(Reply::Error(RpcFault {
+                code: error.code,
+                message: error.message.into_owned(),
+                data: error.data.map(|data| data.get().to_owned()),
+            }))
+        }
+        Ok(Message::Notification { method, params: Some(params) }) if method == "notifications/progress" => {
+            Heard::Progress(params.get().to_owned())
+        }
+        _ => Heard::Other,
+    }
+}

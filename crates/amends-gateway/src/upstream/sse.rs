@@ -1,0 +1,59 @@
+//! The events of a `text/event-stream` body, as far as MCP uses them.
+
+/// Collects the data of events from a stream of bytes.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    buffer: Vec<u8>,
+    data: Vec<u8>,
+}
+
+impl Events {
+    /// Takes more bytes and gives back the data of each event they complete.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        self.buffer.extend_from_slice(bytes);
+        let mut events = Vec::new();
+        let mut from = 0;
+        while let Some(length) = self.buffer[from..].iter().position(|byte| *byte == b'\n') {
+            let line = &self.buffer[from..from + length];
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            from += length + 1;
+            if line.is_empty() {
+                if !self.data.is_empty() {
+                    events.push(std::mem::take(&mut self.data));
+                }
+                continue;
+            }
+            if let Some(data) = line.strip_prefix(b"data:") {
+                if !self.data.is_empty() {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
+            }
+        }
+        self.buffer.drain(..from);
+        events
+    }
+
+    /// How many bytes wait for the end of their event.
+    pub(super) fn waiting(&self) -> usize {
+        self.buffer.len() + self.data.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_found_however_the_bytes_are_cut() {
+        let text = b"event: message\r\ndata: {\"a\":1}\r\n\r\n: ping\n\ndata: {\n data: x\ndata:}\n\n";
+        for cut in 1..text.len() {
+            let mut events = Events::default();
+            let mut found = Vec::new();
+            for part in text.chunks(cut) {
+                found.extend(events.feed(part));
+            }
+            assert_eq!(found, [b"{\"a\":1}".to_vec(), b"{\n}".to_vec()], "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! An upstream that is our child: it is started, greeted, watched, and started again when it dies.
+
+mod process;
+mod traffic;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use amends_core::UpstreamName;
+use amends_wire::message;
+use tokio::sync::{mpsc, watch};
+
+use super::exchange::{Exchange, Fault, Reply, Request};
+use super::{Greeting, Health, Unasked};
+use crate::config::{Limits, Reach};
+use traffic::{Outgoing, Traffic};
+
+/// How long a request waits for a child that is just being started again.
+const READY_WAIT: std::time::Duration = std::time::Duration::from_millis(1500);
+
+/// A child process that speaks MCP on its standard input and output.
+#[derive(Debug)]
+pub struct Child {
+    shared: Arc<Shared>,
+    supervisor: tokio::task::JoinHandle<()>,
+}
+
+/// What the supervisor and the requests share.
+#[derive(Debug)]
+struct Shared {
+    name: UpstreamName,
+    reach: Reach,
+    greeting: Greeting,
+    limits: Limits,
+    traffic: Traffic,
+    health: watch::Sender<Health>,
+    unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+    next: AtomicU64,
+}
+
+impl Child {
+    /// Starts the child and whoever looks after it.
+    pub fn start(
+        name: UpstreamName,
+        reach: Reach,
+        greeting: Greeting,
+        limits: Limits,
+        unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            name,
+            reach,
+            greeting,
+            limits,
+            traffic: Traffic::default(),
+            health: watch::Sender::new(Health::Starting),
+            unasked,
+            next: AtomicU64::new(1),
+        });
+        let supervisor = tokio::spawn(process::supervise(shared.clone()));
+        Self { shared, supervisor }
+    }
+
+    /// A number for a request.
+    pub fn ticket(&self) -> u64 {
+        self.shared.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How the child is.
+    pub fn health(&self) -> watch::Receiver<Health> {
+        self.shared.health.subscribe()
+    }
+
+    /// Sends a request once the child is ready, or gives it up unsent.
+    pub fn send(&self, ticket: u64, request: Request) -> Exchange {
+        let (exchange, end) = Exchange::channel();
+        let shared = self.shared.clone();
+        if request.method == "initialize" && shared.greeting == Greeting::Forwarded {
+            shared.traffic.remember_greeting(request.params.clone().unwrap_or_else(|| "{}".into()));
+        }
+        let params = request.params.as_deref().map(message::one_line);
+        let line = message::request(&ticket.to_string(), &request.method, params.as_deref());
+        let out = Outgoing { ticket: Some(ticket), line, send_by: Some(request.send_by) };
+        shared.traffic.expect(ticket, end.reply, request.progress);
+        tokio::spawn(shared.clone().cancels(ticket, end.abort));
+        match shared.traffic.write(out) {
+            Ok(()) => {}
+            Err(out) => {
+                tokio::spawn(shared.write_when_ready(out, request.send_by));
+            }
+        }
+        exchange
+    }
+
+    /// Sends a message that has no answer.
+    pub fn tell(&self, line: String) {
+        // A child that is down has nobody to tell.
+        let _ = self.shared.traffic.write(Outgoing { ticket: None, line, send_by: None });
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.supervisor.abort();
+    }
+}
+
+impl Shared {
+    /// A number for a request of our own.
+    fn ticket(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    async fn write_when_ready(self: Arc<Self>, out: Outgoing, send_by: Instant) {
+        let ticket = out.ticket;
+        let mut health = self.health.subscribe();
+        let ready = health.wait_for(|health| matches!(health, Health::Ready { .. }));
+        let wait = READY_WAIT.min(send_by.saturating_duration_since(Instant::now()));
+        let is_ready = matches!(tokio::time::timeout(wait, ready).await, Ok(Ok(_)));
+        if (!is_ready || self.traffic.write(out).is_err())
+            && let Some(ticket) = ticket
+        {
+            self.traffic.answer(ticket, Reply::Fault(Fault::ConnectRefused));
+        }
+    }
+
+    /// Tells the child when a request is no longer wanted. Its answer may still come, and is then a late one.
+    async fn cancels(self: Arc<Self>, ticket: u64, abort: tokio::sync::oneshot::Receiver<()>) {
+        if abort.await.is_ok() && self.traffic.is_written(ticket) {
+            let params = format!(r#"{{"requestId":{ticket},"reason":"no longer wanted"}}"#);
+            let line = message::notification("notifications/cancelled", Some(&params));
+            let _ = self.traffic.write(Outgoing { ticket: None, line, send_by: None });
+        }
+    }
+}

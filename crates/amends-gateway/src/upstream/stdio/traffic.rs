@@ -1,0 +1,135 @@
+//! What goes to a child and what is expected back.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::upstream::exchange::{Fault, Progress, Reply};
+
+/// How many messages may wait to be written.
+const QUEUE_MAX: usize = 1024;
+
+/// A message on its way to the child.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// The request it is, if it is one.
+    pub(super) ticket: Option<u64>,
+    /// The message.
+    pub(super) line: String,
+    /// When its first byte must have left.
+    pub(super) send_by: Option<Instant>,
+}
+
+/// What goes to a child and what is expected back.
+#[derive(Debug, Default)]
+pub(super) struct Traffic {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    queue: Option<mpsc::Sender<Outgoing>>,
+    expected: HashMap<u64, Expected>,
+    greeting: Option<String>,
+}
+
+#[derive(Debug)]
+struct Expected {
+    reply: oneshot::Sender<Reply>,
+    progress: Option<mpsc::UnboundedSender<Progress>>,
+    written: bool,
+}
+
+impl Traffic {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the way to a new child.
+    pub(super) fn open(&self) -> mpsc::Receiver<Outgoing> {
+        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+        self.lock().queue = Some(sender);
+        receiver
+    }
+
+    /// Closes the way: the child is dead. What had been written is lost, what had not never left.
+    pub(super) fn close(&self) {
+        let expected = {
+            let mut inner = self.lock();
+            inner.queue = None;
+            std::mem::take(&mut inner.expected)
+        };
+        for (_, expected) in expected {
+            let fault = if expected.written { Fault::Lost } else { Fault::ConnectRefused };
+            let _ = expected.reply.send(Reply::Fault(fault));
+        }
+    }
+
+    /// Queues a message, or gives it back where there is no child or no room.
+    pub(super) fn write(&self, out: Outgoing) -> Result<(), Outgoing> {
+        match &self.lock().queue {
+            Some(queue) => queue.try_send(out).map_err(|error| match error {
+                mpsc::error::TrySendError::Full(out) | mpsc::error::TrySendError::Closed(out) => out,
+            }),
+            None => Err(out),
+        }
+    }
+
+    /// Expects an answer.
+    pub(super) fn expect(
+        &self,
+        ticket: u64,
+        reply: oneshot::Sender<Reply>,
+        progress: Option<mpsc::UnboundedSender<Progress>>,
+    ) {
+        self.lock().expected.insert(ticket, Expected { reply, progress, written: false });
+    }
+
+    /// Says that the first byte of a request is about to leave. No if it is too late for that, or nobody waits.
+    pub(super) fn may_write(&self, ticket: u64, send_by: Option<Instant>) -> bool {
+        if send_by.is_some_and(|at| at < Instant::now()) {
+            self.answer(ticket, Reply::Fault(Fault::NotWritten));
+            return false;
+        }
+        match self.lock().expected.get_mut(&ticket) {
+            Some(expected) => {
+                expected.written = true;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether the first byte of a request has left and it is not answered yet.
+    pub(super) fn is_written(&self, ticket: u64) -> bool {
+        self.lock().expected.get(&ticket).is_some_and(|expected| expected.written)
+    }
+
+    /// Hands over an answer. One that nobody expects is dropped.
+    pub(super) fn answer(&self, ticket: u64, reply: Reply) {
+        let expected = self.lock().expected.remove(&ticket);
+        if let Some(expected) = expected {
+            // Whoever asked may have stopped waiting.
+            let _ = expected.reply.send(reply);
+        }
+    }
+
+    /// Hands over progress, in the order it came.
+    pub(super) fn progress(&self, ticket: u64, progress: Progress) {
+        if let Some(sink) = self.lock().expected.get(&ticket).and_then(|expected| expected.progress.as_ref()) {
+            let _ = sink.send(progress);
+        }
+    }
+
+    /// Keeps the agent's greeting, to say it again after a restart.
+    pub(super) fn remember_greeting(&self, params: String) {
+        self.lock().greeting = Some(params);
+    }
+
+    /// The agent's greeting.
+    pub(super) fn greeting(&self) -> Option<String> {
+        self.lock().greeting.clone()
+    }
+}

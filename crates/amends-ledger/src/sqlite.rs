@@ -1,0 +1,158 @@
+//! The ledger in SQLite, which several processes may share.
+
+mod file;
+mod nodes;
+mod reader;
+mod record;
+mod schema;
+mod trouble;
+mod verify;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use amends_core::{CallId, Digest, Held, Rules, SessionId, Timestamp};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
+use crate::chain::Verified;
+use crate::error::Error;
+use crate::node::Node;
+use crate::row::{Lease, SessionRow, Trace};
+use crate::step::Step;
+use crate::{Ledger, Pending};
+
+use file::File;
+use reader::Readers;
+use trouble::Trouble;
+use writer::{Answer, Work, Writer};
+
+/// A ledger in a SQLite file. What it has acknowledged is on the disk.
+///
+/// One thread writes, and commits in one go whatever is queued. Reads run beside it on connections of their own, and need
+/// a tokio runtime. Nothing is remembered between two transactions, so any number of processes may share the file.
+#[derive(Debug)]
+pub struct SqliteLedger {
+    file: Arc<File>,
+    node: Node,
+    secret: [u8; 32],
+    writer: Writer,
+    readers: Readers,
+}
+
+impl SqliteLedger {
+    /// Opens the ledger in a file for a node, and makes it where there is none, readable by its owner alone.
+    pub fn open(path: &Path, node: Node) -> Result<Self, Error> {
+        let opened = schema::open(path).map_err(Error::from).and_then(|(connection, secret)| {
+            let file = Arc::new(File::at(path)?);
+            let writer = Writer::start(connection, Arc::clone(&file), secret, node.clone())?;
+            Ok(Self { readers: Readers::new(Arc::clone(&file)), file, node, secret, writer })
+        });
+        opened.map_err(|error| match error {
+            Error::Unavailable { reason } => Error::Unavailable { reason: format!("`{}`: {reason}", path.display()) },
+            other => other,
+        })
+    }
+
+    fn read<T, F>(&self, read: F) -> Pending<'_, T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+    {
+        Box::pin(self.readers.read(read))
+    }
+
+    fn write<T: Send + 'static>(&self, work: impl FnOnce(Answer<T>) -> Work) -> Pending<'_, T> {
+        let (answer, fate) = oneshot::channel();
+        self.writer.queue(work(answer));
+        Box::pin(async move { fate.await.unwrap_or_else(|_| Err(Error::writer_stopped())) })
+    }
+}
+
+impl Ledger for SqliteLedger {
+    fn append(&self, append: Append) -> Commit {
+        match Step::write(append) {
+            Ok(step) => {
+                let (answer, commit) = Commit::channel();
+                self.writer.queue(Work::Append(Box::new(step), answer));
+                commit
+            }
+            Err(error) => Commit::ready(Err(error)),
+        }
+    }
+
+    fn trace(&self, session: &SessionId) -> Pending<'_, Option<Trace>> {
+        let session = session.clone();
+        self.read(move |connection| reader::trace(connection, &session))
+    }
+
+    fn sessions(&self, limit: usize) -> Pending<'_, Vec<SessionRow>> {
+        self.read(move |connection| reader::sessions(connection, limit))
+    }
+
+    fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>> {
+        let call = call.clone();
+        self.read(move |connection| reader::session_of(connection, &call))
+    }
+
+    fn held(&self, name: &Digest, now: Timestamp) -> Pending<'_, Option<Held>> {
+        let name = name.clone();
+        self.read(move |connection| {
+            let row = reader::claim(connection, &name)?;
+            Ok(row.filter(|row| !row.is_over(now)).map(|row| row.held))
+        })
+    }
+
+    fn answer(&self, call: &CallId) -> Pending<'_, Option<StoredAnswer>> {
+        let call = call.clone();
+        self.read(move |connection| reader::answer(connection, &call))
+    }
+
+    fn arguments(&self, call: &CallId) -> Pending<'_, Option<StoredArguments>> {
+        let call = call.clone();
+        self.read(move |connection| reader::arguments(connection, &call))
+    }
+
+    fn rules(&self, hash: &Digest) -> Pending<'_, Option<Arc<Rules>>> {
+        let hash = hash.clone();
+        self.read(move |connection| reader::rules(connection, &hash))
+    }
+
+    fn take(&self, session: &SessionId, now: Timestamp) -> Pending<'_, Option<Lease>> {
+        let session = session.clone();
+        self.write(move |answer| Work::Take { session, now, answer })
+    }
+
+    fn orphans(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<SessionId>> {
+        let node = self.node.clone();
+        self.read(move |connection| nodes::orphans(connection, &node, now, limit))
+    }
+
+    fn heartbeat(&self, now: Timestamp) -> Pending<'_, Timestamp> {
+        self.write(move |answer| Work::Heartbeat(now, answer))
+    }
+
+    fn sweep(&self, now: Timestamp, limit: usize) -> Pending<'_, u64> {
+        self.write(move |answer| Work::Sweep { now, limit, answer })
+    }
+
+    fn verify(&self) -> Pending<'_, Verified> {
+        let file = Arc::clone(&self.file);
+        // On a connection of its own: it takes as long as the ledger is large, and others want to read meanwhile.
+        let verifying = move || {
+            file.still_there()?;
+            Ok(verify::verify(&schema::connect_to_read(&file.path)?)?)
+        };
+        Box::pin(async move {
+            let joined = spawn_blocking(verifying).await;
+            joined.unwrap_or_else(|error| Err(Error::Unavailable { reason: format!("it was broken off: {error}") }))
+        })
+    }
+
+    fn secret(&self) -> [u8; 32] {
+        self.secret
+    }
+}

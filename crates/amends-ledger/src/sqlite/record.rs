@@ -1,0 +1,185 @@
+//! Recording one step inside the writer's transaction.
+//!
+//! Everything that can be refused is looked at before the first row is written, so that a refused step leaves nothing
+//! behind and the rest of the batch goes on.
+
+use amends_core::claim::ClaimKind;
+use amends_core::{ClaimState, Digest};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::reader::claim;
+use super::trouble::{Trouble, ms, number, read_link, read_ms, read_number};
+use crate::append::{Appended, Form, StoredAnswer};
+use crate::chain::Link;
+use crate::claims::{self, Left};
+use crate::error::Error;
+use crate::node::Node;
+use crate::step::{FIRST_EPOCH, Place, Step};
+
+/// Records a step.
+pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<Appended, Trouble> {
+    let session = step.session.clone();
+    let found = tx
+        .prepare_cached("SELECT epoch, seq, head, updated FROM sessions WHERE id = ?1")?
+        .query_row([session.as_str()], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?, row.get::<_, i64>(3)?))
+        })
+        .optional()?;
+    let (place, mut head, updated) = match found {
+        None => (None, Link::genesis(&session), None),
+        Some((epoch, seq, head, updated)) => {
+            let place = Place { epoch: read_number(epoch)?, seq: read_number(seq)? };
+            (Some(place), read_link(&head)?, Some(read_ms(updated)?))
+        }
+    };
+    step.admit(place)?;
+    nothing_beyond(tx, &step)?;
+    let at = step.at().or(updated).unwrap_or_default();
+    let changes = std::mem::take(&mut step.claims);
+    let left = claims::decide(changes, &session, at, |name| claim(tx, name))?;
+    let rules = new_rules(tx, &step)?;
+
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO events (session, seq, at, kind, call, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for event in &step.events {
+        head = head.next(event.body.as_bytes());
+        let call = event.call.as_ref().map(|call| call.as_str());
+        insert.execute(params![
+            session.as_str(),
+            number(event.seq),
+            ms(event.at),
+            event.kind,
+            call,
+            event.body,
+            head.bytes()
+        ])?;
+    }
+    for call in step.received() {
+        tx.prepare_cached("INSERT OR IGNORE INTO calls (call, session) VALUES (?1, ?2)")?
+            .execute([call.as_str(), session.as_str()])?;
+    }
+    left.into_iter().try_for_each(|left| write_claim(tx, left))?;
+    step.answers.iter().try_for_each(|answer| write_answer(tx, answer))?;
+    for arguments in &step.arguments {
+        tx.prepare_cached("INSERT OR REPLACE INTO arguments (call, body) VALUES (?1, ?2)")?
+            .execute(params![arguments.call.as_str(), &arguments.body[..]])?;
+    }
+    for call in &step.forget {
+        tx.prepare_cached("DELETE FROM arguments WHERE call = ?1")?.execute([call.as_str()])?;
+    }
+    for (hash, body) in rules {
+        tx.prepare_cached("INSERT OR IGNORE INTO rules (hash, body) VALUES (?1, ?2)")?
+            .execute([hash.as_str(), &body])?;
+    }
+    write_session(tx, node, &step, head, ms(at))?;
+    Ok(Appended { seq: step.last_seq(), head: head.hex() })
+}
+
+/// Refuses a step whose place is taken although the session's row says that it is free.
+fn nothing_beyond(tx: &Connection, step: &Step) -> Result<(), Trouble> {
+    let beyond = tx
+        .prepare_cached("SELECT 1 FROM events WHERE session = ?1 AND seq > ?2 LIMIT 1")?
+        .exists(params![step.session.as_str(), number(step.expected_seq)])?;
+    if beyond {
+        let reason = format!("`{}` has events after its end at {}", step.session, step.expected_seq);
+        return Err(Error::Corrupt { reason }.into());
+    }
+    Ok(())
+}
+
+/// The rules of a step that are not stored yet.
+fn new_rules<'a>(tx: &Connection, step: &'a Step) -> Result<Vec<(&'a Digest, String)>, Trouble> {
+    let mut new = Vec::new();
+    for (hash, rules) in &step.rules {
+        if !tx.prepare_cached("SELECT 1 FROM rules WHERE hash = ?1")?.exists([hash.as_str()])? {
+            let body = serde_json::to_string(&**rules)
+                .map_err(|error| Error::Corrupt { reason: format!("rules cannot be written: {error}") })?;
+            new.push((hash, body));
+        }
+    }
+    Ok(new)
+}
+
+fn write_session(tx: &Connection, node: &Node, step: &Step, head: Link, updated: i64) -> Result<(), Trouble> {
+    let (id, seq, calls) = (step.session.as_str(), number(step.last_seq()), step.open.calls);
+    let due = step.open.due.map(ms);
+    if let Some(opens) = &step.opens {
+        tx.prepare_cached(
+            "INSERT INTO sessions (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        )?
+        .execute(params![
+            id,
+            opens.principal.as_str(),
+            opens.door,
+            node.id,
+            number(FIRST_EPOCH),
+            seq,
+            head.bytes(),
+            ms(opens.at),
+            updated,
+            calls,
+            due
+        ])?;
+    } else {
+        tx.prepare_cached(
+            "UPDATE sessions SET seq = ?2, head = ?3, updated = ?4, open_calls = ?5, due = ?6 WHERE id = ?1",
+        )?
+        .execute(params![id, seq, head.bytes(), updated, calls, due])?;
+    }
+    Ok(())
+}
+
+fn write_claim(tx: &Connection, (name, row): Left) -> Result<(), Trouble> {
+    let Some(row) = row else {
+        tx.prepare_cached("DELETE FROM claims WHERE name = ?1")?.execute([name.as_str()])?;
+        return Ok(());
+    };
+    let kind = match row.kind {
+        ClaimKind::Key => "key",
+        ClaimKind::Arguments => "arguments",
+        ClaimKind::ArgumentsIfFree => "arguments_if_free",
+    };
+    let state = match row.held.state {
+        ClaimState::InFlight => "in_flight",
+        ClaimState::InDoubt => "in_doubt",
+        ClaimState::Complete => "complete",
+    };
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO claims (name, kind, session, call, state, fingerprint, effect_key, since, until)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?
+    .execute(params![
+        name.as_str(),
+        kind,
+        row.held.session.as_str(),
+        row.held.call.as_str(),
+        state,
+        row.held.fingerprint.as_str(),
+        row.held.effect_key,
+        ms(row.held.since),
+        row.until.map(ms)
+    ])?;
+    Ok(())
+}
+
+fn write_answer(tx: &Connection, answer: &StoredAnswer) -> Result<(), Trouble> {
+    let form = match answer.form {
+        Form::Forward => "forward",
+        Form::Envelope => "envelope",
+    };
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO answers (call, outcome, certainty, form, body, until)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        answer.call.as_str(),
+        answer.outcome.as_str(),
+        answer.certainty.as_str(),
+        form,
+        &answer.body[..],
+        ms(answer.until)
+    ])?;
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! The one thread that writes.
+//!
+//! It takes everything that is queued, applies it in one transaction, and answers after the commit, so that many steps
+//! share one write to the disk. If anything fails in the transaction, nobody is told that his step was recorded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use amends_core::{SessionId, Timestamp};
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use super::file::File;
+use super::trouble::Trouble;
+use super::{nodes, record, schema};
+use crate::append::Appended;
+use crate::error::Error;
+use crate::node::Node;
+use crate::row::Lease;
+use crate::step::Step;
+
+/// How much may wait to be written.
+const QUEUE_MAX: usize = 65_536;
+
+/// How much is written in one transaction. Other processes wait meanwhile.
+const BATCH_MAX: usize = 1_024;
+
+/// Where the fate of something written is told.
+pub(super) type Answer<T> = oneshot::Sender<Result<T, Error>>;
+
+/// Something to write, and where its fate is told.
+#[derive(Debug)]
+pub(super) enum Work {
+    Append(Box<Step>, Answer<Appended>),
+    Take { session: SessionId, now: Timestamp, answer: Answer<Option<Lease>> },
+    Heartbeat(Timestamp, Answer<Timestamp>),
+    Sweep { now: Timestamp, limit: usize, answer: Answer<u64> },
+}
+
+/// The thread that writes, and the queue before it. When it is dropped, what is queued is written first.
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: Option<Sender<Work>>,
+    queued: Arc<AtomicUsize>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(connection: Connection, file: Arc<File>, secret: [u8; 32], node: Node) -> Result<Self, Error> {
+        let (queue, work) = channel();
+        let queued = Arc::new(AtomicUsize::new(0));
+        let hand = Hand { connection: Some(connection), file, secret, node };
+        let counter = Arc::clone(&queued);
+        let thread = thread::Builder::new()
+            .name("amends-ledger".into())
+            .spawn(move || hand.write_all(&work, &counter))
+            .map_err(|error| Error::Unavailable { reason: format!("the ledger's writer cannot start: {error}") })?;
+        Ok(Self { queue: Some(queue), queued, thread: Some(thread) })
+    }
+
+    /// Queues something to be written, in the order of the calls. It does not wait.
+    pub(super) fn queue(&self, work: Work) {
+        if self.queued.fetch_add(1, Ordering::Relaxed) >= QUEUE_MAX {
+            self.queued.fetch_sub(1, Ordering::Relaxed);
+            work.fail(&Error::Unavailable { reason: "its queue is full".into() });
+        } else if let Some(queue) = &self.queue {
+            // If the writer has stopped, the answer is dropped with the work, and whoever waits for it is told.
+            drop(queue.send(work));
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+/// What the writing thread holds.
+struct Hand {
+    /// Nothing after a failure, until the file could be opened again.
+    connection: Option<Connection>,
+    file: Arc<File>,
+    secret: [u8; 32],
+    node: Node,
+}
+
+/// Tells the fate of one piece of work, once it is known whether the batch was committed.
+type Reply = Box<dyn FnOnce(Option<&Error>)>;
+
+impl Hand {
+    fn write_all(mut self, queue: &Receiver<Work>, queued: &AtomicUsize) {
+        // Ends when the ledger is dropped: then nobody can queue any more, and what was queued has been received.
+        while let Ok(first) = queue.recv() {
+            let batch: Vec<Work> = std::iter::once(first).chain(queue.try_iter().take(BATCH_MAX - 1)).collect();
+            queued.fetch_sub(batch.len(), Ordering::Relaxed);
+            self.write(batch);
+        }
+    }
+
+    fn write(&mut self, batch: Vec<Work>) {
+        let mut replies = Vec::with_capacity(batch.len());
+        let mut batch = batch.into_iter();
+        match self.commit(&mut batch, &mut replies) {
+            Ok(()) => replies.into_iter().for_each(|reply| reply(None)),
+            Err(error) => {
+                // It may be committed all the same. What is there is read anew before anything else is written.
+                self.connection = None;
+                let error = match Error::from(error) {
+                    Error::Unavailable { reason } => Error::Unavailable { reason },
+                    other => Error::Unavailable { reason: other.to_string() },
+                };
+                replies.into_iter().for_each(|reply| reply(Some(&error)));
+                batch.for_each(|work| work.fail(&error));
+            }
+        }
+    }
+
+    fn commit(&mut self, batch: &mut impl Iterator<Item = Work>, replies: &mut Vec<Reply>) -> Result<(), Trouble> {
+        self.file.still_there()?;
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            none => none.insert(reopen(&self.file, &self.secret)?),
+        };
+        let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for work in batch {
+            let (reply, broken) = work.apply(&tx, &self.node);
+            replies.push(reply);
+            if let Some(error) = broken {
+                return Err(error.into());
+            }
+        }
+        tx.commit()?;
+        Ok(())
+    }
+}
+
+/// Opens the file again after a failure, if it is still the same ledger.
+fn reopen(file: &File, secret: &[u8; 32]) -> Result<Connection, Trouble> {
+    let connection = schema::connect_to_write(&file.path)?;
+    if schema::meta(&connection)? != *secret {
+        return Err(Error::Unavailable { reason: "another ledger is in the file".into() }.into());
+    }
+    Ok(connection)
+}
+
+impl Work {
+    fn apply(self, tx: &Connection, node: &Node) -> (Reply, Option<rusqlite::Error>) {
+        match self {
+            Self::Append(step, answer) => owe(answer, record::record(tx, node, *step)),
+            Self::Take { session, now, answer } => owe(answer, nodes::take(tx, node, &session, now)),
+            Self::Heartbeat(now, answer) => owe(answer, nodes::heartbeat(tx, node, now)),
+            Self::Sweep { now, limit, answer } => owe(answer, nodes::sweep(tx, now, limit)),
+        }
+    }
+
+    /// Tells that it was not written.
+    fn fail(self, error: &Error) {
+        match self {
+            Self::Append(_, answer) => drop(answer.send(Err(error.clone()))),
+            Self::Take { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Self::Heartbeat(_, answer) => drop(answer.send(Err(error.clone()))),
+            Self::Sweep { answer, .. } => drop(answer.send(Err(error.clone()))),
+        }
+    }
+}
+
+fn owe<T: 'static>(answer: Answer<T>, fate: Result<T, Trouble>) -> (Reply, Option<rusqlite::Error>) {
+    let (fate, broken) = match fate {
+        Ok(done) => (Ok(done), None),
+        Err(Trouble::Refused(error)) => (Err(error), None),
+        Err(Trouble::Broken(error)) => (Err(super::trouble::unavailable(&error)), Some(error)),
+    };
+    let reply = Box::new(move |failure: Option<&Error>| {
+        drop(answer.send(match failure {
+            None => fate,
+            Some(error) => Err(error.clone()),
+        }));
+    });
+    (reply, broken)
+}

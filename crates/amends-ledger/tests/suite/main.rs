@@ -1,0 +1,57 @@
+//! The same tests on every store.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod appends;
+mod claims;
+mod kept;
+mod leases;
+
+macro_rules! suite {
+    ($($group:ident: $($name:ident),+;)+) => {
+        mod memory {
+            use crate::common::Memory;
+
+            $($(#[tokio::test]
+            async fn $name() {
+                crate::$group::$name(Memory::new()).await;
+            })+)+
+        }
+        mod sqlite {
+            use crate::common::Sqlite;
+
+            $($(#[tokio::test]
+            async fn $name() {
+                crate::$group::$name(Sqlite::new()).await;
+            })+)+
+        }
+    };
+}
+
+suite! {
+    appends:
+        a_trace_comes_back_as_it_was_appended,
+        an_append_elsewhere_than_at_the_end_is_a_conflict,
+        steps_may_be_queued_behind_each_other,
+        a_step_behind_a_refused_one_is_a_conflict,
+        a_step_that_makes_no_sense_is_not_recorded,
+        many_producers_get_whole_chains;
+    claims:
+        a_held_claim_fails_the_whole_step,
+        a_claim_is_settled_and_released_only_by_its_holder,
+        an_expired_claim_counts_as_free,
+        a_claim_that_needs_not_be_free_is_left_alone,
+        a_claim_is_taken_over_only_from_the_named_holder,
+        one_step_may_change_a_claim_twice,
+        of_two_nodes_one_gets_the_claim;
+    leases:
+        whoever_lost_the_lease_is_fenced,
+        a_living_nodes_session_is_not_taken,
+        sessions_with_open_calls_of_dead_nodes_are_orphans;
+    kept:
+        what_is_kept_beside_the_events_is_given_back_and_forgotten,
+        the_newest_sessions_come_first,
+        a_sweep_drops_what_is_over_and_nothing_else,
+        the_secret_is_one_for_all_nodes;
+}

@@ -1,0 +1,287 @@
+//! The watch: it sees every step, every durable event, every effect, and the truth, and holds the promises against them.
+
+mod at_most_once;
+mod bounded;
+mod cancellation;
+mod deadlines;
+mod intent_first;
+mod judged_anew;
+mod no_effect_without_event;
+mod one_end;
+mod repeats_find_it;
+mod same_inputs;
+mod truthful;
+mod view;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use amends_core::{
+    Attempt, AttemptId, CallId, Certainty, Digest, Dispatcher, Effect, Event, Fact, Gates, Input, Reply, Rules,
+    SessionId, Step, Timestamp, Verdict,
+};
+use amends_ledger::MemoryLedger;
+
+use crate::catalog::Tool;
+use crate::driver::Driver;
+use crate::upstream::Book;
+use view::CallView;
+
+/// A promise that was broken.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// Which one.
+    pub invariant: &'static str,
+    /// The call it was broken for, where there is one.
+    pub call: Option<CallId>,
+    /// The number of the happening at which it was broken.
+    pub step: u64,
+    /// When, in milliseconds of the world.
+    pub at: u64,
+    /// What was seen.
+    pub what: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` broken at happening {} ({} ms)", self.invariant, self.step, self.at)?;
+        if let Some(call) = &self.call {
+            write!(f, " by call `{call}`")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// What the watch gives back: nothing, or a broken promise.
+pub(crate) type Verdicts = Result<(), Box<Broken>>;
+
+/// The watch over one world.
+#[derive(Debug)]
+pub struct Watch {
+    tools: &'static [Tool],
+    step: u64,
+    now: u64,
+    log: Option<Vec<String>>,
+    sessions: BTreeMap<SessionId, SessionView>,
+    calls: BTreeMap<CallId, CallView>,
+    /// The effects that are proven never to happen, by their key, with who said so.
+    never: BTreeMap<String, CallId>,
+    /// How often each wish took effect.
+    wishes: BTreeMap<u64, u64>,
+    /// When the upstream said that an attempt may be followed by another.
+    not_before: BTreeMap<AttemptId, u64>,
+    first_verdicts: BTreeMap<CallId, Verdict>,
+    events: u64,
+}
+
+#[derive(Debug, Default)]
+struct SessionView {
+    epoch: u64,
+    events: Vec<Event>,
+}
+
+impl Watch {
+    pub(crate) fn new(tools: &'static [Tool], logged: bool) -> Self {
+        Self {
+            tools,
+            step: 0,
+            now: 0,
+            log: logged.then(Vec::new),
+            sessions: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            never: BTreeMap::new(),
+            wishes: BTreeMap::new(),
+            not_before: BTreeMap::new(),
+            first_verdicts: BTreeMap::new(),
+            events: 0,
+        }
+    }
+
+    /// What was noted, where the world was asked to.
+    pub fn log(&self) -> &[String] {
+        self.log.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) const fn events(&self) -> u64 {
+        self.events
+    }
+
+    pub(crate) const fn tick(&mut self, step: u64, now: u64) {
+        self.step = step;
+        self.now = now;
+    }
+
+    pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Some(log) = &mut self.log {
+            log.push(format!("{:>8} {}", self.now, line()));
+        }
+    }
+
+    pub(crate) fn broken(&self, invariant: &'static str, call: Option<CallId>, what: String) -> Box<Broken> {
+        Box::new(Broken { invariant, call, step: self.step, at: self.now, what })
+    }
+
+    /// A dispatcher took an input.
+    pub(crate) fn stepped(&mut self, driver: &Driver, input: &Input, step: &Step, now: Timestamp) -> Verdicts {
+        self.note(|| describe(&driver.session, input, step));
+        self.no_effect_without_event(step)?;
+        if matches!(input, Input::Tick) {
+            self.a_tick_moves_the_deadline(driver, step, now)?;
+        }
+        self.same_inputs(&driver.dispatcher, &driver.history)
+    }
+
+    /// A dispatcher is asked what it would do before its deadline.
+    pub(crate) fn early_tick(&self, dispatcher: &Dispatcher, gates: &Gates) -> Verdicts {
+        self.an_early_tick_does_nothing(dispatcher, gates)
+    }
+
+    /// A step is durable.
+    pub(crate) fn durable(
+        &mut self,
+        session: &SessionId,
+        epoch: u64,
+        events: &[Event],
+        now: Timestamp,
+        book: &Book,
+    ) -> Verdicts {
+        let _ = now;
+        self.note(|| format!("{session}: durable to {}", last_seq(events)));
+        let view = self.sessions.entry(session.clone()).or_default();
+        view.epoch = epoch;
+        view.events.extend(events.iter().cloned());
+        self.events += events.len() as u64;
+        for event in events {
+            self.one_end(event)?;
+            match &event.fact {
+                Fact::AttemptStarted { attempt, purpose, .. } => {
+                    self.judged_before_the_next(attempt)?;
+                    self.no_blind_resend(attempt, *purpose, event)?;
+                    self.bounded_attempt(attempt, *purpose, event.at)?;
+                    self.cancellation(attempt, *purpose)?;
+                    self.repeats_find_it(attempt, *purpose, event.at)?;
+                }
+                Fact::FailureJudged { .. } => {
+                    self.judged_by_its_own(event)?;
+                    self.bounded_ladder(event)?;
+                }
+                Fact::DoubtSettled { .. } => self.settled_by_proof(event, book)?,
+                Fact::CallEnded { .. } => {
+                    self.replayed_as_recorded(event)?;
+                    self.truthful_end(event, book)?;
+                }
+                Fact::CallRefused { call, .. } => self.truthful_refusal(call, book)?,
+                _ => {}
+            }
+            view::apply(&mut self.calls, session, epoch, event, self.tools);
+        }
+        Ok(())
+    }
+
+    /// A node took a session: whoever held it must not act any more.
+    pub(crate) fn taken(&mut self, session: &SessionId, epoch: u64) {
+        self.sessions.entry(session.clone()).or_default().epoch = epoch;
+    }
+
+    /// An attempt's first byte leaves.
+    pub(crate) fn sends(&self, session: &SessionId, attempt: &Attempt) -> Verdicts {
+        self.intent_first(session, attempt)
+    }
+
+    /// An answer is given.
+    pub(crate) fn replies(&self, session: &SessionId, reply: &Reply, book: &Book) -> Verdicts {
+        self.result_before_answer(session, reply)?;
+        self.truthful_envelope(reply, book)
+    }
+
+    /// Effects were written into the book.
+    pub(crate) fn happened(&mut self, book: &Book, before: usize) -> Verdicts {
+        for done in &book.done()[before..] {
+            self.note(|| format!("EFFECT {} by {}/{}", done.effect_key, done.call, done.n));
+            self.at_most_once(done)?;
+            self.never_again(done)?;
+        }
+        Ok(())
+    }
+
+    /// The upstream asked for time.
+    pub(crate) fn asked_to_wait(&mut self, attempt: &AttemptId, now: u64, ms: u64) {
+        self.not_before.insert(attempt.clone(), now + ms);
+    }
+
+    /// Everything has happened.
+    pub(crate) fn finish(&mut self, ledger: &MemoryLedger, book: &Book) -> Verdicts {
+        let _ = (ledger, book);
+        self.liveness()?;
+        self.decided_again()
+    }
+
+    /// The last sequence of a session that is known to be durable.
+    pub(crate) fn seen(&self, session: &SessionId) -> u64 {
+        self.sessions.get(session).map_or(0, |view| last_seq(&view.events))
+    }
+
+    /// The key minted for a call's effect, as its record says.
+    pub(crate) fn effect_key(&self, call: &CallId) -> String {
+        self.calls.get(call).map(|view| view.received.effect_key.clone()).unwrap_or_default()
+    }
+
+    /// What an agent is told of a call's effect in the end.
+    pub(crate) fn told(&self, call: &CallId) -> Certainty {
+        self.calls.get(call).and_then(|view| view.ended.as_ref()).map_or(Certainty::NotSent, |end| end.certainty)
+    }
+
+    /// The rules of a digest.
+    pub(crate) fn rules(&self) -> impl Fn(&Digest) -> Option<Arc<Rules>> + use<> {
+        let tools = self.tools;
+        move |hash| {
+            let tool = tools.iter().find(|tool| tool.hash == *hash);
+            tool.map(|tool| tool.rules.clone())
+        }
+    }
+
+    /// Uses the first verdict for every later attempt: a planted flaw.
+    pub(crate) fn judge_once(&mut self, step: &mut Step) {
+        for event in &mut step.events {
+            if let Fact::FailureJudged { attempt, verdict, .. } = &mut event.fact {
+                let first = self.first_verdicts.entry(attempt.call.clone());
+                *verdict = *first.or_insert(*verdict);
+            }
+        }
+    }
+}
+
+fn last_seq(events: &[Event]) -> u64 {
+    events.last().map_or(0, |event| event.seq)
+}
+
+fn describe(session: &SessionId, input: &Input, step: &Step) -> String {
+    let mut out = format!("{session}: {}", input_name(input));
+    for event in &step.events {
+        out.push_str(&format!("\n           {:>3} {:?}", event.seq, event.fact));
+    }
+    for effect in &step.effects {
+        let text = match effect {
+            Effect::Send(attempt) => format!("Send {} {:?}", attempt.id, attempt.purpose),
+            Effect::Abort(attempt) => format!("Abort {attempt}"),
+            Effect::Reply(reply) => format!("Reply {} last={}", reply.call, reply.last),
+        };
+        out.push_str(&format!("\n             > {text}"));
+    }
+    for claim in &step.claims {
+        out.push_str(&format!("\n             # {claim:?}"));
+    }
+    out
+}
+
+fn input_name(input: &Input) -> String {
+    match input {
+        Input::Call(call) => format!("call {} {}", call.id, call.tool),
+        Input::Result { attempt, .. } => format!("result of {attempt}"),
+        Input::Cancel { call, reason } => format!("cancel {call} {reason:?}"),
+        Input::Delivery { call } => format!("delivery of {call}"),
+        Input::Tick => "tick".into(),
+        Input::Resume => "resume".into(),
+    }
+}

@@ -1,0 +1,96 @@
+//! Repeats find the call they repeat.
+
+use amends_core::claim::ClaimState;
+use amends_core::{AttemptId, Certainty, EffectKind, Event, Fact, Purpose, Timestamp};
+
+use crate::watch::view::CallView;
+use crate::watch::{Verdicts, Watch};
+
+impl Watch {
+    /// A repeat of a write that is in flight, in doubt, or done and not known to be delivered sends nothing, unless it
+    /// goes on with the same key.
+    pub(crate) fn repeats_find_it(&self, attempt: &AttemptId, purpose: Purpose, at: Timestamp) -> Verdicts {
+        let Some(view) = self.calls.get(&attempt.call) else {
+            return Ok(());
+        };
+        if purpose == Purpose::Join || attempt.n != 1 || view.effect().is_read() {
+            return Ok(());
+        }
+        let missed = self
+            .calls
+            .iter()
+            .filter(|(call, _)| **call != attempt.call)
+            .find(|(_, other)| names_the_same(view, other) && holds(other, view, at));
+        match missed {
+            Some((other, _)) => {
+                let what = format!("{attempt} is sent although it repeats {other}");
+                Err(self.broken("repeats_find_it", Some(attempt.call.clone()), what))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A replayed answer is the one that the holder got.
+    pub(crate) fn replayed_as_recorded(&self, event: &Event) -> Verdicts {
+        let Fact::CallEnded { call, outcome, certainty, replayed: true, .. } = &event.fact else {
+            return Ok(());
+        };
+        let held = self.calls.get(call).and_then(|view| view.received.repeat_of.as_ref());
+        let holder = held.and_then(|held| self.calls.get(&held.call));
+        let end = holder.and_then(|holder| holder.ended.as_ref());
+        if end.is_some_and(|end| end.outcome == *outcome && end.certainty == *certainty) {
+            return Ok(());
+        }
+        let what = format!("it is given {outcome:?}, its holder got {end:?}");
+        Err(self.broken("repeats_find_it", Some(call.clone()), what))
+    }
+}
+
+/// Whether two calls are named by the same key, or both by the same arguments alone.
+fn names_the_same(view: &CallView, other: &CallView) -> bool {
+    match (&view.received.key, &other.received.key) {
+        (Some(key), Some(others)) => key == others,
+        (None, None) => {
+            view.received.tool == other.received.tool && view.received.arguments == other.received.arguments
+        }
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+/// Whether a call stands in the way of another one.
+fn holds(other: &CallView, view: &CallView, at: Timestamp) -> bool {
+    if other.refused || other.is_join() || other.effect().is_read() || other.superseded {
+        return false;
+    }
+    if other.received.effect_key == view.received.effect_key {
+        return false;
+    }
+    let Some(end) = &other.ended else {
+        return true;
+    };
+    let by_key = view.received.key.is_some();
+    match end.certainty {
+        Certainty::NotSent | Certainty::NotProcessed => false,
+        Certainty::Processed => by_key || !other.delivered,
+        Certainty::InDoubt => match state_in_doubt(other, at) {
+            Some(ClaimState::Complete) => by_key || !other.delivered,
+            Some(ClaimState::InDoubt | ClaimState::InFlight) => true,
+            None => false,
+        },
+    }
+}
+
+fn state_in_doubt(other: &CallView, at: Timestamp) -> Option<ClaimState> {
+    let contract = other.tool.contract();
+    match other.effect() {
+        EffectKind::Read | EffectKind::Idempotent => None,
+        EffectKind::Keyed => {
+            let window_ms = contract.key.as_ref().map_or(0, |key| key.window_ms);
+            (at < other.at + window_ms).then_some(ClaimState::InDoubt)
+        }
+        EffectKind::Write => {
+            let answered = other.doubts().all(|doubt| doubt.end.as_ref().is_some_and(|end| end.report.answered));
+            Some(if answered { ClaimState::Complete } else { ClaimState::InDoubt })
+        }
+    }
+}

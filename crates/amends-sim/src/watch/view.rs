@@ -1,0 +1,176 @@
+//! What the watch knows of a call, folded from durable events by its own hand.
+
+use std::collections::BTreeMap;
+
+use amends_core::call::Received;
+use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::{
+    CallId, Certainty, Code, EffectKind, Event, Fact, Failure, Outcome, Purpose, Report, SessionId, Timestamp,
+};
+
+use crate::catalog::Tool;
+
+/// A call, as its durable events tell.
+#[derive(Debug)]
+pub(crate) struct CallView {
+    pub(crate) session: SessionId,
+    pub(crate) received: Received,
+    pub(crate) tool: &'static Tool,
+    pub(crate) at: Timestamp,
+    pub(crate) attempts: Vec<AttemptView>,
+    pub(crate) ended: Option<EndView>,
+    pub(crate) refused: bool,
+    pub(crate) interim: bool,
+    pub(crate) asked_to_stop: bool,
+    pub(crate) delivered: bool,
+    /// Another call went on with its key.
+    pub(crate) superseded: bool,
+    /// It goes on with the key of a call that ended in doubt, which is not settled yet.
+    pub(crate) inherits_doubt: bool,
+}
+
+/// One attempt of a call.
+#[derive(Debug)]
+pub(crate) struct AttemptView {
+    pub(crate) purpose: Purpose,
+    pub(crate) started: Timestamp,
+    pub(crate) send_by: Timestamp,
+    pub(crate) run: Option<u64>,
+    /// The epoch under which its intent became durable.
+    pub(crate) epoch: u64,
+    pub(crate) end: Option<AttemptEndView>,
+    pub(crate) judged: u32,
+}
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(crate) struct AttemptEndView {
+    pub(crate) at: Timestamp,
+    pub(crate) report: Report,
+    pub(crate) certainty: Certainty,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(crate) struct EndView {
+    pub(crate) outcome: Outcome,
+    pub(crate) certainty: Certainty,
+}
+
+impl CallView {
+    pub(crate) fn effect(&self) -> EffectKind {
+        self.tool.effect()
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.ended.is_none() && !self.refused
+    }
+
+    pub(crate) fn is_join(&self) -> bool {
+        self.attempts.first().is_some_and(|attempt| attempt.purpose == Purpose::Join)
+    }
+
+    pub(crate) fn acts(&self) -> impl Iterator<Item = &AttemptView> {
+        self.attempts.iter().filter(|attempt| attempt.purpose == Purpose::Act)
+    }
+
+    /// The attempts to act of which it is not known what they did.
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = &AttemptView> {
+        self.acts().filter(|attempt| attempt.end.as_ref().is_none_or(|end| end.certainty == Certainty::InDoubt))
+    }
+}
+
+/// Applies one durable event.
+pub(crate) fn apply(
+    calls: &mut BTreeMap<CallId, CallView>,
+    session: &SessionId,
+    epoch: u64,
+    event: &Event,
+    tools: &'static [Tool],
+) {
+    let at = event.at;
+    if let Fact::CallReceived { received, .. } = &event.fact {
+        let Some(tool) = tools.iter().find(|tool| tool.hash == received.rules) else {
+            return;
+        };
+        let held = received.repeat_of.as_ref();
+        let inherits = held.filter(|held| held.effect_key == received.effect_key);
+        if let Some(held) = inherits
+            && let Some(holder) = calls.get_mut(&held.call)
+        {
+            holder.superseded = true;
+        }
+        let view = CallView {
+            session: session.clone(),
+            received: (**received).clone(),
+            tool,
+            at,
+            attempts: Vec::new(),
+            ended: None,
+            refused: false,
+            interim: false,
+            asked_to_stop: false,
+            delivered: false,
+            superseded: false,
+            inherits_doubt: inherits.is_some(),
+        };
+        calls.insert(received.call.clone(), view);
+        return;
+    }
+    let Some(view) = event.fact.call().and_then(|call| calls.get_mut(call)) else {
+        return;
+    };
+    match &event.fact {
+        Fact::AttemptStarted { purpose, send_by, run, .. } => view.attempts.push(AttemptView {
+            purpose: *purpose,
+            started: at,
+            send_by: *send_by,
+            run: *run,
+            epoch,
+            end: None,
+            judged: 0,
+        }),
+        Fact::AttemptEnded { attempt, report, .. } => end(view, attempt.n, at, (**report).clone()),
+        Fact::AttemptTimedOut { attempt, certainty } => {
+            let report = Report::silent(Failure::of(Code::NetworkTimeout), *certainty);
+            end(view, attempt.n, at, report);
+        }
+        Fact::AttemptOrphaned { attempt, certainty } => {
+            let report = Report::silent(Failure::of(Code::ConnectionLost), *certainty);
+            end(view, attempt.n, at, report);
+        }
+        Fact::FailureJudged { attempt, .. } => {
+            if let Some(attempt) = view.attempts.get_mut(attempt.n as usize - 1) {
+                attempt.judged += 1;
+            }
+        }
+        Fact::DoubtSettled { certainty, .. } => {
+            view.inherits_doubt = false;
+            for attempt in &mut view.attempts {
+                if let Some(end) = &mut attempt.end
+                    && attempt.purpose == Purpose::Act
+                    && end.certainty == Certainty::InDoubt
+                {
+                    end.certainty = *certainty;
+                }
+            }
+        }
+        Fact::InterimAnswered { .. } => view.interim = true,
+        Fact::CallEnded { outcome, certainty, .. } => {
+            view.ended = Some(EndView { outcome: *outcome, certainty: *certainty });
+        }
+        Fact::CallRefused { .. } => view.refused = true,
+        Fact::CancelRequested { reason, .. } => {
+            view.asked_to_stop |= *reason == CancelReason::Asked;
+        }
+        Fact::AnswerDelivered { .. } => view.delivered = true,
+        _ => {}
+    }
+}
+
+fn end(view: &mut CallView, n: u32, at: Timestamp, report: Report) {
+    if let Some(attempt) = view.attempts.get_mut(n as usize - 1) {
+        let certainty = report.certainty;
+        attempt.end = Some(AttemptEndView { at, report, certainty });
+    }
+}

@@ -1,0 +1,365 @@
+//! The world: a heap of things that will happen, and the one loop that lets them happen.
+
+mod line;
+mod nodes;
+mod record;
+mod turn;
+mod wishes;
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use amends_core::{AttemptId, CallId, Effect, Input, Report, SessionId, Timestamp};
+use amends_ledger::{Ledger as _, MemoryLedger, Node};
+
+use crate::agent::{Agent, Wish};
+use crate::catalog::{self, Tool};
+use crate::chance::Chance;
+use crate::driver::{Driver, Justified};
+use crate::flaw::Flaw;
+use crate::upstream::{Book, Request, Upstream};
+use crate::watch::{Broken, Watch};
+
+/// When a world begins, in milliseconds since 1970.
+const BEGIN_MS: u64 = 1_000_000;
+/// For how long agents wish and things break.
+const TROUBLE_MS: u64 = 100_000;
+/// How long after that everything must be settled.
+const CALM_MS: u64 = 400_000;
+/// How many things happen in one world at most.
+const HAPPENINGS_MAX: u64 = 60_000;
+/// How long a node's heartbeat counts.
+const LEASE_MS: u64 = 3_000;
+
+/// What a world that kept every promise amounted to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// How many calls agents made.
+    pub calls: u64,
+    /// How many events became durable.
+    pub events: u64,
+    /// How many effects happened.
+    pub effects: u64,
+    /// How many things happened.
+    pub happenings: u64,
+}
+
+/// A seeded world.
+#[derive(Debug)]
+pub struct World {
+    pub(crate) now: u64,
+    pub(crate) order: u64,
+    heap: BinaryHeap<Due>,
+    pub(crate) chance: Chance,
+    pub(crate) flaw: Option<Flaw>,
+    pub(crate) tools: &'static [Tool],
+    pub(crate) fault_percent: u64,
+    pub(crate) slow_ms: u64,
+    pub(crate) root: MemoryLedger,
+    pub(crate) nodes: Vec<Machine>,
+    pub(crate) upstreams: Vec<Upstream>,
+    pub(crate) book: Book,
+    pub(crate) agents: Vec<Agent>,
+    pub(crate) wishes: Vec<Wish>,
+    /// Which wish, by its place in `wishes`, a call stands for.
+    pub(crate) asked: BTreeMap<CallId, Asked>,
+    pub(crate) sessions: u64,
+    pub(crate) tickets: u64,
+    /// How many things are due that are not heartbeats.
+    pub(crate) live: u64,
+    pub(crate) sent: BTreeMap<AttemptId, Request>,
+    pub(crate) aborted: BTreeSet<AttemptId>,
+    /// The judge of all of it.
+    pub watch: Watch,
+}
+
+/// What the world remembers of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) slot: usize,
+    pub(crate) wish: u64,
+    pub(crate) tool: usize,
+    pub(crate) args: u64,
+}
+
+/// A machine that runs one node after the other.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) alive: bool,
+    pub(crate) life: u32,
+    pub(crate) stalled_until: u64,
+    pub(crate) lease_until: u64,
+    pub(crate) ledger: MemoryLedger,
+    pub(crate) drivers: BTreeMap<SessionId, Driver>,
+}
+
+/// Something that will happen.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// An agent asks for something.
+    Ask(usize),
+    /// An agent loses its connection.
+    Disconnect(usize, SessionId),
+    /// An agent wants a call stopped.
+    Stop(CallId, SessionId),
+    /// Something reaches a node, in one of its lives.
+    Node(usize, u32, News),
+    /// A request reaches its upstream.
+    Arrive(Box<Request>),
+    /// A request takes effect late.
+    Effect(Box<Request>, bool),
+    /// A machine's node dies.
+    Crash(usize),
+    /// A machine starts a new node.
+    Start(usize),
+    /// A machine stands still for that long.
+    Stall(usize, u64),
+    /// The ledger is out of a node's reach, or loses its answers, for that long.
+    Away(usize, u64, bool),
+    /// It is back.
+    Back(usize, u32),
+    /// An upstream dies by itself.
+    Perish(usize),
+}
+
+/// Something that reaches a node.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// An input for a session.
+    Input(SessionId, Box<Input>),
+    /// The step of that ticket goes to the ledger.
+    Append(SessionId, u64),
+    /// A step is durable: its effects may begin.
+    Durable(SessionId, Box<Justified>),
+    /// One effect is performed.
+    Perform(SessionId, Box<Effect>, Option<u64>, u64),
+    /// The timer of a session.
+    Timer(SessionId),
+    /// An answer, or a broken line.
+    Answer(SessionId, AttemptId, Box<Report>),
+    /// Time to see whether a joined call has ended.
+    Poll(SessionId, AttemptId, CallId),
+    /// Time to ask the ledger what became of a step.
+    Ask(SessionId),
+    /// Time to say that it lives, and to look for orphans.
+    Beat,
+}
+
+impl Happening {
+    const fn is_beat(&self) -> bool {
+        matches!(self, Self::Node(_, _, News::Beat))
+    }
+}
+
+#[derive(Debug)]
+struct Due {
+    at: u64,
+    order: u64,
+    what: Happening,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The heap gives the greatest first; the earliest is wanted.
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+impl World {
+    /// The world of that seed.
+    pub fn new(seed: u64, flaw: Option<Flaw>, logged: bool) -> Self {
+        let mut chance = Chance::new(seed);
+        let tools = catalog::tools(flaw);
+        let machines = chance.between(1, 2) as usize;
+        let root = MemoryLedger::new(Node { id: "root".into(), place: String::new(), lease_ms: LEASE_MS });
+        let nodes = (0..machines).map(|n| Machine::new(&root, n)).collect();
+        let mut world = Self {
+            now: BEGIN_MS,
+            order: 0,
+            heap: BinaryHeap::new(),
+            fault_percent: chance.pick(&[5, 20, 40, 70]),
+            slow_ms: chance.pick(&[0, 3, 3, 200]),
+            chance,
+            flaw,
+            tools,
+            root,
+            nodes,
+            upstreams: (0..catalog::UPSTREAMS.len()).map(Upstream::new).collect(),
+            book: Book::default(),
+            agents: Vec::new(),
+            wishes: Vec::new(),
+            asked: BTreeMap::new(),
+            sessions: 0,
+            tickets: 0,
+            live: 0,
+            sent: BTreeMap::new(),
+            aborted: BTreeSet::new(),
+            watch: Watch::new(tools, logged),
+        };
+        world.plan();
+        world
+    }
+
+    /// Lets everything happen. Gives the first promise that was broken.
+    pub fn run(&mut self) -> Result<Summary, Box<Broken>> {
+        let mut happenings = 0;
+        while let Some(Due { at, what, .. }) = self.heap.pop() {
+            if at > BEGIN_MS + TROUBLE_MS + CALM_MS {
+                break;
+            }
+            happenings += 1;
+            if happenings > HAPPENINGS_MAX {
+                return Err(self.watch.broken("liveness", None, "the world does not come to rest".into()));
+            }
+            self.live -= u64::from(!what.is_beat());
+            self.now = at;
+            self.watch.tick(happenings, at);
+            self.happen(what)?;
+        }
+        self.watch.finish(&self.root, &self.book)?;
+        Ok(Summary {
+            calls: self.asked.len() as u64,
+            events: self.watch.events(),
+            effects: self.book.done().len() as u64,
+            happenings,
+        })
+    }
+
+    fn happen(&mut self, what: Happening) -> Result<(), Box<Broken>> {
+        match what {
+            Happening::Ask(slot) => self.ask(slot)?,
+            Happening::Disconnect(agent, session) => self.disconnect(agent, &session)?,
+            Happening::Stop(call, session) => self.stop(call, &session)?,
+            Happening::Node(node, life, news) => self.news(node, life, news)?,
+            Happening::Arrive(request) => self.arrive(*request)?,
+            Happening::Effect(request, answers) => self.late_effect(*request, answers)?,
+            Happening::Crash(node) => self.crash(node),
+            Happening::Start(node) => self.start(node),
+            Happening::Stall(node, ms) => self.nodes[node].stalled_until = self.now + ms,
+            Happening::Away(node, ms, in_doubt) => self.ledger_away(node, ms, in_doubt),
+            Happening::Back(node, life) => self.ledger_back(node, life),
+            Happening::Perish(place) => {
+                self.watch.note(|| format!("upstream {place} restarts"));
+                let tools = self.tools;
+                self.upstreams[place].crash(tools);
+            }
+        }
+        Ok(())
+    }
+
+    fn news(&mut self, node: usize, life: u32, news: News) -> Result<(), Box<Broken>> {
+        let machine = &self.nodes[node];
+        if !machine.alive || machine.life != life {
+            return Ok(());
+        }
+        if machine.stalled_until > self.now {
+            let at = machine.stalled_until;
+            self.at(at, Happening::Node(node, life, news));
+            return Ok(());
+        }
+        match news {
+            News::Input(session, input) => self.input(node, &session, *input),
+            News::Append(session, ticket) => self.append(node, &session, ticket),
+            News::Durable(session, justified) => self.durable(node, &session, *justified),
+            News::Perform(session, effect, run, lease_until) => self.perform(node, &session, *effect, run, lease_until),
+            News::Timer(session) => self.timer(node, &session),
+            News::Answer(session, attempt, report) => self.answered(node, &session, attempt, report),
+            News::Poll(session, attempt, holder) => self.poll(node, &session, attempt, holder),
+            News::Ask(session) => self.ask_ledger(node, &session),
+            News::Beat => self.beat(node),
+        }
+    }
+
+    pub(crate) fn at(&mut self, at: u64, what: Happening) {
+        self.order += 1;
+        self.live += u64::from(!what.is_beat());
+        let order = self.order;
+        self.heap.push(Due { at, order, what });
+    }
+
+    pub(crate) fn later(&mut self, ms: u64, what: Happening) {
+        self.at(self.now + ms, what);
+    }
+
+    pub(crate) fn tell(&mut self, at: u64, node: usize, news: News) {
+        let life = self.nodes[node].life;
+        self.at(at, Happening::Node(node, life, news));
+    }
+
+    pub(crate) const fn time(&self) -> Timestamp {
+        Timestamp::from_ms(self.now)
+    }
+
+    /// Whether things still break.
+    pub(crate) const fn troubled(&self) -> bool {
+        self.now < BEGIN_MS + TROUBLE_MS
+    }
+
+    /// Draws when everything begins: nodes, agents, and what breaks by itself.
+    fn plan(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.start(node);
+        }
+        self.plan_wishes();
+        let percent = self.fault_percent;
+        for node in 0..self.nodes.len() {
+            if self.chance.percent(percent) {
+                let at = BEGIN_MS + self.chance.between(0, TROUBLE_MS / 2);
+                self.at(at, Happening::Crash(node));
+            }
+            if self.chance.percent(percent) {
+                let at = BEGIN_MS + self.chance.between(0, TROUBLE_MS / 2);
+                let ms = self.chance.between(10, 12_000);
+                self.at(at, Happening::Stall(node, ms));
+            }
+            if self.chance.percent(percent) {
+                let at = BEGIN_MS + self.chance.between(0, TROUBLE_MS / 2);
+                let (ms, in_doubt) = (self.chance.between(1, 9_000), self.chance.percent(40));
+                self.at(at, Happening::Away(node, ms, in_doubt));
+            }
+        }
+        for place in 0..self.upstreams.len() {
+            if self.chance.percent(percent) {
+                let at = BEGIN_MS + self.chance.between(0, TROUBLE_MS / 2);
+                self.at(at, Happening::Perish(place));
+            }
+        }
+    }
+}
+
+impl Machine {
+    fn new(root: &MemoryLedger, n: usize) -> Self {
+        let ledger = root.share(Node { id: format!("node-{n}-0"), place: String::new(), lease_ms: LEASE_MS });
+        Self { alive: false, life: 0, stalled_until: 0, lease_until: 0, ledger, drivers: BTreeMap::new() }
+    }
+
+    /// A new process on this machine.
+    fn renew(&mut self, root: &MemoryLedger, n: usize) {
+        self.life += 1;
+        self.alive = true;
+        self.stalled_until = 0;
+        self.ledger =
+            root.share(Node { id: format!("node-{n}-{}", self.life), place: String::new(), lease_ms: LEASE_MS });
+        self.drivers.clear();
+    }
+
+    fn heartbeat(&mut self, now: Timestamp) {
+        if let Some(Ok(until)) = record::now(self.ledger.heartbeat(now)) {
+            self.lease_until = until.ms();
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The line between a node and the world: what is sent, what arrives, what comes back.
+
+use amends_core::{Attempt, AttemptId, CallId, Certainty, Code, Effect, Failure, Input, Purpose, Report, SessionId};
+use amends_ledger::Ledger as _;
+
+use crate::flaw::Flaw;
+use crate::upstream::{Fault, Reaction, Request, refused};
+use crate::watch::Broken;
+use crate::world::{Happening, News, World, record};
+
+/// How often a driver looks whether a joined call has ended.
+const POLL_MS: u64 = 150;
+
+impl World {
+    /// Performs one effect of a step.
+    pub(crate) fn perform(
+        &mut self,
+        node: usize,
+        session: &SessionId,
+        effect: Effect,
+        run: Option<u64>,
+        lease_until: u64,
+    ) -> Result<(), Box<Broken>> {
+        match effect {
+            Effect::Send(attempt) if attempt.purpose == Purpose::Join => {
+                let Some(held) = attempt.holder else {
+                    return Err(self.watch.broken(
+                        "repeats_find_it",
+                        Some(attempt.id.call),
+                        "a join does not say whom it waits for".into(),
+                    ));
+                };
+                self.poll(node, session, attempt.id, held.call)
+            }
+            Effect::Send(attempt) => self.send(node, session, *attempt, run, lease_until),
+            Effect::Abort(attempt) => {
+                self.aborted.insert(attempt.clone());
+                let act = self.sent.get(&attempt).cloned();
+                if self.flaw == Some(Flaw::ResendInline)
+                    && let Some(request) = act.filter(|r| r.purpose == Purpose::Act)
+                {
+                    self.later(5, Happening::Arrive(Box::new(request)));
+                }
+                Ok(())
+            }
+            Effect::Reply(reply) => {
+                self.watch.replies(session, &reply, &self.book)?;
+                self.receive(node, session, &reply)
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        node: usize,
+        session: &SessionId,
+        attempt: Attempt,
+        run: Option<u64>,
+        lease_until: u64,
+    ) -> Result<(), Box<Broken>> {
+        let Some(asked) = self.asked.get(&attempt.id.call).copied() else {
+            return Ok(());
+        };
+        let tool = &self.tools[asked.tool];
+        let upstream = &self.upstreams[tool.place];
+        let strict = self.flaw != Some(Flaw::SendLate);
+        if strict && self.now >= attempt.send_by.ms() {
+            // The dispatcher's own tick ends it.
+            return Ok(());
+        }
+        if strict && self.now >= lease_until {
+            let failure = Failure::of(Code::LeaseLost);
+            let report = Report::silent(failure, Certainty::NotSent);
+            let input = result(attempt.id, Box::new(report));
+            self.arrives_at(node, session, input);
+            return Ok(());
+        }
+        let other_run = run.is_some_and(|run| run != upstream.seen_run());
+        if other_run && self.flaw != Some(Flaw::AnyRun) {
+            self.arrives_at(node, session, result(attempt.id, refused()));
+            return Ok(());
+        }
+        self.watch.sends(session, &attempt)?;
+        let percent = if self.troubled() { self.fault_percent } else { 0 };
+        let fault = Fault::draw(&mut self.chance, percent, attempt.purpose, tool.life_ms);
+        let request = Request {
+            effect_key: self.watch.effect_key(&attempt.id.call),
+            attempt: attempt.id,
+            purpose: attempt.purpose,
+            tool: asked.tool,
+            args: asked.args,
+            wish: asked.wish,
+            run: upstream.run,
+            sent: self.now,
+            session: session.clone(),
+            from: (node, self.nodes[node].life),
+            fault,
+        };
+        self.watch.note(|| format!("{session}: sends {} ({fault:?})", request.attempt));
+        self.sent.insert(request.attempt.clone(), request.clone());
+        let soon = self.chance.between(1, 40);
+        match fault {
+            Fault::Refused => self.answer_in(soon, &request, refused()),
+            Fault::LoseRequest { broken: true } => {
+                let failure = Failure::of(Code::ConnectionLost);
+                let report = Report::silent(failure, Certainty::InDoubt);
+                self.answer_in(soon, &request, Box::new(report));
+            }
+            Fault::LoseRequest { broken: false } => {}
+            Fault::Delay { after } => {
+                let ms = after.min(tool.life_ms - 1);
+                self.later(ms, Happening::Arrive(Box::new(request)));
+            }
+            _ => self.later(soon, Happening::Arrive(Box::new(request))),
+        }
+        Ok(())
+    }
+
+    /// A request reaches its upstream.
+    pub(crate) fn arrive(&mut self, request: Request) -> Result<(), Box<Broken>> {
+        let before = self.book.done().len();
+        let upstream = &mut self.upstreams[self.tools[request.tool].place];
+        let reactions = upstream.arrive(self.now, &request, self.tools, &mut self.book, &mut self.chance, self.flaw);
+        self.watch.happened(&self.book, before)?;
+        for reaction in reactions {
+            match reaction {
+                Reaction::Answer(ms, report) => self.answer_in(ms, &request, report),
+                Reaction::Later(ms, answers) => {
+                    self.later(ms, Happening::Effect(Box::new(request.clone()), answers));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A request takes effect late, unless its process has died since.
+    pub(crate) fn late_effect(&mut self, request: Request, answers: bool) -> Result<(), Box<Broken>> {
+        let before = self.book.done().len();
+        let upstream = &mut self.upstreams[self.tools[request.tool].place];
+        if !upstream.reaches(&request) {
+            return Ok(());
+        }
+        let report = upstream.apply(self.now, &request, self.tools, &mut self.book, self.flaw);
+        self.watch.happened(&self.book, before)?;
+        if answers {
+            self.answer_in(2, &request, report);
+        }
+        Ok(())
+    }
+
+    fn answer_in(&mut self, ms: u64, request: &Request, report: Box<Report>) {
+        let (node, life) = request.from;
+        let news = News::Answer(request.session.clone(), request.attempt.clone(), report);
+        self.later(ms, Happening::Node(node, life, news));
+    }
+
+    /// An answer reaches the node that sent the request. Once the attempt was stopped it may well be thrown away.
+    pub(crate) fn answered(
+        &mut self,
+        node: usize,
+        session: &SessionId,
+        attempt: AttemptId,
+        mut report: Box<Report>,
+    ) -> Result<(), Box<Broken>> {
+        if self.aborted.contains(&attempt) && self.chance.percent(50) {
+            return Ok(());
+        }
+        if let Some(failure) = &mut report.failure
+            && let Some(ms) = failure.retry_after_ms
+        {
+            self.watch.asked_to_wait(&attempt, self.now, ms);
+            if self.flaw == Some(Flaw::Impatient) {
+                failure.retry_after_ms = None;
+            }
+        }
+        self.input(node, session, result(attempt, report))
+    }
+
+    /// Looks whether a joined call has ended; its stored answer is then the answer of the join.
+    pub(crate) fn poll(
+        &mut self,
+        node: usize,
+        session: &SessionId,
+        attempt: AttemptId,
+        holder: CallId,
+    ) -> Result<(), Box<Broken>> {
+        let machine = &self.nodes[node];
+        let open = machine.drivers.get(session).is_some_and(|driver| driver.dispatcher.is_open(&attempt.call));
+        if !open {
+            return Ok(());
+        }
+        let found = record::now(machine.ledger.answer(&holder));
+        if let Some(Ok(Some(answer))) = found {
+            let mut report = Report::success(None);
+            report.certainty = answer.certainty;
+            report.recorded =
+                Some(amends_core::attempt::Recorded { outcome: answer.outcome, certainty: answer.certainty });
+            return self.input(node, session, result(attempt, Box::new(report)));
+        }
+        let news = News::Poll(session.clone(), attempt, holder);
+        self.tell(self.now + POLL_MS, node, news);
+        Ok(())
+    }
+}
+
+fn result(attempt: AttemptId, report: Box<Report>) -> Input {
+    Input::Result { attempt, report }
+}

@@ -1,0 +1,72 @@
+//! What is recorded of a step beside its events.
+
+use amends_core::{Answer, CallId, Effect, Fact, Step, Timestamp};
+use amends_ledger::{Append, Form, StoredAnswer};
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+
+use crate::catalog::Tool;
+use crate::driver::{Driver, Waiting};
+
+/// How long an answer is kept: longer than any world.
+const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// The result of a future that is ready at once, as everything in a memory ledger is.
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    future.now_or_never()
+}
+
+/// One step as it goes to the ledger.
+pub(crate) fn append(driver: &Driver, waiting: &Waiting, tools: &[Tool], at: Timestamp) -> Append {
+    let step = &waiting.step;
+    let first = step.events.first().map_or(1, |event| event.seq);
+    let rules = step.events.iter().filter_map(|event| match &event.fact {
+        Fact::CallReceived { received, .. } => tools.iter().find(|t| t.hash == received.rules),
+        _ => None,
+    });
+    Append {
+        session: driver.session.clone(),
+        epoch: driver.epoch,
+        expected_seq: first - 1,
+        events: step.events.clone(),
+        claims: step.claims.clone(),
+        answers: answers(step, at),
+        arguments: Vec::new(),
+        forget: Vec::new(),
+        rules: rules.map(|t| (t.hash.clone(), t.rules.clone())).collect(),
+        open: waiting.open,
+    }
+}
+
+fn answers(step: &Step, at: Timestamp) -> Vec<StoredAnswer> {
+    let replies = step.effects.iter().filter_map(|effect| match effect {
+        Effect::Reply(reply) if reply.last => Some(reply),
+        Effect::Reply(_) | Effect::Send(_) | Effect::Abort(_) => None,
+    });
+    replies
+        .filter_map(|reply| {
+            let (outcome, certainty) = ending(step, &reply.call)?;
+            let form = match reply.answer {
+                Answer::Forward { .. } => Form::Forward,
+                Answer::Envelope(_) => Form::Envelope,
+                Answer::Recorded { .. } => return None,
+            };
+            Some(StoredAnswer {
+                call: reply.call.clone(),
+                outcome,
+                certainty,
+                form,
+                body: Bytes::from_static(b"{}"),
+                until: at + KEPT_MS,
+            })
+        })
+        .collect()
+}
+
+/// How a step ends a call.
+pub(crate) fn ending(step: &Step, call: &CallId) -> Option<(amends_core::Outcome, amends_core::Certainty)> {
+    step.events.iter().find_map(|event| match &event.fact {
+        Fact::CallEnded { call: ended, outcome, certainty, .. } if ended == call => Some((*outcome, *certainty)),
+        _ => None,
+    })
+}

@@ -1,0 +1,412 @@
+//! The driver's turn: handle, append, only then perform.
+
+use amends_core::gates::Gates;
+use amends_core::refusal::{Refusal, RefusalKind};
+use amends_core::{CallId, Dispatcher, Event, Fact, Held, Input, Purpose, SessionId, Step, UpstreamName};
+use amends_ledger::{Error, Ledger as _, OpenWork};
+
+use crate::catalog::UPSTREAMS;
+use crate::driver::{Driver, Justified, Waiting};
+use crate::flaw::Flaw;
+use crate::watch::Broken;
+use crate::world::{Happening, News, World, record};
+
+/// How long a driver waits before it asks a ledger again that was away.
+const ASK_AGAIN_MS: u64 = 500;
+/// The arguments that no tool takes.
+pub(crate) const NONSENSE: u64 = 99;
+
+impl World {
+    /// Takes an input for a session this node drives, or passes it on to whoever does.
+    pub(crate) fn input(&mut self, node: usize, session: &SessionId, input: Input) -> Result<(), Box<Broken>> {
+        let Some(driver) = self.nodes[node].drivers.get_mut(session) else {
+            self.pass_on(session, input);
+            return Ok(());
+        };
+        if !driver.stuck {
+            return self.handle(node, session, input);
+        }
+        match input {
+            // Fail closed: what cannot be recorded is not begun.
+            Input::Call(call) => self.refuse_directly(&call.id),
+            input => driver.backlog.push(input),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn handle(&mut self, node: usize, session: &SessionId, input: Input) -> Result<(), Box<Broken>> {
+        let gates = self.gates(&input);
+        let now = self.time();
+        let probe = self.chance.percent(12);
+        let machine = &mut self.nodes[node];
+        let lease_until = machine.lease_until;
+        let Some(driver) = machine.drivers.get_mut(session) else {
+            return Ok(());
+        };
+        if probe {
+            self.watch.early_tick(&driver.dispatcher, &gates)?;
+        }
+        let mut step = driver.dispatcher.handle(now, &gates, input.clone());
+        driver.history.extend(step.events.iter().cloned());
+        self.watch.stepped(driver, &input, &step, now)?;
+        if step.events.is_empty() {
+            return Ok(());
+        }
+        if self.flaw == Some(Flaw::JudgeOnce) {
+            self.watch.judge_once(&mut step);
+        }
+        let open = OpenWork {
+            calls: driver.dispatcher.open_calls() as u32,
+            due: driver.dispatcher.deadline().map(|deadline| deadline.at),
+        };
+        self.tickets += 1;
+        let ticket = self.tickets;
+        let wait = self.chance.between(0, self.slow_ms);
+        let append_at = (self.now + wait).max(driver.due.append);
+        driver.due.append = append_at;
+        let early = early_effects(self.flaw, &step);
+        driver.queue.push_back(Waiting { ticket, input, step, open, lease_until });
+        self.tell(append_at, node, News::Append(session.clone(), ticket));
+        for (effect, run) in early {
+            self.perform(node, session, effect, run, lease_until)?;
+        }
+        self.arm(node, session);
+        Ok(())
+    }
+
+    /// The oldest step goes to the ledger.
+    pub(crate) fn append(&mut self, node: usize, session: &SessionId, ticket: u64) -> Result<(), Box<Broken>> {
+        let (now, tools) = (self.time(), self.tools);
+        let machine = &mut self.nodes[node];
+        let Some(driver) = machine.drivers.get_mut(session) else {
+            return Ok(());
+        };
+        if driver.stuck || driver.queue.front().map(|w| w.ticket) != Some(ticket) {
+            return Ok(());
+        }
+        let Some(waiting) = driver.queue.pop_front() else {
+            return Ok(());
+        };
+        let mut append = record::append(driver, &waiting, tools, now);
+        let mut fate = record::now(machine.ledger.append(append.clone()));
+        if self.flaw == Some(Flaw::IgnoreHeld) && matches!(fate, Some(Err(Error::Held(_)))) {
+            append.claims.clear();
+            fate = record::now(machine.ledger.append(append));
+        }
+        match fate {
+            Some(Ok(appended)) => {
+                driver.durable = appended.seq;
+                let epoch = driver.epoch;
+                self.watch.durable(session, epoch, &waiting.step.events, now, &self.book)?;
+                self.justify(node, session, waiting);
+                Ok(())
+            }
+            Some(Err(Error::Held(held))) => {
+                driver.queue.push_front(waiting);
+                self.hand_in_again(node, session, *held)
+            }
+            Some(Err(Error::Fenced { .. } | Error::Conflict { .. })) => {
+                driver.queue.push_front(waiting);
+                self.lose(node, session)
+            }
+            Some(Err(Error::Unavailable { .. })) => {
+                driver.stuck = true;
+                let epoch = driver.epoch;
+                driver.queue.push_front(waiting);
+                self.learn(session, epoch)?;
+                self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
+                Ok(())
+            }
+            Some(Err(error @ Error::Corrupt { .. })) => Err(self.watch.broken("ledger", None, error.to_string())),
+            None => Err(self.watch.broken("ledger", None, "it waits".into())),
+        }
+    }
+
+    /// A step that seemed to fail may be durable all the same; the watch must know the truth at once.
+    fn learn(&mut self, session: &SessionId, epoch: u64) -> Result<(), Box<Broken>> {
+        let seen = self.watch.seen(session);
+        if let Some(Ok(Some(trace))) = record::now(self.root.trace(session)) {
+            let new: Vec<Event> =
+                trace.events.into_iter().map(|stored| stored.event).filter(|event| event.seq > seen).collect();
+            if !new.is_empty() {
+                let now = self.time();
+                self.watch.durable(session, epoch, &new, now, &self.book)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A step is durable: its effects may begin, after those of all earlier ones.
+    fn justify(&mut self, node: usize, session: &SessionId, waiting: Waiting) {
+        let wait = self.chance.between(0, self.slow_ms);
+        let now = self.now;
+        let early = self.flaw == Some(Flaw::SendBeforeAppend);
+        let Some(driver) = self.nodes[node].drivers.get_mut(session) else {
+            return;
+        };
+        let at = (now + wait).max(driver.due.act);
+        driver.due.act = at;
+        let runs = runs(&waiting.step);
+        let mut effects = waiting.step.effects;
+        if early {
+            effects.retain(|effect| !matches!(effect, amends_core::Effect::Send(_)));
+        }
+        let justified = Justified { effects, runs, lease_until: waiting.lease_until };
+        self.tell(at, node, News::Durable(session.clone(), Box::new(justified)));
+    }
+
+    pub(crate) fn durable(
+        &mut self,
+        node: usize,
+        session: &SessionId,
+        justified: Justified,
+    ) -> Result<(), Box<Broken>> {
+        let mut at = self.now;
+        for effect in justified.effects {
+            at += self.chance.between(0, self.slow_ms.min(2));
+            let run = match &effect {
+                amends_core::Effect::Send(attempt) => {
+                    justified.runs.iter().find(|(id, _)| *id == attempt.id).and_then(|(_, run)| *run)
+                }
+                amends_core::Effect::Abort(_) | amends_core::Effect::Reply(_) => None,
+            };
+            let news = News::Perform(session.clone(), Box::new(effect), run, justified.lease_until);
+            self.tell(at, node, news);
+        }
+        if let Some(driver) = self.nodes[node].drivers.get_mut(session) {
+            driver.due.act = driver.due.act.max(at);
+        }
+        Ok(())
+    }
+
+    /// A claim was held: the step is dropped, and the call handed in again as the repeat of its holder.
+    fn hand_in_again(&mut self, node: usize, session: &SessionId, held: Held) -> Result<(), Box<Broken>> {
+        self.watch.note(|| format!("{session}: held by {} ({:?})", held.call, held.state));
+        let Some(waiting) = self.restore(node, session)? else {
+            return Ok(());
+        };
+        let mut held = Some(held);
+        for waiting in waiting {
+            let mut input = waiting.input;
+            if let (Input::Call(call), Some(held)) = (&mut input, held.take()) {
+                call.repeat_of = Some(held);
+            }
+            self.handle(node, session, input)?;
+        }
+        Ok(())
+    }
+
+    /// Goes back to what the ledger holds, and gives the steps that were dropped. Nothing while the ledger is away.
+    fn restore(&mut self, node: usize, session: &SessionId) -> Result<Option<Vec<Waiting>>, Box<Broken>> {
+        let machine = &mut self.nodes[node];
+        let Some(driver) = machine.drivers.get_mut(session) else {
+            return Ok(None);
+        };
+        let trace = match record::now(machine.ledger.trace(session)) {
+            Some(Ok(trace)) => trace,
+            _ => {
+                driver.stuck = true;
+                self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
+                return Ok(None);
+            }
+        };
+        let events: Vec<Event> =
+            trace.map(|trace| trace.events.into_iter().map(|stored| stored.event).collect()).unwrap_or_default();
+        driver.dispatcher =
+            if events.is_empty() { open(session, driver.seed) } else { self.watch.restored(&events)? };
+        driver.durable = events.len() as u64;
+        driver.history = events;
+        driver.stuck = false;
+        driver.armed = None;
+        let waiting = driver.queue.drain(..).collect();
+        self.arm(node, session);
+        Ok(Some(waiting))
+    }
+
+    /// Asks the ledger what became of the steps whose append failed.
+    pub(crate) fn ask_ledger(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
+        let machine = &mut self.nodes[node];
+        let Some(driver) = machine.drivers.get_mut(session) else {
+            return Ok(());
+        };
+        if !driver.stuck {
+            return Ok(());
+        }
+        let Some(Ok(trace)) = record::now(machine.ledger.trace(session)) else {
+            self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
+            return Ok(());
+        };
+        if trace.as_ref().is_some_and(|trace| trace.epoch != driver.epoch) {
+            return self.lose(node, session);
+        }
+        let stored = trace.map_or(0, |trace| trace.events.len() as u64);
+        let mut durable = Vec::new();
+        while let Some(front) = driver.queue.front() {
+            let last = front.step.events.last().map_or(0, |event| event.seq);
+            if last > stored {
+                break;
+            }
+            durable.extend(driver.queue.pop_front());
+        }
+        driver.stuck = false;
+        for waiting in durable {
+            self.justify(node, session, waiting);
+        }
+        let Some(dropped) = self.restore(node, session)? else {
+            return Ok(());
+        };
+        let driver = self.nodes[node].drivers.get_mut(session);
+        let backlog = driver.map(|driver| std::mem::take(&mut driver.backlog));
+        let inputs = dropped.into_iter().map(|waiting| waiting.input);
+        for input in inputs.chain(backlog.unwrap_or_default()) {
+            match input {
+                Input::Call(call) => self.refuse_directly(&call.id),
+                input => self.handle(node, session, input)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The lease is lost: whatever was not durable is for the new holder to decide.
+    fn lose(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
+        self.watch.note(|| format!("{session}: node {node} lost it"));
+        let Some(driver) = self.nodes[node].drivers.remove(session) else {
+            return Ok(());
+        };
+        self.hang_up(session);
+        let inputs = driver.queue.into_iter().map(|waiting| waiting.input);
+        for input in inputs.chain(driver.backlog) {
+            self.pass_on(session, input);
+        }
+        Ok(())
+    }
+
+    /// What arrives at a node that no longer drives the session goes to the one that does; what does not, is lost.
+    fn pass_on(&mut self, session: &SessionId, input: Input) {
+        if !matches!(input, Input::Result { .. } | Input::Cancel { .. }) {
+            return;
+        }
+        let drives = |node: &usize| self.nodes[*node].drivers.contains_key(session);
+        if let Some(node) = (0..self.nodes.len()).find(drives) {
+            let news = News::Input(session.clone(), Box::new(input));
+            self.tell(self.now + 1, node, news);
+        }
+    }
+
+    /// Sets the one timer of a session.
+    pub(crate) fn arm(&mut self, node: usize, session: &SessionId) {
+        if self.flaw == Some(Flaw::NoTimer) {
+            return;
+        }
+        let late = if self.chance.percent(10) { self.chance.between(0, 2 * self.slow_ms) } else { 0 };
+        let now = self.now;
+        let Some(driver) = self.nodes[node].drivers.get_mut(session) else {
+            return;
+        };
+        let wanted = driver.dispatcher.deadline().map(|deadline| deadline.at);
+        if wanted == driver.armed {
+            return;
+        }
+        driver.armed = wanted;
+        if let Some(at) = wanted {
+            let at = at.ms().max(now) + late;
+            self.tell(at, node, News::Timer(session.clone()));
+        }
+    }
+
+    pub(crate) fn timer(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
+        let now = self.time();
+        let Some(driver) = self.nodes[node].drivers.get_mut(session) else {
+            return Ok(());
+        };
+        let due = driver.dispatcher.deadline().is_some_and(|deadline| deadline.at <= now);
+        if due && !driver.stuck {
+            driver.armed = None;
+            self.handle(node, session, Input::Tick)?;
+            self.arm(node, session);
+        }
+        Ok(())
+    }
+
+    fn gates(&self, input: &Input) -> Gates {
+        let runs = UPSTREAMS
+            .iter()
+            .zip(&self.upstreams)
+            .map(|(name, upstream)| (UpstreamName::from(*name), upstream.seen_run()));
+        let refusal = match input {
+            Input::Call(call) if self.is_nonsense(&call.id) => {
+                Some(Box::new(Refusal::of(RefusalKind::UnknownName, "there is no such tool")))
+            }
+            _ => None,
+        };
+        Gates { refusal, runs: runs.collect() }
+    }
+
+    fn is_nonsense(&self, call: &CallId) -> bool {
+        self.asked.get(call).is_some_and(|asked| asked.args == NONSENSE)
+    }
+
+    /// Another node takes a session up.
+    pub(crate) fn take_up(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
+        let now = self.time();
+        let ledger = &self.nodes[node].ledger;
+        let Some(Ok(Some(lease))) = record::now(ledger.take(session, now)) else {
+            return Ok(());
+        };
+        let Some(Ok(Some(trace))) = record::now(ledger.trace(session)) else {
+            return Ok(());
+        };
+        self.watch.note(|| format!("{session}: node {node} takes it, epoch {}", lease.epoch));
+        self.watch.taken(session, lease.epoch);
+        let events: Vec<Event> = trace.events.into_iter().map(|stored| stored.event).collect();
+        let dispatcher = self.watch.restored(&events)?;
+        let seed = match events.first().map(|event| &event.fact) {
+            Some(Fact::SessionOpened { seed, .. }) => *seed,
+            _ => 0,
+        };
+        let driver = Driver::new(session.clone(), seed, dispatcher, lease.epoch, events);
+        self.nodes[node].drivers.insert(session.clone(), driver);
+        self.handle(node, session, Input::Resume)
+    }
+
+    /// A node opens a session for an agent.
+    pub(crate) fn open(&mut self, node: usize) -> SessionId {
+        self.sessions += 1;
+        let session = SessionId::new(format!("s{:02}", self.sessions));
+        // Canonical JSON keeps integers up to 2^53.
+        let seed = self.chance.next() >> 11;
+        let driver = Driver::new(session.clone(), seed, open(&session, seed), 1, Vec::new());
+        self.nodes[node].drivers.insert(session.clone(), driver);
+        session
+    }
+
+    pub(crate) fn arrives_at(&mut self, node: usize, session: &SessionId, input: Input) {
+        let news = News::Input(session.clone(), Box::new(input));
+        let life = self.nodes[node].life;
+        self.later(0, Happening::Node(node, life, news));
+    }
+}
+
+fn open(session: &SessionId, seed: u64) -> Dispatcher {
+    Dispatcher::open(session.clone(), seed, "agent".into(), "sim")
+}
+
+/// The run that each attempt of a step was meant for.
+fn runs(step: &Step) -> Vec<(amends_core::AttemptId, Option<u64>)> {
+    let started = step.events.iter().filter_map(|event| match &event.fact {
+        Fact::AttemptStarted { attempt, run, purpose: Purpose::Act, .. } => Some((attempt.clone(), *run)),
+        _ => None,
+    });
+    started.collect()
+}
+
+/// What a flawed driver does before the step is durable.
+fn early_effects(flaw: Option<Flaw>, step: &Step) -> Vec<(amends_core::Effect, Option<u64>)> {
+    let wanted = |effect: &&amends_core::Effect| match effect {
+        amends_core::Effect::Send(_) => flaw == Some(Flaw::SendBeforeAppend),
+        amends_core::Effect::Reply(_) => flaw == Some(Flaw::ReplyBeforeAppend),
+        amends_core::Effect::Abort(_) => false,
+    };
+    let effects = step.effects.iter().filter(wanted);
+    effects.map(|effect| (effect.clone(), None)).collect()
+}

@@ -1,0 +1,15 @@
+//! MCP, both eras of it: what agents ask, what upstreams answer, and what we say.
+
+pub mod call;
+pub mod classify;
+pub mod era;
+pub mod http;
+pub mod reply;
+pub mod text;
+pub mod tools;
+
+pub use call::{CallError, Edits, Meta, ProgressToken, ToolCall, progress_ticket};
+pub use classify::{Classified, ResultKind, Signal, TranslateRule};
+pub use era::Era;
+pub use reply::{ClientTraits, Receipt};
+pub use tools::{Hints, ToolList, ToolListing};

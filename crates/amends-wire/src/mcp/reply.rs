@@ -1,0 +1,149 @@
+//! An answer as an MCP result.
+
+use amends_core::envelope::{Body, Data};
+use amends_core::{Envelope, Status};
+use serde_json::value::RawValue;
+
+use super::era::{Era, stamped};
+use super::text::text;
+use crate::message::INVALID_PARAMS;
+use crate::object::{Object, is_object, quoted};
+use crate::splice::Splice;
+
+pub use recorded::{TO_MEAN_ANOTHER, recorded};
+
+/// The field of a result's `_meta` with the envelope, without its data.
+pub const ENVELOPE: &str = "amends/envelope";
+/// The field of a result's `_meta` with the receipt.
+pub const RECEIPT: &str = "amends/receipt";
+
+/// Names by which clients are known that leave structured content alone in errors.
+const LENIENT: [&str; 2] = ["mcp", "amends"];
+
+/// What is known of the client that gets an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientTraits {
+    /// The kind of MCP it speaks.
+    pub era: Era,
+    /// Whether it holds structured content against the tool's output schema even in errors, and throws away what does not fit.
+    pub validates_errors: bool,
+}
+
+impl ClientTraits {
+    /// The traits of a client by its era and the name it gives itself.
+    ///
+    /// The TypeScript SDK 1.x validates errors, and a client's name does not tell its SDK, so every client of the older era counts
+    /// as one that does unless it is known not to.
+    pub fn of(era: Era, client_name: Option<&str>) -> Self {
+        let lenient = era == Era::Modern || client_name.is_some_and(|name| LENIENT.contains(&name));
+        Self { era, validates_errors: !lenient }
+    }
+}
+
+/// The proof of an event handed to the agent. What was answered before it was recorded has neither sequence nor hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The session's trace.
+    pub trace: String,
+    /// The event's place in it.
+    pub sequence: Option<u64>,
+    /// The hash of the chain there.
+    pub hash: Option<String>,
+}
+
+impl Receipt {
+    fn json(&self) -> String {
+        let sequence = self.sequence.map(|sequence| format!(",\"sequence\":{sequence}")).unwrap_or_default();
+        let hash = self.hash.as_ref().map(|hash| format!(",\"hash\":{}", quoted(hash))).unwrap_or_default();
+        format!("{{\"trace\":{}{sequence}{hash}}}", quoted(&self.trace))
+    }
+}
+
+/// An upstream's own result, with our part in its `_meta` and the stamps of its era; all other bytes stay as they are.
+pub fn forward(result: &str, envelope: &Envelope, receipt: Option<&Receipt>, traits: ClientTraits) -> String {
+    let Some(object) = Object::parse(result) else {
+        return result.to_owned();
+    };
+    let ours = [(ENVELOPE, Some(envelope.to_json(None).get().to_owned())), (RECEIPT, receipt.map(Receipt::json))];
+    let ours = ours.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let mut splice = Splice::new(result);
+    match object.get("_meta").filter(|meta| is_object(meta)) {
+        Some(meta) => {
+            for (name, value) in ours {
+                let _ = splice.set_member(meta.get(), name, value);
+            }
+        }
+        None => {
+            let members: Vec<_> = ours.map(|(name, value)| format!("\"{name}\":{value}")).collect();
+            let _ = splice.set_member(result, "_meta", format!("{{{}}}", members.join(",")));
+        }
+    }
+    if traits.era == Era::Modern && object.get("resultType").is_none() {
+        let _ = splice.set_member(result, "resultType", "\"complete\"");
+    }
+    splice.finish()
+}
+
+/// An envelope as a result of our own. `payload` is the data it names, as the structured content of a result and not as a whole
+/// one; `declares_output` says whether the tool has an output schema.
+pub fn envelope(
+    envelope: &Envelope,
+    payload: Option<&RawValue>,
+    receipt: Option<&Receipt>,
+    traits: ClientTraits,
+    declares_output: bool,
+) -> String {
+    let bare = envelope.to_json(None);
+    let full = envelope.to_json(payload);
+    let failed = matches!(envelope.status(), Status::Error | Status::Refused);
+    let data = own_data(envelope, payload);
+    let mut content = vec![block(&text(envelope, payload))];
+    let structured = match (declares_output, failed) {
+        (false, _) => Some(full.get()),
+        (true, true) if traits.validates_errors => {
+            content.push(block(full.get()));
+            None
+        }
+        (true, true) => Some(full.get()),
+        // Before 2026-07-28 structured content is always an object.
+        (true, false) => data.as_deref().filter(|data| traits.era == Era::Modern || data.starts_with('{')),
+    };
+    // A tool with an output schema that gives nothing would be thrown away by every client, unless it says that it is an error.
+    let is_error = failed || (declares_output && structured.is_none());
+    let mut meta = format!("\"{ENVELOPE}\":{}", bare.get());
+    if let Some(receipt) = receipt {
+        meta.push_str(&format!(",\"{RECEIPT}\":{}", receipt.json()));
+    }
+    let structured = structured.map(|value| format!(",\"structuredContent\":{value}")).unwrap_or_default();
+    let content = content.join(",");
+    let result = format!("{{\"content\":[{content}]{structured},\"isError\":{is_error},\"_meta\":{{{meta}}}}}");
+    stamped(&result, "tools/call", traits.era)
+}
+
+/// The JSON-RPC error for a call of a tool that was never listed: its code, its message, and the envelope as its data.
+pub fn protocol_error(envelope: &Envelope) -> (i64, String, Box<RawValue>) {
+    let message = envelope.error().map_or_else(|| "the call cannot be made".to_owned(), |error| error.message.clone());
+    (INVALID_PARAMS, message, envelope.to_json(None))
+}
+
+/// The data of an envelope that is not an error, as JSON.
+fn own_data(envelope: &Envelope, payload: Option<&RawValue>) -> Option<String> {
+    let data = match &envelope.body {
+        Body::Success { data, .. } | Body::Partial { data, .. } => Some(data),
+        Body::Empty { data } | Body::Degraded { data, .. } => data.as_ref(),
+        Body::Error { .. } | Body::Refused { .. } => None,
+    };
+    match data? {
+        Data::Of(_) => payload.map(|payload| payload.get().to_owned()),
+        Data::Value(value) => Some(value.to_string()),
+    }
+}
+
+fn block(text: &str) -> String {
+    format!("{{\"type\":\"text\",\"text\":{}}}", quoted(text))
+}
+
+mod recorded;
+
+#[cfg(test)]
+mod goldens;

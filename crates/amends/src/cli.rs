@@ -1,0 +1,68 @@
+//! The command line: one module for each command.
+
+mod demo;
+mod ledger;
+mod outcome;
+mod sessions;
+mod shutdown;
+mod stamp;
+mod trace;
+mod up;
+mod verify;
+mod wrap;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  amends up --demo                        a gateway, a shop that fails on cue, a ledger: all on 127.0.0.1:7070
+  amends wrap -- npx some-mcp-server      the same server, with judged tool calls
+  amends sessions                         what happened lately
+  amends trace call_abc…                  one call's whole life
+  amends verify                           recompute every chain
+
+Exit codes: 0 it went well, 1 something is wrong with what was looked at, 2 the command could not do its work.";
+
+/// Amends stands between an AI agent and its tools: every call gets one typed outcome, and a write never happens twice
+/// because of us.
+#[derive(Debug, Parser)]
+#[command(name = "amends", version, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the gateway with an embedded ledger; --demo adds a shop that fails on cue.
+    Up(up::UpArgs),
+    /// Run the gateway as a configuration file says.
+    Serve(up::ServeArgs),
+    /// Wrap one stdio MCP server; this is what goes into an MCP client's configuration.
+    Wrap(wrap::WrapArgs),
+    /// List the newest sessions.
+    Sessions(sessions::SessionsArgs),
+    /// Show a session's or a call's timeline.
+    Trace(trace::TraceArgs),
+    /// Prove that the ledger is consistent.
+    Verify(verify::VerifyArgs),
+    /// The demo shop: an MCP server whose tools fail on cue.
+    #[command(hide = true)]
+    Shop(crate::shop::ShopArgs),
+}
+
+/// Does what the command line says.
+pub async fn run(cli: Cli) -> Result<ExitCode> {
+    match cli.command {
+        Command::Up(args) => up::up(args).await,
+        Command::Serve(args) => up::serve(args).await,
+        Command::Wrap(args) => wrap::wrap(args).await,
+        Command::Sessions(args) => sessions::sessions(args).await,
+        Command::Trace(args) => trace::trace(args).await,
+        Command::Verify(args) => verify::verify(args).await,
+        Command::Shop(args) => crate::shop::run(args).await.map(|()| ExitCode::SUCCESS),
+    }
+}

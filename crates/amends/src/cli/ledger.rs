@@ -1,0 +1,74 @@
+//! Which ledger a command means.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use amends_gateway::config::LedgerPlace;
+use amends_gateway::{Config, open_ledger};
+use amends_ledger::Ledger;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+/// Which ledger to look at.
+#[derive(Clone, Debug, Args)]
+pub(super) struct LedgerArgs {
+    /// The ledger, such as `sqlite:amends.db`. The default is ./amends.db, else the one that `wrap` keeps.
+    #[arg(long, value_name = "URL")]
+    ledger: Option<String>,
+    /// The configuration that names it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl LedgerArgs {
+    /// Opens the ledger that is meant. It must exist: looking makes nothing.
+    pub(super) fn open(&self) -> Result<Arc<dyn Ledger>> {
+        let place = self.place()?;
+        if let LedgerPlace::Sqlite(path) = &place
+            && !path.exists()
+        {
+            bail!("there is no ledger at `{}`; name one with --ledger sqlite:FILE", path.display());
+        }
+        Ok(open_ledger(&place)?)
+    }
+
+    fn place(&self) -> Result<LedgerPlace> {
+        match (&self.ledger, &self.config) {
+            (Some(url), _) => parse(url),
+            (None, Some(file)) => Ok(Config::load(file)?.ledger),
+            (None, None) => {
+                let here = PathBuf::from("amends.db");
+                Ok(LedgerPlace::Sqlite(if here.exists() { here } else { wrapped()? }))
+            }
+        }
+    }
+}
+
+/// Reads a ledger's address.
+pub(super) fn parse(url: &str) -> Result<LedgerPlace> {
+    match url.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => Ok(LedgerPlace::Sqlite(path.into())),
+        Some(("memory", "")) => Ok(LedgerPlace::Memory),
+        _ => bail!("`{url}` is neither `sqlite:FILE` nor `memory:`"),
+    }
+}
+
+/// The ledger that `wrap` keeps in the user's data folder.
+pub(super) fn wrapped() -> Result<PathBuf> {
+    let folder = match (std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME")) {
+        (Some(data), _) if !data.is_empty() => PathBuf::from(data),
+        (_, Some(home)) => PathBuf::from(home).join(".local/share"),
+        _ => bail!("neither XDG_DATA_HOME nor HOME is set; name a ledger with --ledger sqlite:FILE"),
+    };
+    Ok(folder.join("amends").join("amends.db"))
+}
+
+/// Makes the folder of a ledger that is about to be opened.
+pub(super) fn make_room(place: &LedgerPlace) -> Result<()> {
+    if let LedgerPlace::Sqlite(path) = place
+        && let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty())
+    {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+    }
+    Ok(())
+}

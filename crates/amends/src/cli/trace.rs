@@ -1,0 +1,132 @@
+//! `amends trace ID`: a session's or a call's timeline.
+
+use std::process::ExitCode;
+
+use amends_core::{CallId, Event, Fact, SessionId};
+use amends_ledger::{StoredEvent, Trace};
+use anyhow::{Result, bail};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::ledger::LedgerArgs;
+use super::outcome::print;
+use super::stamp::utc;
+
+/// The flags of `amends trace`.
+#[derive(Debug, Args)]
+pub(super) struct TraceArgs {
+    /// A session (`ses_…`) or a call (`call_…`).
+    id: String,
+    #[command(flatten)]
+    ledger: LedgerArgs,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn trace(args: TraceArgs) -> Result<ExitCode> {
+    let ledger = args.ledger.open()?;
+    let call = args.id.starts_with("call_").then(|| CallId::new(args.id.as_str()));
+    let session = match &call {
+        Some(call) => ledger.session_of(call).await?,
+        None => Some(SessionId::new(args.id.as_str())),
+    };
+    let trace = match session {
+        Some(session) => ledger.trace(&session).await?,
+        None => None,
+    };
+    let Some(trace) = trace else {
+        bail!("there is no `{}` in this ledger; `amends sessions` lists what there is", args.id);
+    };
+    let about = |stored: &&StoredEvent| match (&call, stored.event.fact.call()) {
+        (Some(wanted), Some(found)) => wanted == found,
+        (Some(_), None) => false,
+        (None, _) => true,
+    };
+    let events: Vec<&StoredEvent> = trace.events.iter().filter(about).collect();
+    let text = if args.json { as_json(&trace, &events)? } else { as_text(&trace, &events) };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(trace: &Trace, events: &[&StoredEvent]) -> Result<String> {
+    let with_hash = |stored: &&StoredEvent| -> Result<Value> {
+        let mut event = serde_json::to_value(&stored.event)?;
+        event["hash"] = json!(stored.hash);
+        Ok(event)
+    };
+    let events: Result<Vec<Value>> = events.iter().map(with_hash).collect();
+    Ok(serde_json::to_string_pretty(&json!({ "session": trace.session, "events": events? }))?)
+}
+
+fn as_text(trace: &Trace, events: &[&StoredEvent]) -> String {
+    let Some(first) = events.first() else { return format!("{}: no events", trace.session) };
+    let began = first.event.at;
+    let mut text = format!("{}  began {} UTC\n", trace.session, utc(began));
+    for stored in events {
+        let after = stored.event.at.since_ms(began);
+        let (what, about) = sentence(&stored.event);
+        text.push_str(&format!("{:>5}  +{:>7} ms  {what:<18} {about}\n", stored.event.seq, after));
+    }
+    if let Some(last) = trace.events.last() {
+        text.push_str(&format!("receipt  {} at event {}", last.hash, last.event.seq));
+    }
+    text
+}
+
+/// What happened, in a word and a line.
+fn sentence(event: &Event) -> (&'static str, String) {
+    let words = match &event.fact {
+        Fact::SessionOpened { principal, door, .. } => format!("by {principal} through {door}"),
+        Fact::CallReceived { received, .. } => {
+            let key = received.key.as_ref().map(|key| format!(", key `{}`", key.0)).unwrap_or_default();
+            let repeat = received.repeat_of.as_ref().map(|held| format!(", repeats {}", held.call)).unwrap_or_default();
+            format!("{}  `{}`, {} bytes{key}{repeat}", received.call, received.tool, received.arguments.size)
+        }
+        Fact::CallRefused { refusal, .. } => format!("{}: {}", refusal.kind.as_str(), refusal.message),
+        Fact::AttemptStarted { attempt, purpose, tool, .. } => {
+            format!("attempt {} to {}: `{tool}`", attempt.n, purpose.as_str())
+        }
+        Fact::AttemptEnded { attempt, report, .. } => match &report.failure {
+            Some(failure) => {
+                let status = failure.status.map(|status| format!(" ({status})")).unwrap_or_default();
+                let wait = failure.retry_after_ms.map(|ms| format!(", asks for {ms} ms")).unwrap_or_default();
+                let code = failure.code.as_str();
+                format!("attempt {}: {code}{status}, {}{wait}", attempt.n, report.certainty.as_str())
+            }
+            None => {
+                let happened = report.happened.map(|yes| if yes { ", it happened" } else { ", it did not happen" });
+                format!("attempt {}: ok, {}{}", attempt.n, report.certainty.as_str(), happened.unwrap_or(""))
+            }
+        },
+        Fact::AttemptTimedOut { attempt, certainty } => {
+            format!("attempt {}: no answer in time, {}", attempt.n, certainty.as_str())
+        }
+        Fact::AttemptOrphaned { attempt, certainty } => {
+            format!("attempt {}: found without a result, {}", attempt.n, certainty.as_str())
+        }
+        Fact::FailureJudged { attempt, verdict, compensation, rule, retry } => {
+            let retry = retry.map(|n| format!(", further send {n}")).unwrap_or_default();
+            let (verdict, rule) = (verdict.as_str(), rule.as_str());
+            format!("attempt {}: {verdict} -> {compensation} ({rule} rule){retry}", attempt.n)
+        }
+        Fact::WaitBegan { until, next, .. } => {
+            format!("{} ms, then {}", until.since_ms(event.at), next.as_str())
+        }
+        Fact::DoubtSettled { certainty, by, .. } => format!("{} by attempt {}", certainty.as_str(), by.n),
+        Fact::InterimAnswered { .. } => "the agent was told; settling goes on".to_owned(),
+        Fact::CallEnded { outcome, certainty, replayed, .. } => {
+            let replayed = if *replayed { ", the recorded answer of an equal call" } else { "" };
+            format!("{}, {}{replayed}", outcome.as_str(), certainty.as_str())
+        }
+        Fact::CancelRequested { reason, .. } => match reason {
+            amends_core::dispatcher::cancel::CancelReason::Asked => "the agent asked".to_owned(),
+            amends_core::dispatcher::cancel::CancelReason::Disconnected => "the agent is gone".to_owned(),
+        },
+        Fact::LateResult { attempt, report } => format!("attempt {}: {}", attempt.n, report.certainty.as_str()),
+        Fact::Ignored { why } => why.clone(),
+        Fact::SuppressedError { doing, reason } => format!("{doing}: {reason}"),
+        Fact::Ticked { .. } | Fact::Resumed { .. } | Fact::AnswerDelivered { .. } => String::new(),
+    };
+    (event.fact.name(), words)
+}

@@ -1,0 +1,109 @@
+//! `amends up` and `amends serve`: the gateway over HTTP.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use amends_gateway::upstream::{Greeting, Unasked};
+use amends_gateway::{Config, Gateway, door, listing, open_ledger};
+use anyhow::{Context, Result};
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use super::{demo, ledger, shutdown};
+
+/// The flags of `amends up`.
+#[derive(Debug, Args)]
+pub(super) struct UpArgs {
+    /// Add a shop whose tools fail on cue, and say what to try.
+    #[arg(long)]
+    demo: bool,
+    /// Where to listen.
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// Where to keep what happened, such as `sqlite:amends.db`.
+    #[arg(long, value_name = "URL")]
+    ledger: Option<String>,
+    /// A configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// With --demo: a fault script for the shop, instead of its own.
+    #[arg(long, value_name = "FILE", requires = "demo")]
+    faults: Option<PathBuf>,
+    /// With --demo: the shop's book of effects.
+    #[arg(long, value_name = "FILE", requires = "demo")]
+    book: Option<PathBuf>,
+}
+
+/// The flags of `amends serve`.
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// The configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+pub(super) async fn up(args: UpArgs) -> Result<ExitCode> {
+    let mut config = match (&args.config, args.demo) {
+        (Some(file), _) => Config::load(file)?,
+        (None, true) => demo::config()?,
+        (None, false) => Config::without_file(),
+    };
+    if args.demo {
+        let book = args.book.clone().unwrap_or_else(|| "amends-shop.db".into());
+        demo::add_shop(&mut config, &book, args.faults.as_deref())?;
+    }
+    if let Some(listen) = args.listen {
+        config.http = listen;
+    }
+    if let Some(url) = &args.ledger {
+        config.ledger = ledger::parse(url)?;
+    }
+    run(config, args.demo).await
+}
+
+pub(super) async fn serve(args: ServeArgs) -> Result<ExitCode> {
+    run(Config::load(&args.config)?, false).await
+}
+
+async fn run(config: Config, demo: bool) -> Result<ExitCode> {
+    ledger::make_room(&config.ledger)?;
+    let listener = TcpListener::bind(config.http)
+        .await
+        .with_context(|| format!("cannot listen on {}; choose another with --listen", config.http))?;
+    let address = listener.local_addr()?;
+    let ledger = open_ledger(&config.ledger)?;
+    let (unasked_to, unasked) = mpsc::unbounded_channel();
+    let gateway = Gateway::start(config, ledger, Greeting::Ours, unasked_to).await?;
+    let follower = tokio::spawn(follow(gateway.clone(), unasked));
+    let door = tokio::spawn(door::http::serve(gateway, listener));
+    eprintln!("amends listens on http://{address}; MCP is at http://{address}/mcp");
+    if demo {
+        eprint!("{}", demo::lessons(address));
+    }
+    shutdown::asked().await?;
+    door.abort();
+    follower.abort();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes up what the upstreams say of their own accord: only that their tools are others now.
+async fn follow(
+    gateway: std::sync::Arc<Gateway>,
+    mut unasked: mpsc::UnboundedReceiver<(amends_core::UpstreamName, Unasked)>,
+) {
+    while let Some((name, unasked)) = unasked.recv().await {
+        let Some(upstream) = gateway.upstreams.get(&name) else { continue };
+        match unasked {
+            Unasked::Notification { method, .. } if method == "notifications/tools/list_changed" => {
+                if let Err(error) = listing::refresh(&gateway, upstream, None).await {
+                    tracing::warn!(upstream = %name, %error, "its new tools are not known");
+                }
+            }
+            Unasked::Notification { .. } => {}
+            // We promised the upstream nothing that it could ask of an agent.
+            Unasked::Request { id, method, .. } => upstream.refuse(&id, &method),
+        }
+    }
+}

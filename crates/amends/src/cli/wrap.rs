@@ -1,0 +1,55 @@
+//! `amends wrap -- COMMAND…`: one stdio MCP server, wrapped.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use amends_core::UpstreamName;
+use amends_gateway::config::{LedgerPlace, Reach, UpstreamConfig};
+use amends_gateway::upstream::Greeting;
+use amends_gateway::{Config, Gateway, door, open_ledger};
+use anyhow::Result;
+use clap::Args;
+use tokio::sync::mpsc;
+
+use super::ledger;
+
+/// The flags of `amends wrap`.
+#[derive(Debug, Args)]
+pub(super) struct WrapArgs {
+    /// What is declared of the server's tools; the server itself is `[upstreams.wrapped]`.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to keep what happened. The default is in the user's data folder.
+    #[arg(long, value_name = "URL")]
+    ledger: Option<String>,
+    /// The server's command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
+    let mut config = match &args.config {
+        Some(file) => Config::load_wrap(file)?,
+        None => Config::without_file(),
+    };
+    config.ledger = match (&args.ledger, &args.config) {
+        (Some(url), _) => ledger::parse(url)?,
+        (None, Some(_)) if config.ledger_named => config.ledger,
+        (None, _) => LedgerPlace::Sqlite(ledger::wrapped()?),
+    };
+    let name = UpstreamName::new("wrapped");
+    let mut wrapped = config.upstreams.remove(&name).unwrap_or_else(UpstreamConfig::undeclared);
+    wrapped.reach = Reach::Stdio { command: args.command, env: BTreeMap::new(), inherit_env: true };
+    wrapped.prefix = String::new();
+    config.upstreams = BTreeMap::from([(name, wrapped)]);
+    ledger::make_room(&config.ledger)?;
+    let ledger = open_ledger(&config.ledger)?;
+    let (unasked_to, unasked) = mpsc::unbounded_channel();
+    let gateway = Gateway::start(config, ledger, Greeting::Forwarded, unasked_to).await?;
+    door::stdio::serve(gateway, tokio::io::stdin(), tokio::io::stdout(), unasked).await;
+    // Standard input is read by a thread that only ends with the process.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    std::process::exit(0);
+}
