@@ -69,6 +69,10 @@ pub struct Watch {
     never: BTreeMap<String, CallId>,
     /// How often each wish took effect.
     wishes: BTreeMap<u64, u64>,
+    /// The wish that each call stands for.
+    asked: BTreeMap<CallId, u64>,
+    /// The wish that each effect counts for, by its key.
+    credited: BTreeMap<String, u64>,
     /// When the upstream said that an attempt may be followed by another.
     not_before: BTreeMap<AttemptId, u64>,
     first_verdicts: BTreeMap<CallId, Verdict>,
@@ -92,6 +96,8 @@ impl Watch {
             calls: BTreeMap::new(),
             never: BTreeMap::new(),
             wishes: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            credited: BTreeMap::new(),
             not_before: BTreeMap::new(),
             first_verdicts: BTreeMap::new(),
             events: 0,
@@ -172,6 +178,7 @@ impl Watch {
                     self.truthful_end(event, book)?;
                 }
                 Fact::CallRefused { call, .. } => self.truthful_refusal(call, book)?,
+                Fact::AnswerDelivered { call } => self.credit(call)?,
                 _ => {}
             }
             view::apply(&mut self.calls, session, epoch, event, self.tools);
@@ -203,6 +210,11 @@ impl Watch {
             self.never_again(done)?;
         }
         Ok(())
+    }
+
+    /// An agent asked for something.
+    pub(crate) fn asks(&mut self, call: &CallId, wish: u64) {
+        self.asked.insert(call.clone(), wish);
     }
 
     /// The upstream asked for time.

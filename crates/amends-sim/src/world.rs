@@ -69,6 +69,8 @@ pub struct World {
     pub(crate) live: u64,
     pub(crate) sent: BTreeMap<AttemptId, Request>,
     pub(crate) aborted: BTreeSet<AttemptId>,
+    /// The attempts that a driver was asked to send and has not sent yet; true for those it was then asked to stop.
+    pub(crate) unsent: BTreeMap<AttemptId, bool>,
     /// The judge of all of it.
     pub watch: Watch,
 }
@@ -208,6 +210,7 @@ impl World {
             live: 0,
             sent: BTreeMap::new(),
             aborted: BTreeSet::new(),
+            unsent: BTreeMap::new(),
             watch: Watch::new(tools, logged),
         };
         world.plan();

@@ -76,6 +76,7 @@ impl Dispatcher {
             // The playbook gives up on this attempt; an earlier one is still in doubt.
             (_, None) if doubtful && verdict != Verdict::InDoubt => self.reconcile(now, gates, &id.call),
             (_, None) if doubtful => self.end_in_doubt(now, &id.call),
+            (_, None) if verdict == Verdict::Cancelled => self.end_cancelled(now, &id.call),
             (Compensation::DeprecateToolCall, None) => self.end_failed(now, &id.call, Outcome::Deprecated),
             (
                 Compensation::Surface

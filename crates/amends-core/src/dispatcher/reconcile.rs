@@ -10,7 +10,7 @@ use crate::dispatcher::state::{AttemptState, CallState};
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
-use crate::limits::STATUS_READS_MAX;
+use crate::limits::{STATUS_READS_MAX, WAIT_MS_MAX};
 use crate::outcome::Outcome;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::Code;
@@ -132,7 +132,11 @@ impl Dispatcher {
             Some(at) => at.since_ms(now),
             None => ladder,
         };
-        self.wait(now, id, wait.max(1), Purpose::Status);
+        let asked_ms = asked_by_reader(call);
+        if asked_ms > WAIT_MS_MAX {
+            return self.end_in_doubt(now, id);
+        }
+        self.wait(now, id, wait.max(asked_ms).max(1), Purpose::Status);
     }
 
     fn status_wait(&self, id: &CallId) -> u64 {
@@ -169,6 +173,13 @@ pub(super) fn still_in_flight() -> Refusal {
 
 fn status_reads(call: &CallState) -> u32 {
     call.attempts.iter().filter(|attempt| attempt.purpose == Purpose::Status).count() as u32
+}
+
+/// How long the upstream asked to wait when the status was last read.
+fn asked_by_reader(call: &CallState) -> u64 {
+    let read = call.attempts.iter().rfind(|attempt| attempt.purpose == Purpose::Status);
+    let failure = read.and_then(|read| read.end.as_ref()).and_then(|end| end.report.failure.as_ref());
+    failure.and_then(|failure| failure.retry_after_ms).unwrap_or_default()
 }
 
 pub(super) fn can_read_status(call: &CallState) -> bool {

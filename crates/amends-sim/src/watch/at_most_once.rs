@@ -1,7 +1,7 @@
 //! A write never happens twice because of us.
 
 use amends_core::limits::KEY_MARGIN_MS;
-use amends_core::{AttemptId, Certainty, EffectKind, Event, Fact, Purpose, Timestamp};
+use amends_core::{AttemptId, CallId, Certainty, EffectKind, Event, Fact, Purpose, Timestamp};
 
 use crate::upstream::{Book, Done};
 use crate::watch::view::CallView;
@@ -14,11 +14,34 @@ impl Watch {
         if matches!(effect, EffectKind::Read | EffectKind::Idempotent) {
             return Ok(());
         }
-        let count = self.wishes.entry(done.wish).or_default();
+        self.credited.insert(done.effect_key.clone(), done.wish);
+        self.count(&done.call, done.wish)
+    }
+
+    /// Calls that nothing but their arguments name cannot be told apart: an effect counts for the wish whose agent is
+    /// known to have been told of it, though another one caused it.
+    pub(crate) fn credit(&mut self, call: &CallId) -> Verdicts {
+        let view = self.calls.get(call).filter(|view| view.inherited);
+        let Some((key, wish)) = view.map(|view| view.received.effect_key.clone()).zip(self.asked.get(call).copied())
+        else {
+            return Ok(());
+        };
+        let Some(credited) = self.credited.get_mut(&key).filter(|credited| **credited != wish) else {
+            return Ok(());
+        };
+        if let Some(count) = self.wishes.get_mut(credited) {
+            *count -= 1;
+        }
+        *credited = wish;
+        self.count(call, wish)
+    }
+
+    fn count(&mut self, call: &CallId, wish: u64) -> Verdicts {
+        let count = self.wishes.entry(wish).or_default();
         *count += 1;
         if *count > 1 {
-            let what = format!("wish {} took effect {count} times", done.wish);
-            return Err(self.broken("at_most_once", Some(done.call.clone()), what));
+            let what = format!("wish {wish} took effect {count} times");
+            return Err(self.broken("at_most_once", Some(call.clone()), what));
         }
         Ok(())
     }

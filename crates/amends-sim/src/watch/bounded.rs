@@ -3,6 +3,7 @@
 use amends_core::limits::{ATTEMPTS_MAX, STATUS_READS_MAX};
 use amends_core::{AttemptId, Compensation, Event, Fact, Purpose, Timestamp};
 
+use crate::watch::view::CallView;
 use crate::watch::{Verdicts, Watch};
 
 impl Watch {
@@ -17,6 +18,7 @@ impl Watch {
         if reads > STATUS_READS_MAX as usize {
             return broken(format!("{attempt} follows {reads} status reads"));
         }
+        self.waits_as_asked(attempt, purpose, view, at)?;
         if !matches!(purpose, Purpose::Act | Purpose::Baseline) {
             return Ok(());
         }
@@ -29,19 +31,22 @@ impl Watch {
         if view.interim {
             return broken(format!("{attempt} begins after the agent was answered"));
         }
-        let early = self
-            .not_before
-            .iter()
-            .filter(|(earlier, _)| earlier.call == attempt.call && earlier.n < attempt.n)
-            // What is heard of an attempt that is over binds nobody.
-            .filter(|(earlier, _)| {
-                let heard = view.attempts.get(earlier.n as usize - 1);
-                let end = heard.and_then(|heard| heard.end.as_ref());
-                end.is_some_and(|end| end.report.answered)
-            })
-            .find(|(_, until)| at.ms() < **until);
-        if let Some((earlier, until)) = early {
-            return broken(format!("{attempt} undercuts what {earlier} was told: {until}"));
+        Ok(())
+    }
+
+    /// An upstream that asked for time is not asked for the same thing before that.
+    fn waits_as_asked(&self, attempt: &AttemptId, purpose: Purpose, view: &CallView, at: Timestamp) -> Verdicts {
+        // What is heard of an attempt that is over binds nobody.
+        let heard = |n: u32| {
+            let earlier = view.attempts.get(n as usize - 1).filter(|earlier| earlier.purpose == purpose);
+            earlier.and_then(|earlier| earlier.end.as_ref()).is_some_and(|end| end.report.answered)
+        };
+        let asked = self.not_before.iter().filter(|(earlier, _)| earlier.call == attempt.call && heard(earlier.n));
+        for (earlier, until) in asked {
+            if at.ms() < *until {
+                let what = format!("{attempt} undercuts what {earlier} was told: {until}");
+                return Err(self.broken("bounded", Some(attempt.call.clone()), what));
+            }
         }
         Ok(())
     }

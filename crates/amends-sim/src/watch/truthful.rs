@@ -35,6 +35,10 @@ impl Watch {
         let Some(view) = self.calls.get(call) else {
             return Ok(());
         };
+        if view.received.repeat_of.is_some() {
+            // The call it repeats may have done it; the refusal speaks of this one alone.
+            return Ok(());
+        }
         let key = view.received.effect_key.clone();
         self.holds(call, &key, Certainty::NotSent, book)?;
         self.never.insert(key, call.clone());
@@ -49,7 +53,7 @@ impl Watch {
         let Answer::Envelope(envelope) = &reply.answer else {
             return Ok(());
         };
-        let Some(error) = envelope.error().filter(|_| !view.effect().is_read()) else {
+        let Some(error) = envelope.error().filter(|_| !view.effect().is_read() && !view.refused) else {
             return Ok(());
         };
         let key = &view.received.effect_key;

@@ -25,7 +25,9 @@ pub(crate) struct CallView {
     pub(crate) delivered: bool,
     /// Another call went on with its key.
     pub(crate) superseded: bool,
-    /// It goes on with the key of a call that ended in doubt, which is not settled yet.
+    /// It goes on with the key of a call that ended in doubt.
+    pub(crate) inherited: bool,
+    /// The same, and that doubt is not settled yet.
     pub(crate) inherits_doubt: bool,
 }
 
@@ -94,12 +96,7 @@ pub(crate) fn apply(
             return;
         };
         let held = received.repeat_of.as_ref();
-        let inherits = held.filter(|held| held.effect_key == received.effect_key);
-        if let Some(held) = inherits
-            && let Some(holder) = calls.get_mut(&held.call)
-        {
-            holder.superseded = true;
-        }
+        let inherits = held.is_some_and(|held| held.effect_key == received.effect_key);
         let view = CallView {
             session: session.clone(),
             received: (**received).clone(),
@@ -112,11 +109,13 @@ pub(crate) fn apply(
             asked_to_stop: false,
             delivered: false,
             superseded: false,
-            inherits_doubt: inherits.is_some(),
+            inherited: inherits,
+            inherits_doubt: inherits,
         };
         calls.insert(received.call.clone(), view);
         return;
     }
+    supersede(calls, event);
     let Some(view) = event.fact.call().and_then(|call| calls.get_mut(call)) else {
         return;
     };
@@ -165,6 +164,19 @@ pub(crate) fn apply(
         }
         Fact::AnswerDelivered { .. } => view.delivered = true,
         _ => {}
+    }
+}
+
+/// A call that goes on with another's key has taken its place once it sends.
+fn supersede(calls: &mut BTreeMap<CallId, CallView>, event: &Event) {
+    let Fact::AttemptStarted { attempt, .. } = &event.fact else {
+        return;
+    };
+    let heir = calls.get(&attempt.call).filter(|view| view.inherits_doubt);
+    let held = heir.and_then(|view| view.received.repeat_of.as_ref());
+    let holder = held.map(|held| held.call.clone());
+    if let Some(holder) = holder.and_then(|holder| calls.get_mut(&holder)) {
+        holder.superseded = true;
     }
 }
 

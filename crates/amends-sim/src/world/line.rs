@@ -75,6 +75,12 @@ impl World {
             self.arrives_at(node, session, input);
             return Ok(());
         }
+        if self.unsent.remove(&attempt.id) == Some(true) {
+            // The agent is gone, or wants it stopped, and no byte has left: nothing is begun for nobody.
+            let report = Report::silent(Failure::of(Code::ToolCancelled), Certainty::NotSent);
+            self.arrives_at(node, session, result(attempt.id, Box::new(report)));
+            return Ok(());
+        }
         let other_run = run.is_some_and(|run| run != upstream.seen_run());
         if other_run && self.flaw != Some(Flaw::AnyRun) {
             self.arrives_at(node, session, result(attempt.id, refused()));

@@ -2,7 +2,7 @@
 
 use amends_core::gates::Gates;
 use amends_core::refusal::{Refusal, RefusalKind};
-use amends_core::{CallId, Dispatcher, Event, Fact, Held, Input, Purpose, SessionId, Step, UpstreamName};
+use amends_core::{CallId, Dispatcher, Effect, Event, Fact, Held, Input, Purpose, SessionId, Step, UpstreamName};
 use amends_ledger::{Error, Ledger as _, OpenWork};
 
 use crate::catalog::UPSTREAMS;
@@ -23,6 +23,13 @@ impl World {
             self.pass_on(session, input);
             return Ok(());
         };
+        if let Input::Call(call) = &input
+            && let Some(asked) = self.asked.get(&call.id)
+            && self.wishes[asked.slot].call.as_ref() != Some(&call.id)
+        {
+            // The door sees that the connection it came by is gone: by now its repeat may have been answered.
+            return Ok(());
+        }
         if !driver.stuck {
             return self.handle(node, session, input);
         }
@@ -51,6 +58,16 @@ impl World {
         self.watch.stepped(driver, &input, &step, now)?;
         if step.events.is_empty() {
             return Ok(());
+        }
+        for effect in &step.effects {
+            if let Effect::Send(attempt) = effect {
+                self.unsent.insert(attempt.id.clone(), false);
+            }
+        }
+        if let Input::Cancel { call, .. } = &input {
+            for (_, stop) in self.unsent.iter_mut().filter(|(attempt, _)| attempt.call == *call) {
+                *stop = true;
+            }
         }
         if self.flaw == Some(Flaw::JudgeOnce) {
             self.watch.judge_once(&mut step);
@@ -149,7 +166,7 @@ impl World {
         let runs = runs(&waiting.step);
         let mut effects = waiting.step.effects;
         if early {
-            effects.retain(|effect| !matches!(effect, amends_core::Effect::Send(_)));
+            effects.retain(|effect| !matches!(effect, Effect::Send(_)));
         }
         let justified = Justified { effects, runs, lease_until: waiting.lease_until };
         self.tell(at, node, News::Durable(session.clone(), Box::new(justified)));
@@ -165,10 +182,10 @@ impl World {
         for effect in justified.effects {
             at += self.chance.between(0, self.slow_ms.min(2));
             let run = match &effect {
-                amends_core::Effect::Send(attempt) => {
+                Effect::Send(attempt) => {
                     justified.runs.iter().find(|(id, _)| *id == attempt.id).and_then(|(_, run)| *run)
                 }
-                amends_core::Effect::Abort(_) | amends_core::Effect::Reply(_) => None,
+                Effect::Abort(_) | Effect::Reply(_) => None,
             };
             let news = News::Perform(session.clone(), Box::new(effect), run, justified.lease_until);
             self.tell(at, node, news);
@@ -401,11 +418,11 @@ fn runs(step: &Step) -> Vec<(amends_core::AttemptId, Option<u64>)> {
 }
 
 /// What a flawed driver does before the step is durable.
-fn early_effects(flaw: Option<Flaw>, step: &Step) -> Vec<(amends_core::Effect, Option<u64>)> {
-    let wanted = |effect: &&amends_core::Effect| match effect {
-        amends_core::Effect::Send(_) => flaw == Some(Flaw::SendBeforeAppend),
-        amends_core::Effect::Reply(_) => flaw == Some(Flaw::ReplyBeforeAppend),
-        amends_core::Effect::Abort(_) => false,
+fn early_effects(flaw: Option<Flaw>, step: &Step) -> Vec<(Effect, Option<u64>)> {
+    let wanted = |effect: &&Effect| match effect {
+        Effect::Send(_) => flaw == Some(Flaw::SendBeforeAppend),
+        Effect::Reply(_) => flaw == Some(Flaw::ReplyBeforeAppend),
+        Effect::Abort(_) => false,
     };
     let effects = step.effects.iter().filter(wanted);
     effects.map(|effect| (effect.clone(), None)).collect()

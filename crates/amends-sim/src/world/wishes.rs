@@ -66,6 +66,7 @@ impl World {
         let call = CallId::new(format!("c{:03}", self.asked.len()));
         wish.call = Some(call.clone());
         self.asked.insert(call.clone(), Asked { slot, wish: wish.id, tool: wish.tool, args: wish.args });
+        self.watch.asks(&call, wish.id);
         let input = call_of(&call, tool, wish, self.now);
         let percent = self.fault_percent / 2;
         if self.chance.percent(percent) {
