@@ -61,7 +61,8 @@ kinds! {
     RetryLater = "retry_later", RateLimited, Nobody;
     BreakerOpen = "breaker_open", BreakerOpen, Nobody;
     TooLarge = "too_large", ShapeInvalid, Agent;
-    InternalError = "internal_error", StoreUnavailable, Operator;
+    StoreUnavailable = "store_unavailable", StoreUnavailable, Operator;
+    InternalError = "internal_error", LifecycleFailure, Operator;
 }
 
 /// Our No to a call, before anything was sent, with the next legal move.

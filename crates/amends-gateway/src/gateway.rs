@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use amends_core::{Principal, Timestamp, UpstreamName};
@@ -39,6 +39,8 @@ pub struct Gateway {
     pub(crate) answered: Notify,
     /// How many calls may be open.
     pub(crate) room: Arc<Semaphore>,
+    /// Whether the ledger recorded when it was last asked to.
+    pub(crate) recording: AtomicBool,
     lease_until: AtomicU64,
     tasks: std::sync::Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
@@ -94,6 +96,7 @@ impl Gateway {
             upstreams,
             answered: Notify::new(),
             room: Arc::new(Semaphore::new(config.limits.calls)),
+            recording: AtomicBool::new(true),
             lease_until: AtomicU64::new(lease_until.ms()),
             tasks: std::sync::Mutex::default(),
             config,
@@ -139,9 +142,13 @@ async fn beat(gateway: std::sync::Weak<Gateway>) {
             return;
         };
         match gateway.ledger.heartbeat(clock::now()).await {
-            Ok(until) => gateway.lease_until.store(until.ms(), Ordering::Relaxed),
+            Ok(until) => {
+                gateway.lease_until.store(until.ms(), Ordering::Relaxed);
+                gateway.recording.store(true, Ordering::Relaxed);
+            }
             Err(error) => {
-                tracing::error!(%error, "no heartbeat; nothing is sent once the lease is over")
+                gateway.recording.store(false, Ordering::Relaxed);
+                tracing::error!(%error, "no heartbeat; nothing is sent until the ledger records again");
             }
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use amends_core::UpstreamName;
 use amends_wire::mcp::Era;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 pub use exchange::{Exchange, Fault, Progress, Reply, Request, RpcFault};
 
@@ -23,6 +23,8 @@ pub struct Upstream {
     pub name: UpstreamName,
     /// How it was declared.
     pub config: UpstreamConfig,
+    /// How many calls it may have at once; the others wait, within their own time.
+    pub(crate) permits: Semaphore,
     link: Link,
 }
 
@@ -98,7 +100,7 @@ impl Upstream {
             }
             Reach::Http { url } => Link::Http(http::Endpoint::start(url.clone(), limits)),
         };
-        Self { name, config, link }
+        Self { name, permits: Semaphore::new(config.concurrency), config, link }
     }
 
     /// A number for a request: its id, and the token of its progress.
@@ -153,6 +155,14 @@ impl Upstream {
         match &*self.health().borrow() {
             Health::Ready { era, .. } => Some(*era),
             Health::Starting | Health::Down { .. } => None,
+        }
+    }
+
+    /// Ends it: a child gets its input closed, a moment to leave, and is then killed.
+    pub async fn stop(&self) {
+        match &self.link {
+            Link::Stdio(child) => child.stop().await,
+            Link::Http(_) => {}
         }
     }
 

@@ -80,7 +80,7 @@ async fn handle(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     connection.used_again();
-    if let Err(response) = guard::check(&door, &request) {
+    if let Some(response) = guard::check(&door, &request) {
         return Ok(response);
     }
     let path = request.uri().path().to_owned();

@@ -74,7 +74,7 @@ fn heard(agent: &Arc<Agent>, line: &str) {
             agent.cancelled(params.map(|params| params.get()), line);
         }
         Ok(Message::Notification { .. }) => agent.tell(line.to_owned()),
-        Ok(Message::Success { id, .. }) => agent.answered(id.get(), &line),
+        Ok(Message::Success { id, .. }) => agent.answered(id.get(), line),
         Ok(Message::Failure { id, .. }) => {
             if let Some(id) = id {
                 agent.answered(id.get(), line);
@@ -112,5 +112,5 @@ fn broken(agent: &Arc<Agent>, why: Broken, id: Option<String>) {
 
 /// A wish that could not be read.
 pub(crate) fn unread(refusal: amends_core::Refusal) -> Wish<'static> {
-    Wish::Unreadable { requested: String::new(), refusal }
+    Wish::Unreadable { requested: String::new(), refusal: Box::new(refusal) }
 }

@@ -33,7 +33,7 @@ pub enum Wish<'a> {
         /// What was asked for, as far as it can be told.
         requested: String,
         /// Why it is refused.
-        refusal: Refusal,
+        refusal: Box<Refusal>,
     },
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Admitted {
 /// Samples the gates for a wish and makes a call of it.
 pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) -> Admitted {
     match wish {
-        Wish::Unreadable { requested, refusal } => refused(principal, &requested, refusal),
+        Wish::Unreadable { requested, refusal } => refused(principal, &requested, *refusal),
         Wish::Call { params, call } => {
             let listing = gateway.catalogue.now();
             let Some(tool) = listing.find(call.name()) else {
@@ -74,6 +74,12 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                     refusal.recovery = Some(schema.template(tool.name.as_str(), value));
                     gates.refusal = Some(Box::new(refusal));
                 }
+            }
+            if !gateway.recording.load(std::sync::atomic::Ordering::Relaxed) {
+                let mut refusal =
+                    Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is sent");
+                refusal.retry_after_ms = Some(5000);
+                gates.refusal = Some(Box::new(refusal));
             }
             let room = gateway.room.clone().try_acquire_owned().ok();
             if room.is_none() {
@@ -133,6 +139,23 @@ fn named(contract: &Contract, arguments: &Value) -> Vec<u8> {
         }
         _ => serde_json_canonicalizer::to_vec(arguments).unwrap_or_default(),
     }
+}
+
+/// Whether claims are those of a call of that tool with those parameters: the tool then lives where it lived.
+pub(super) fn is_for(
+    gateway: &Gateway,
+    principal: &Principal,
+    tool: &ServedTool,
+    params: &str,
+    held: &[Claim],
+) -> bool {
+    let arguments = serde_json::from_str::<Value>(params)
+        .ok()
+        .and_then(|mut params| params.get_mut("arguments").map(Value::take))
+        .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+    let named = named(&tool.rules.contract, &arguments);
+    let (name, _) = claims(gateway, principal, tool, None, &named);
+    held.iter().any(|claim| claim.name == name)
 }
 
 fn claims(

@@ -44,12 +44,16 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
         tokio::spawn(join(gateway, attempt, aborted, mail));
         return;
     }
+    if let Some(key) = &attempt.effect_key {
+        // A call that took over another's doubt goes on with its key.
+        live.effect_key.clone_from(key);
+    }
     let prepared = prepare(&gateway, live, &attempt);
     tokio::spawn(async move {
         let id = attempt.id.clone();
         let (mut report, carried) = match prepared {
             Ok(outgoing) => exchange(outgoing, aborted).await,
-            Err(report) => (report, Carried::Nothing),
+            Err(code) => (Report::silent(Failure::of(code), Certainty::NotSent), Carried::Nothing),
         };
         if let Some(failure) = &mut report.failure {
             // An upstream may ask for any wait; what is recorded stays within what a playbook may name.
@@ -75,13 +79,12 @@ struct StandsFor {
     arguments: Value,
 }
 
-fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing, Report> {
-    let unsent = |code: Code| Report::silent(Failure::of(code), Certainty::NotSent);
+fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing, Code> {
     let send_by = attempt.send_by.min(gateway.lease_until() - LEASE_MARGIN_MS);
     let send_by = Instant::now() + clock::until(send_by);
     match attempt.purpose {
         Purpose::Act | Purpose::Join => {
-            let tool = live.tool.clone().ok_or_else(|| unsent(Code::ConnectRefused))?;
+            let tool = live.tool.clone().ok_or(Code::ConnectRefused)?;
             let ticket = tool.upstream.ticket();
             let token = match live.progress {
                 Some(_) => ProgressToken::Replace(ticket.to_string()),
@@ -93,8 +96,8 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 Place::Header(name) => Some((name.clone(), key.to_owned())),
                 Place::Argument(_) | Place::Meta(_) => None,
             });
-            let raw: &RawValue = serde_json::from_str(&live.params).map_err(|_| unsent(Code::ShapeInvalid))?;
-            let call = ToolCall::parse(Some(raw)).map_err(|_| unsent(Code::ShapeInvalid))?;
+            let raw: &RawValue = serde_json::from_str(&live.params).map_err(|_| Code::ShapeInvalid)?;
+            let call = ToolCall::parse(Some(raw)).map_err(|_| Code::ShapeInvalid)?;
             let modern = tool.upstream.era() == Some(Era::Modern)
                 && !call.meta().is_ok_and(|meta| meta.protocol_version.is_some());
             let (version, info) = (format!("\"{}\"", era::MODERN), era::own_info());
@@ -123,10 +126,10 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
         }
         Purpose::Baseline | Purpose::Status => {
             let listing = gateway.catalogue.now();
-            let tool = listing.find(attempt.tool.as_str()).cloned().ok_or_else(|| unsent(Code::ConnectRefused))?;
-            let status = live.rules.contract.status.clone().ok_or_else(|| unsent(Code::ConfigSchemaViolation))?;
+            let tool = listing.find(attempt.tool.as_str()).cloned().ok_or(Code::ConnectRefused)?;
+            let status = live.rules.contract.status.clone().ok_or(Code::ConfigSchemaViolation)?;
             let arguments = live.arguments().unwrap_or_default();
-            let args = live.status_arguments().ok_or_else(|| unsent(Code::ConfigSchemaViolation))?;
+            let args = live.status_arguments().ok_or(Code::ConfigSchemaViolation)?;
             let mut params = serde_json::json!({ "name": tool.local, "arguments": args }).to_string();
             if tool.upstream.era() == Some(Era::Modern) {
                 params = era::with_own_meta(Some(&params), era::MODERN);
@@ -149,6 +152,11 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
 async fn exchange(outgoing: Outgoing, mut aborted: oneshot::Receiver<()>) -> (Report, Carried) {
     let Outgoing { tool, contract, stands_for, ticket, request } = outgoing;
+    let send_by = tokio::time::Instant::from_std(request.send_by);
+    let permit = tokio::time::timeout_at(send_by, tool.upstream.permits.acquire()).await;
+    let Ok(Ok(_permit)) = permit else {
+        return report(Reply::Fault(Fault::NotWritten), &tool, &contract, stands_for);
+    };
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
     let reply = tokio::select! {
         reply = exchange.reply() => reply,

@@ -8,6 +8,7 @@ use amends_core::{Digest, Dispatcher, Fact, Input, Rules, SessionId};
 use amends_ledger::Error;
 use tokio::sync::mpsc;
 
+use super::admission;
 use super::session::{Live, Session};
 use crate::clock;
 use crate::gateway::Gateway;
@@ -45,14 +46,10 @@ pub async fn settle_orphans(gateway: Weak<Gateway>) {
     }
 }
 
+/// Takes up one orphan, if its open calls are for upstreams of ours: a ledger may be shared by processes with others.
 async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
     let ledger = &gateway.ledger;
-    let Some(lease) = ledger.take(id, clock::now()).await? else {
-        return Ok(());
-    };
-    let Some(trace) = ledger.trace(id).await? else {
-        return Ok(());
-    };
+    let Some(trace) = ledger.trace(id).await? else { return Ok(()) };
     let mut rules: HashMap<Digest, Arc<Rules>> = HashMap::new();
     for stored in &trace.events {
         if let Fact::CallReceived { received, .. } = &stored.event.fact
@@ -73,7 +70,6 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
     let Some(Fact::SessionOpened { seed, principal, door, .. }) = trace.events.first().map(|e| &e.event.fact) else {
         return Ok(());
     };
-    tracing::info!(session = %id, open = dispatcher.open_calls(), "taken up after a crash");
     let listing = gateway.catalogue.now();
     let mut live = HashMap::new();
     for (call, received) in dispatcher.calls() {
@@ -81,13 +77,17 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
             Some(stored) => String::from_utf8_lossy(&stored.body).into_owned(),
             None => "{}".to_owned(),
         };
-        let Some(rules) = rules.get(&received.rules) else {
-            continue;
+        let tool = listing.find(received.tool.as_str()).cloned();
+        let ours = received.claims.is_empty()
+            || tool.as_ref().is_some_and(|tool| admission::is_for(gateway, principal, tool, &params, &received.claims));
+        let Some(rules) = rules.get(&received.rules).filter(|_| ours) else {
+            tracing::debug!(session = %id, %call, "an orphan of another process's upstream, or of one that is not up");
+            return Ok(());
         };
         live.insert(
             call.clone(),
             Live {
-                tool: listing.find(received.tool.as_str()).cloned(),
+                tool,
                 rules: rules.clone(),
                 rules_hash: received.rules.clone(),
                 effect_key: received.effect_key.clone(),
@@ -103,6 +103,12 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
             },
         );
     }
+    let Some(lease) = ledger.take(id, clock::now()).await? else { return Ok(()) };
+    if lease.seq != dispatcher.seq() {
+        // Its node was only slow, and appended once more before we fenced it; the next look finds it whole.
+        return Ok(());
+    }
+    tracing::info!(session = %id, open = dispatcher.open_calls(), "taken up after a crash");
     let (mail, inbox) = mpsc::unbounded_channel();
     let mut session = Session {
         gateway: gateway.clone(),
@@ -114,6 +120,7 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
         dispatcher,
         live,
         turns: std::collections::VecDeque::new(),
+        rules,
         mail,
     };
     tokio::spawn(async move {

@@ -1,16 +1,21 @@
 //! A step that was not recorded: the session goes back to what is, and takes its inputs again.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::envelope::{Body, Trouble};
-use amends_core::{Dispatcher, Envelope, Input, Refusal, RefusalKind};
+use amends_core::{
+    AttemptId, CallId, Certainty, Code, Dispatcher, Envelope, Failure, Gates, Input, Refusal, RefusalKind, Report,
+};
 use amends_ledger::{Error, Trace};
 
 use super::answer::{Answered, Form, Rendered};
 use super::session::Session;
 use super::turn::Turn;
 use crate::clock;
+use crate::mint;
 
 /// The waits for a ledger that is away.
 const STORE_LADDER: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(6)];
@@ -30,10 +35,11 @@ impl Session {
         {
             call.repeat_of = Some((**held).clone());
         }
-        let away = matches!(cause, Error::Unavailable { .. } | Error::Corrupt { .. });
-        if away {
-            self.refuse_unsent(&mut failed);
+        if let Error::Unavailable { .. } = cause {
+            self.gateway.recording.store(false, Ordering::Relaxed);
         }
+        let away = matches!(cause, Error::Unavailable { .. } | Error::Corrupt { .. });
+        let refused = if away { self.refuse_unsent(&mut failed) } else { Vec::new() };
         let Some(trace) = self.read_back(away).await else {
             return self.give_up(&cause);
         };
@@ -41,6 +47,16 @@ impl Session {
             return self.give_up(&cause);
         }
         let durable = self.dispatcher.seq();
+        for call in refused {
+            if !self.dispatcher.is_open(&call) {
+                continue;
+            }
+            // Its intent was recorded after all, though nothing was sent and its agent was told so.
+            self.take(Input::Cancel { call: call.clone(), reason: CancelReason::Disconnected }, Gates::default());
+            let report = Report::silent(Failure::of(Code::StoreUnavailable), Certainty::NotSent);
+            let attempt = AttemptId { call, n: 1 };
+            self.take(Input::Result { attempt, report: Box::new(report) }, Gates::default());
+        }
         for mut turn in failed {
             // A commit that broke off may have been one.
             if away && turn.last_seq <= durable {
@@ -74,12 +90,12 @@ impl Session {
             self.dispatcher = Dispatcher::open(self.id.clone(), self.seed, self.principal.clone(), &self.door);
             return Ok(());
         };
-        self.epoch = trace.epoch;
-        let live = &self.live;
-        let rules = |hash: &amends_core::Digest| {
-            live.values().find(|live| live.rules_hash == *hash).map(|live| live.rules.clone())
-        };
-        match Dispatcher::restore(trace.events.iter().map(|stored| &stored.event), rules) {
+        if trace.epoch != self.epoch {
+            tracing::error!(session = %self.id, "another node drives the session now");
+            return Err(());
+        }
+        let rules = &self.rules;
+        match Dispatcher::restore(trace.events.iter().map(|stored| &stored.event), |hash| rules.get(hash).cloned()) {
             Ok(dispatcher) => {
                 self.dispatcher = dispatcher;
                 Ok(())
@@ -92,17 +108,20 @@ impl Session {
     }
 
     /// New calls whose intent was not recorded were never sent: they are refused at once.
-    fn refuse_unsent(&mut self, failed: &mut VecDeque<Turn>) {
+    fn refuse_unsent(&mut self, failed: &mut VecDeque<Turn>) -> Vec<CallId> {
+        let mut refused = Vec::new();
         failed.retain(|turn| {
-            let Input::Call(call) = &turn.input else {
-                return true;
-            };
-            self.answer_unrecorded(&call.id.clone());
+            let Input::Call(call) = &turn.input else { return true };
+            refused.push(call.id.clone());
             false
         });
+        for call in &refused {
+            self.answer_unrecorded(call);
+        }
+        refused
     }
 
-    /// Nobody can drive this session here any more.
+    /// Nobody can drive this session here any more. Whoever still uses it goes on in a new one.
     fn give_up(&mut self, cause: &Error) {
         tracing::error!(session = %self.id, %cause, "the session is given up");
         let open: Vec<_> = self.live.keys().cloned().collect();
@@ -110,22 +129,23 @@ impl Session {
             self.answer_unrecorded(&call);
         }
         self.turns.clear();
+        self.id = mint::session();
+        self.epoch = 1;
         self.dispatcher = Dispatcher::open(self.id.clone(), self.seed, self.principal.clone(), &self.door);
     }
 
-    fn answer_unrecorded(&mut self, call: &amends_core::CallId) {
+    fn answer_unrecorded(&mut self, call: &CallId) {
         let Some(mut live) = self.live.remove(call) else {
             return;
         };
         let sent = !live.attempts.is_empty() || !live.results.is_empty();
         let tool = live.tool.as_ref().map_or("", |tool| tool.name.as_str());
-        let mut refusal = Refusal::of(RefusalKind::InternalError, "the ledger cannot record, so nothing is sent");
+        let mut refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is sent");
         refusal.retry_after_ms = Some(5000);
         let mut error = Trouble::refused(tool, &refusal);
-        error.kind = error.code.kind();
         let body = if sent {
             error.message = "the ledger cannot record what became of this call; it may have happened".into();
-            error.certainty = amends_core::Certainty::InDoubt;
+            error.certainty = Certainty::InDoubt;
             error.safe_to_repeat = false;
             error.retryable = false;
             Body::Error { outcome: None, error: Box::new(error) }

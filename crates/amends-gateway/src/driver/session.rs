@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use amends_core::contract::Contract;
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_core::{AttemptId, CallId, Dispatcher, Gates, Input, Principal, Report, Rules, SessionId, UpstreamName};
+use amends_core::{
+    AttemptId, CallId, Digest, Dispatcher, Gates, Input, Principal, Report, Rules, SessionId, UpstreamName,
+};
 use amends_ledger::StoredAnswer;
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -44,7 +46,7 @@ pub(super) enum Carried {
 pub(super) struct Live {
     pub(super) tool: Option<Arc<ServedTool>>,
     pub(super) rules: Arc<Rules>,
-    pub(super) rules_hash: amends_core::Digest,
+    pub(super) rules_hash: Digest,
     pub(super) effect_key: String,
     pub(super) claimed: bool,
     pub(super) keyed: bool,
@@ -70,6 +72,8 @@ pub(super) struct Session {
     pub(super) dispatcher: Dispatcher,
     pub(super) live: HashMap<CallId, Live>,
     pub(super) turns: VecDeque<Turn>,
+    /// The rules of every call so far, by their digest: a handful, since they are a tool's and not a call's.
+    pub(super) rules: HashMap<Digest, Arc<Rules>>,
     pub(super) mail: mpsc::UnboundedSender<Mail>,
 }
 
@@ -135,6 +139,7 @@ impl Session {
             epoch: 1,
             live: HashMap::new(),
             turns: VecDeque::new(),
+            rules: HashMap::new(),
             mail,
         }
     }
@@ -180,6 +185,7 @@ impl Session {
     fn open_mail(&mut self, mail: Mail) {
         match mail {
             Mail::Call { call, gates, live } => {
+                self.rules.entry(call.rules_hash.clone()).or_insert_with(|| call.rules.clone());
                 self.live.insert(call.id.clone(), *live);
                 self.take(Input::Call(call), gates);
             }

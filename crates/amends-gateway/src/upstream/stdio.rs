@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use amends_core::UpstreamName;
 use amends_wire::message;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use super::exchange::{Exchange, Fault, Reply, Request};
 use super::{Greeting, Health, Unasked};
@@ -36,6 +36,7 @@ struct Shared {
     traffic: Traffic,
     health: watch::Sender<Health>,
     unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+    stop: Notify,
     next: AtomicU64,
 }
 
@@ -56,6 +57,7 @@ impl Child {
             traffic: Traffic::default(),
             health: watch::Sender::new(Health::Starting),
             unasked,
+            stop: Notify::new(),
             next: AtomicU64::new(1),
         });
         let supervisor = tokio::spawn(process::supervise(shared.clone()));
@@ -91,6 +93,14 @@ impl Child {
             }
         }
         exchange
+    }
+
+    /// Ends the child and whoever looks after it.
+    pub async fn stop(&self) {
+        self.shared.stop.notify_one();
+        let mut health = self.shared.health.subscribe();
+        let ended = health.wait_for(|health| matches!(health, Health::Down { reason } if reason == process::STOPPED));
+        let _ = tokio::time::timeout(process::LEAVING * 2, ended).await;
     }
 
     /// Sends a message that has no answer.

@@ -18,7 +18,7 @@ impl World {
         let tools: Vec<usize> = (0..3).map(|_| self.chance.between(0, self.tools.len() as u64 - 1) as usize).collect();
         for agent in 0..agents {
             self.agents.push(Agent { session: None, at: (0, 0) });
-            for _ in 0..self.chance.between(1, 3) {
+            for _ in 0..self.chance.between(1, 4) {
                 let tool = self.chance.pick(&tools);
                 let args = if self.chance.percent(3) { NONSENSE } else { self.chance.between(0, 1) };
                 // By a baseline, equal calls cannot be told apart; there, only their arguments may name them.
@@ -31,7 +31,7 @@ impl World {
                     tool,
                     args,
                     key,
-                    left: self.chance.between(1, 4) as u32,
+                    left: self.chance.between(1, 5) as u32,
                     first: None,
                     call: None,
                     patience_ms: self.chance.pick(&[20_000, 20_000, 20_000, 4_000, 900]),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use amends_core::UpstreamName;
 use amends_gateway::config::{LedgerPlace, Reach, UpstreamConfig};
@@ -48,8 +47,10 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
     let ledger = open_ledger(&config.ledger)?;
     let (unasked_to, unasked) = mpsc::unbounded_channel();
     let gateway = Gateway::start(config, ledger, Greeting::Forwarded, unasked_to).await?;
-    door::stdio::serve(gateway, tokio::io::stdin(), tokio::io::stdout(), unasked).await;
+    door::stdio::serve(gateway.clone(), tokio::io::stdin(), tokio::io::stdout(), unasked).await;
+    for upstream in gateway.upstreams.values() {
+        upstream.stop().await;
+    }
     // Standard input is read by a thread that only ends with the process.
-    tokio::time::sleep(Duration::from_millis(1)).await;
     std::process::exit(0);
 }

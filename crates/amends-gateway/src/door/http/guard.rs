@@ -7,22 +7,22 @@ use hyper::{Request, Response, StatusCode};
 use super::body::Body;
 use super::{Door, plain_text};
 
-/// Refuses a request whose `Host` or `Origin` is not ours.
-pub(super) fn check(door: &Door, request: &Request<Incoming>) -> Result<(), Response<Body>> {
+/// The refusal of a request whose `Host` or `Origin` is not ours; nothing where both are.
+pub(super) fn check(door: &Door, request: &Request<Incoming>) -> Option<Response<Body>> {
     let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or(""));
     let ours = |authority: &str| is_ours(authority, &door.gateway.config.hosts, door.port);
     if let Some(host) = header(HOST)
         && !ours(host)
     {
-        return Err(plain_text(StatusCode::FORBIDDEN, "this `Host` is not ours; see `listen.hosts`"));
+        return Some(plain_text(StatusCode::FORBIDDEN, "this `Host` is not ours; see `listen.hosts`"));
     }
     if let Some(origin) = header(ORIGIN) {
         let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         if !authority.is_some_and(ours) {
-            return Err(plain_text(StatusCode::FORBIDDEN, "this `Origin` is not ours; see `listen.hosts`"));
+            return Some(plain_text(StatusCode::FORBIDDEN, "this `Origin` is not ours; see `listen.hosts`"));
         }
     }
-    Ok(())
+    None
 }
 
 fn is_ours(authority: &str, hosts: &[String], _port: u16) -> bool {

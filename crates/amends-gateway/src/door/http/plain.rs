@@ -29,7 +29,10 @@ pub(super) async fn call(
     let limits = door.gateway.config.limits;
     let session = door.gateway.open_session(Principal::new("local"), "http");
     let refused = |kind, words: String| {
-        session.call(Wish::Unreadable { requested: tool.to_owned(), refusal: mcp::unreadable(kind, words) }, None)
+        session.call(
+            Wish::Unreadable { requested: tool.to_owned(), refusal: Box::new(mcp::unreadable(kind, words)) },
+            None,
+        )
     };
     let handle = match read(body, limits.body_bytes, limits.depth).await {
         Read::Gone => return plain_text(StatusCode::BAD_REQUEST, "the body broke off"),

@@ -23,6 +23,10 @@ const BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// A child that lived this long starts over with the shortest wait.
 const HEALTHY_AFTER: Duration = Duration::from_secs(10);
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a child may take to leave once it is asked to.
+pub(super) const LEAVING: Duration = Duration::from_secs(2);
+/// What is said of a child that was ended on purpose.
+pub(super) const STOPPED: &str = "it was stopped";
 
 /// What a child of `serve` inherits of our environment: what programs need to run, and no secret.
 const ENVIRONMENT: [&str; 10] =
@@ -34,7 +38,12 @@ pub(super) async fn supervise(shared: Arc<Shared>) {
     loop {
         let started = Instant::now();
         let reason = match live(&shared).await {
-            Ok(()) => "it ended".to_owned(),
+            Ok(true) => {
+                shared.traffic.close();
+                shared.health.send_replace(Health::Down { reason: STOPPED.into() });
+                return;
+            }
+            Ok(false) => "it ended".to_owned(),
             Err(reason) => reason,
         };
         shared.traffic.close();
@@ -48,21 +57,28 @@ pub(super) async fn supervise(shared: Arc<Shared>) {
     }
 }
 
-/// One life of the child.
-async fn live(shared: &Arc<Shared>) -> Result<(), String> {
+/// One life of the child. It says whether somebody ended it on purpose.
+async fn live(shared: &Arc<Shared>) -> Result<bool, String> {
     let mut child = command(shared)?.spawn().map_err(|error| format!("it could not be started: {error}"))?;
     let stdin = child.stdin.take().ok_or("it has no standard input")?;
     let stdout = child.stdout.take().ok_or("it has no standard output")?;
     let queue = shared.traffic.open();
     let writer = tokio::spawn(write(shared.clone(), stdin, queue));
     let greeter = tokio::spawn(greet(shared.clone()));
-    read(shared, stdout).await;
+    let stopped = tokio::select! {
+        () = read(shared, stdout) => false,
+        () = shared.stop.notified() => true,
+    };
     greeter.abort();
+    // Its input closes with the writer, which asks it to leave.
     writer.abort();
+    if stopped {
+        let _ = tokio::time::timeout(LEAVING, child.wait()).await;
+    }
     // Its output is closed, so nothing more can come of it, whether or not it still runs.
     let _ = child.start_kill();
     let _ = child.wait().await;
-    Ok(())
+    Ok(stopped)
 }
 
 fn command(shared: &Shared) -> Result<Command, String> {

@@ -22,10 +22,13 @@ pub fn recorded(envelope: &RawValue, receipt: Option<&Receipt>, traits: ClientTr
         .and_then(|envelope| Object::parse(envelope.get("error")?.get())?.string("message"))
         .map(|message| format!(" It said: {message}."))
         .unwrap_or_default();
-    let text = format!(
-        "This is the recorded answer of an equal call, given again; nothing was sent.{said} {}.",
-        capital(TO_MEAN_ANOTHER)
-    );
+    let doubt = object
+        .as_ref()
+        .and_then(|envelope| Object::parse(envelope.get("error")?.get())?.string("certainty"))
+        .is_some_and(|certainty| certainty == "in_doubt");
+    // Nothing may invite a repeat of what is in doubt.
+    let next = if doubt { "Do not call it again; tell the user".to_owned() } else { capital(TO_MEAN_ANOTHER) };
+    let text = format!("This is the recorded answer of an equal call, given again; nothing was sent.{said} {next}.");
     let mut content = block(&text);
     let structured = match (declares_output, failed) {
         (false, _) => Some(full),

@@ -1,0 +1,85 @@
+//! The promises can be broken: each small wrong behaviour that is planted in the world is seen by the watch.
+
+use amends_sim::{Flaw, many};
+
+/// How many worlds a flaw may hide in.
+const WORLDS: u64 = 6_000;
+
+/// Runs worlds with a flaw until one of them breaks a promise, and says which.
+fn caught(flaw: Flaw) -> &'static str {
+    let seeds: Vec<u64> = (0..WORLDS).collect();
+    match many::run_all(&seeds, Some(flaw)) {
+        Ok(_) => panic!("{WORLDS} worlds, and nobody saw {flaw:?}"),
+        Err(failed) => failed.broken.invariant,
+    }
+}
+
+fn check(flaw: Flaw, invariants: &[&str]) {
+    let seen = caught(flaw);
+    assert!(invariants.contains(&seen), "{flaw:?} was seen as `{seen}`");
+}
+
+#[test]
+fn sending_before_the_intent_is_durable_is_seen() {
+    check(Flaw::SendBeforeAppend, &["intent_first"]);
+}
+
+#[test]
+fn answering_before_the_result_is_durable_is_seen() {
+    check(Flaw::ReplyBeforeAppend, &["result_before_answer"]);
+}
+
+#[test]
+fn sending_again_inline_is_seen() {
+    check(Flaw::ResendInline, &["at_most_once", "truthful"]);
+}
+
+#[test]
+fn counting_a_negative_status_at_once_is_seen() {
+    check(Flaw::NegativeAtOnce, &["at_most_once", "truthful"]);
+}
+
+#[test]
+fn ignoring_a_held_claim_is_seen() {
+    check(Flaw::IgnoreHeld, &["repeats_find_it", "at_most_once"]);
+}
+
+#[test]
+fn taking_a_conflict_for_a_success_is_seen() {
+    check(Flaw::ConflictAsSuccess, &["truthful"]);
+}
+
+#[test]
+fn taking_an_error_for_proof_that_nothing_was_done_is_seen() {
+    check(Flaw::ErrorAsNothingDone, &["truthful", "at_most_once"]);
+}
+
+#[test]
+fn judging_only_once_is_seen() {
+    check(Flaw::JudgeOnce, &["judged_anew"]);
+}
+
+#[test]
+fn sending_after_the_lease_is_seen() {
+    check(Flaw::SendLate, &["intent_first", "at_most_once", "truthful"]);
+}
+
+#[test]
+fn sending_to_another_run_is_seen() {
+    check(Flaw::AnyRun, &["at_most_once"]);
+}
+
+#[test]
+fn an_upstream_that_forgets_its_keys_is_seen() {
+    check(Flaw::KeysForgotten, &["at_most_once", "truthful"]);
+}
+
+#[test]
+fn undercutting_a_wait_is_seen() {
+    check(Flaw::Impatient, &["bounded"]);
+}
+
+#[test]
+fn a_driver_without_a_timer_is_seen() {
+    check(Flaw::NoTimer, &["liveness"]);
+}
