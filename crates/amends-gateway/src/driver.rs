@@ -3,6 +3,7 @@
 mod admission;
 mod answer;
 mod attempt;
+mod failpoint;
 mod orphans;
 mod recover;
 mod session;
@@ -70,7 +71,11 @@ impl SessionHandle {
         let id = mint::session();
         let (mail, inbox) = mpsc::unbounded_channel();
         let session = Session::open(gateway.clone(), id.clone(), principal.clone(), door, mail.clone());
-        tokio::spawn(session.run(inbox, true));
+        let driven = gateway.drives();
+        tokio::spawn(async move {
+            session.run(inbox, true).await;
+            drop(driven);
+        });
         Self { id, gateway, principal, user: Arc::new(User { mail }) }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use amends_core::{Principal, Timestamp, UpstreamName};
 use amends_ledger::{Ledger, MemoryLedger, Node, SqliteLedger};
 use thiserror::Error;
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
 use crate::catalogue::Catalogue;
 use crate::clock;
@@ -39,6 +39,8 @@ pub struct Gateway {
     pub(crate) answered: Notify,
     /// How many calls may be open.
     pub(crate) room: Arc<Semaphore>,
+    /// How many sessions are driven right now.
+    driven: watch::Sender<usize>,
     /// Whether the ledger recorded when it was last asked to.
     pub(crate) recording: AtomicBool,
     lease_until: AtomicU64,
@@ -96,6 +98,7 @@ impl Gateway {
             upstreams,
             answered: Notify::new(),
             room: Arc::new(Semaphore::new(config.limits.calls)),
+            driven: watch::Sender::new(0),
             recording: AtomicBool::new(true),
             lease_until: AtomicU64::new(lease_until.ms()),
             tasks: std::sync::Mutex::default(),
@@ -117,6 +120,18 @@ impl Gateway {
         SessionHandle::open(self.clone(), principal, door)
     }
 
+    /// Waits until no session is driven any more: nothing is open, and everything is recorded.
+    pub async fn idle(&self) {
+        // The sender lives as long as we do.
+        let _ = self.driven.subscribe().wait_for(|driven| *driven == 0).await;
+    }
+
+    /// A session is driven from now on, until what this gives is dropped.
+    pub(crate) fn drives(self: &Arc<Self>) -> Driven {
+        self.driven.send_modify(|driven| *driven += 1);
+        Driven(self.clone())
+    }
+
     /// Until when this node may send.
     pub(crate) fn lease_until(&self) -> Timestamp {
         Timestamp::from_ms(self.lease_until.load(Ordering::Relaxed))
@@ -124,6 +139,16 @@ impl Gateway {
 
     fn keep(&self, task: tokio::task::JoinHandle<()>) {
         self.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(task);
+    }
+}
+
+/// A session that is driven.
+#[derive(Debug)]
+pub(crate) struct Driven(Arc<Gateway>);
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.0.driven.send_modify(|driven| *driven -= 1);
     }
 }
 

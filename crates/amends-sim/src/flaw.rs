@@ -21,6 +21,8 @@ pub enum Flaw {
     JudgeOnce,
     /// The driver sends after its lease and the attempt's send deadline are over.
     SendLate,
+    /// The driver looks at its lease as it is when it sends, not as it was at the intent.
+    FreshLease,
     /// The driver sends to another run of the upstream than the one the intent names.
     AnyRun,
     /// The upstream does not honour the keys it is sent.
@@ -29,23 +31,4 @@ pub enum Flaw {
     Impatient,
     /// The driver never asks for a tick.
     NoTimer,
-}
-
-impl Flaw {
-    /// Every one of them.
-    pub const ALL: [Self; 13] = [
-        Self::SendBeforeAppend,
-        Self::ReplyBeforeAppend,
-        Self::ResendInline,
-        Self::NegativeAtOnce,
-        Self::IgnoreHeld,
-        Self::ConflictAsSuccess,
-        Self::ErrorAsNothingDone,
-        Self::JudgeOnce,
-        Self::SendLate,
-        Self::AnyRun,
-        Self::KeysForgotten,
-        Self::Impatient,
-        Self::NoTimer,
-    ];
 }

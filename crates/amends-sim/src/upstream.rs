@@ -107,7 +107,7 @@ impl Upstream {
             return vec![Reaction::Answer(soon, report::lost())];
         }
         if request.purpose != Purpose::Act || tool.effect() == EffectKind::Read {
-            return self.read(now, request, tool, book, chance, soon);
+            return self.read(request, tool, book, chance, soon);
         }
         let keyed = tool.effect() == EffectKind::Keyed;
         let known = keyed && self.knows(now, request, tools, flaw);
@@ -178,16 +178,7 @@ impl Upstream {
         first.is_some_and(|(first, _)| now < first + window_ms)
     }
 
-    fn read(
-        &mut self,
-        now: u64,
-        request: &Request,
-        tool: &Tool,
-        book: &Book,
-        chance: &mut Chance,
-        soon: u64,
-    ) -> Vec<Reaction> {
-        let _ = now;
+    fn read(&self, request: &Request, tool: &Tool, book: &Book, chance: &mut Chance, soon: u64) -> Vec<Reaction> {
         let fits = chance.percent(50);
         let answer = report::reading(book, request, tool, fits);
         match request.fault {

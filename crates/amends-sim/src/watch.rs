@@ -21,7 +21,6 @@ use amends_core::{
     Attempt, AttemptId, CallId, Certainty, Digest, Dispatcher, Effect, Event, Fact, Gates, Input, Reply, Rules,
     SessionId, Step, Timestamp, Verdict,
 };
-use amends_ledger::MemoryLedger;
 
 use crate::catalog::Tool;
 use crate::driver::Driver;
@@ -144,15 +143,7 @@ impl Watch {
     }
 
     /// A step is durable.
-    pub(crate) fn durable(
-        &mut self,
-        session: &SessionId,
-        epoch: u64,
-        events: &[Event],
-        now: Timestamp,
-        book: &Book,
-    ) -> Verdicts {
-        let _ = now;
+    pub(crate) fn durable(&mut self, session: &SessionId, epoch: u64, events: &[Event], book: &Book) -> Verdicts {
         self.note(|| format!("{session}: durable to {}", last_seq(events)));
         let view = self.sessions.entry(session.clone()).or_default();
         view.epoch = epoch;
@@ -223,8 +214,7 @@ impl Watch {
     }
 
     /// Everything has happened.
-    pub(crate) fn finish(&mut self, ledger: &MemoryLedger, book: &Book) -> Verdicts {
-        let _ = (ledger, book);
+    pub(crate) fn finish(&self) -> Verdicts {
         self.liveness()?;
         self.decided_again()
     }

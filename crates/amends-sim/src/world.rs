@@ -1,24 +1,27 @@
 //! The world: a heap of things that will happen, and the one loop that lets them happen.
 
+mod happening;
 mod line;
 mod nodes;
 mod record;
+mod recover;
 mod turn;
 mod wishes;
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use amends_core::{AttemptId, CallId, Effect, Input, Report, SessionId, Timestamp};
+use amends_core::{AttemptId, CallId, SessionId, Timestamp};
 use amends_ledger::{Ledger as _, MemoryLedger, Node};
 
 use crate::agent::{Agent, Wish};
 use crate::catalog::{self, Tool};
 use crate::chance::Chance;
-use crate::driver::{Driver, Justified};
+use crate::driver::Driver;
 use crate::flaw::Flaw;
 use crate::upstream::{Book, Request, Upstream};
 use crate::watch::{Broken, Watch};
+use happening::Due;
+pub(crate) use happening::{Happening, News};
 
 /// When a world begins, in milliseconds since 1970.
 const BEGIN_MS: u64 = 1_000_000;
@@ -95,92 +98,6 @@ pub(crate) struct Machine {
     pub(crate) drivers: BTreeMap<SessionId, Driver>,
 }
 
-/// Something that will happen.
-#[derive(Debug)]
-pub(crate) enum Happening {
-    /// An agent asks for something.
-    Ask(usize),
-    /// An agent loses its connection.
-    Disconnect(usize, SessionId),
-    /// An agent wants a call stopped.
-    Stop(CallId, SessionId),
-    /// Something reaches a node, in one of its lives.
-    Node(usize, u32, News),
-    /// A request reaches its upstream.
-    Arrive(Box<Request>),
-    /// A request takes effect late.
-    Effect(Box<Request>, bool),
-    /// A machine's node dies.
-    Crash(usize),
-    /// A machine starts a new node.
-    Start(usize),
-    /// A machine stands still for that long.
-    Stall(usize, u64),
-    /// The ledger is out of a node's reach, or loses its answers, for that long.
-    Away(usize, u64, bool),
-    /// It is back.
-    Back(usize, u32),
-    /// An upstream dies by itself.
-    Perish(usize),
-}
-
-/// Something that reaches a node.
-#[derive(Debug)]
-pub(crate) enum News {
-    /// An input for a session.
-    Input(SessionId, Box<Input>),
-    /// The step of that ticket goes to the ledger.
-    Append(SessionId, u64),
-    /// A step is durable: its effects may begin.
-    Durable(SessionId, Box<Justified>),
-    /// One effect is performed.
-    Perform(SessionId, Box<Effect>, Option<u64>, u64),
-    /// The timer of a session.
-    Timer(SessionId),
-    /// An answer, or a broken line.
-    Answer(SessionId, AttemptId, Box<Report>),
-    /// Time to see whether a joined call has ended.
-    Poll(SessionId, AttemptId, CallId),
-    /// Time to ask the ledger what became of a step.
-    Ask(SessionId),
-    /// Time to say that it lives, and to look for orphans.
-    Beat,
-}
-
-impl Happening {
-    const fn is_beat(&self) -> bool {
-        matches!(self, Self::Node(_, _, News::Beat))
-    }
-}
-
-#[derive(Debug)]
-struct Due {
-    at: u64,
-    order: u64,
-    what: Happening,
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // The heap gives the greatest first; the earliest is wanted.
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
-
 impl World {
     /// The world of that seed.
     pub fn new(seed: u64, flaw: Option<Flaw>, logged: bool) -> Self {
@@ -233,7 +150,7 @@ impl World {
             self.watch.tick(happenings, at);
             self.happen(what)?;
         }
-        self.watch.finish(&self.root, &self.book)?;
+        self.watch.finish()?;
         Ok(Summary {
             calls: self.asked.len() as u64,
             events: self.watch.events(),

@@ -9,6 +9,7 @@ use crate::event::Fact;
 use crate::gates::{Gates, UNSEEN_RUN};
 use crate::limits::{KEY_MARGIN_MS, OPEN_CALLS_MAX};
 use crate::refusal::{Refusal, RefusalKind};
+use crate::registry::Code;
 use crate::time::Timestamp;
 
 /// What a repeat does about the call it repeats.
@@ -46,7 +47,8 @@ impl Dispatcher {
         }
         if now >= call.deadline {
             let message = "the time this call had was over before anything was sent";
-            return self.refuse(now, id, Refusal::of(RefusalKind::RetryLater, message));
+            let refusal = Refusal { code: Code::ExecutionTimeout, ..Refusal::of(RefusalKind::RetryLater, message) };
+            return self.refuse(now, id, refusal);
         }
         let over = match repeat {
             Some((Repeat::Another, _)) => {

@@ -52,7 +52,7 @@ impl Dispatcher {
         let too_late = wait.is_some_and(|wait| now + wait >= call.received.deadline);
         let wait = wait.filter(|_| !(too_late && call.in_doubt() && can_read_status(call)));
         let doubtful = call.certainty() == Certainty::InDoubt;
-        let retry = wait.map(|_| earlier as u32 + 1);
+        let retry = wait.filter(|_| !too_late).map(|_| earlier as u32 + 1);
         let last_ms = match &compensation {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => retry_after_ms.or(ladder.last_ms),
             _ => retry_after_ms,

@@ -113,7 +113,7 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
     let upstream = &call.received.upstream;
     let contract = call.contract();
     let what = match failure.code {
-        Code::NetworkTimeout => format!("no answer from `{upstream}` in {}", seconds(contract.timeout_ms)),
+        Code::NetworkTimeout => format!("no answer from `{upstream}` in {}", seconds(waited_ms(call))),
         Code::ConnectionLost => format!("the connection to `{upstream}` broke before its answer"),
         Code::ConnectRefused => format!("`{upstream}` could not be reached"),
         Code::Provider5xx => format!("`{upstream}` reported a failure of its own"),
@@ -136,6 +136,21 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         Code::ToolCancelled => format!("`{tool}` was stopped"),
         code => lower_first(code.means()),
     };
+    // What failed was our reading, not what the agent asked for.
+    let before = call.acts().next().is_none() && call.attempts.iter().any(|a| a.purpose == Purpose::Baseline);
+    let what = match &contract.status {
+        Some(status) if before && failure.code != Code::ToolCancelled => {
+            format!(
+                "`{}` could not be read before `{tool}` was sent ({})",
+                status.tool,
+                lower_first(failure.code.means())
+            )
+        }
+        _ => what,
+    };
+    if call.attempts.iter().any(|attempt| attempt.purpose == Purpose::Join) {
+        return format!("{what}; that was a repeat: the call it repeats goes on, and may have happened");
+    }
     let consequence = match (call.certainty(), contract.effect) {
         (_, EffectKind::Read) => "; nothing was changed",
         (Certainty::NotSent, _) => "; nothing was sent",
@@ -145,6 +160,12 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         (Certainty::InDoubt, _) => "; it may have happened",
     };
     format!("{what}{consequence}")
+}
+
+/// How long the last attempt that ended was waited for, which the agent's deadline may have cut short.
+fn waited_ms(call: &CallState) -> u64 {
+    let last = call.acts().rev().chain(call.attempts.iter().rev()).find_map(|a| a.end.as_ref().map(|end| (a, end)));
+    last.map_or(call.contract().timeout_ms, |(attempt, end)| end.at.min(attempt.deadline).since_ms(attempt.started))
 }
 
 /// A time in words a person would use.

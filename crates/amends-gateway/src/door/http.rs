@@ -26,8 +26,8 @@ use body::Body;
 use connection::Connection;
 use sessions::Sessions;
 
-/// How long a client may take for its headers.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may take for its headers, and so how long a connection may idle between two requests.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(60);
 /// How many connections may be open at once.
 const CONNECTIONS_MAX: usize = 10_000;
 

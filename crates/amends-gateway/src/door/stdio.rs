@@ -54,6 +54,8 @@ pub async fn serve(
     }
     drop(agent);
     let _ = tokio::time::timeout(Duration::from_secs(1), writer).await;
+    // What was delivered is recorded before we go, or an equal call of the next agent would be taken for its repeat.
+    let _ = tokio::time::timeout(GRACE, gateway.idle()).await;
 }
 
 fn heard(agent: &Arc<Agent>, line: &str) {

@@ -123,10 +123,12 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
         rules,
         mail,
     };
+    let driven = gateway.drives();
     tokio::spawn(async move {
         let gates = session.gates();
         session.take(Input::Resume, gates);
         session.run(inbox, false).await;
+        drop(driven);
     });
     Ok(())
 }

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::admission::Admitted;
 use super::answer::{Answered, status_arguments};
+use super::failpoint::{self, Point};
 use super::turn::Turn;
 use crate::catalogue::ServedTool;
 use crate::clock;
@@ -191,6 +192,9 @@ impl Session {
             }
             Mail::Result { attempt, report, carried } => {
                 if let Some(live) = self.live.get_mut(&attempt.call) {
+                    if live.claimed {
+                        failpoint::reach(Point::AfterResult);
+                    }
                     live.attempts.remove(&attempt);
                     match carried {
                         Carried::Nothing => {}

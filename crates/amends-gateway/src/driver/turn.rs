@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 
 use amends_core::effect::{Effect, Reply};
-use amends_core::{Fact, Gates, Input, Step, Timestamp};
+use amends_core::{Attempt, Fact, Gates, Input, Purpose, Step, Timestamp};
 use amends_ledger::{Append, Appended, Commit, Error, OpenWork, StoredAnswer, StoredArguments};
 use amends_wire::mcp::Receipt;
 use bytes::Bytes;
 
 use super::answer::{self, Answered, Rendered};
-use super::session::Session;
+use super::failpoint::{self, Point};
+use super::session::{Live, Session};
 use super::{Delivery, attempt};
 use crate::clock;
 
@@ -51,6 +52,9 @@ impl Session {
         }
         let last_seq = self.dispatcher.seq();
         let acts = self.fill_in(&step);
+        if acts.iter().any(|act| matches!(act, Act::Do(Effect::Send(attempt)) if self.is_write(attempt))) {
+            failpoint::reach(Point::BeforeIntent);
+        }
         let append = self.append(&input, step, expected_seq, &acts);
         let commit = self.gateway.ledger.append(append);
         let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit) };
@@ -163,7 +167,12 @@ impl Session {
 
     fn perform(&mut self, act: Act, appended: Option<&Appended>) {
         match act {
-            Act::Do(Effect::Send(attempt)) => attempt::send(self, *attempt),
+            Act::Do(Effect::Send(attempt)) => {
+                if self.is_write(&attempt) {
+                    failpoint::reach(Point::AfterIntent);
+                }
+                attempt::send(self, *attempt);
+            }
             Act::Do(Effect::Abort(attempt)) => {
                 let sent = self.live.get_mut(&attempt.call).and_then(|live| live.attempts.remove(&attempt));
                 if let Some(abort) = sent {
@@ -173,6 +182,12 @@ impl Session {
             Act::Do(Effect::Reply(_)) => {}
             Act::Reply(reply, rendered) => self.reply(&reply, *rendered, appended),
         }
+    }
+
+    /// Whether that attempt does what an agent asked for, and changes something.
+    fn is_write(&self, attempt: &Attempt) -> bool {
+        let changes = |live: &Live| !live.rules.contract.effect.is_read();
+        attempt.purpose == Purpose::Act && self.live.get(&attempt.id.call).is_some_and(changes)
     }
 
     fn reply(&mut self, reply: &Reply, rendered: Rendered, appended: Option<&Appended>) {
@@ -185,6 +200,9 @@ impl Session {
             return;
         };
         let matters = live.claimed && reply.last && !rendered.replayed;
+        if matters {
+            failpoint::reach(Point::BeforeReply);
+        }
         let delivery = matters.then(|| Delivery { call: reply.call.clone(), mail: self.mail.clone(), user: None });
         let declares_output = live.tool.as_ref().is_some_and(|tool| tool.output.is_some());
         if let Some(door) = live.answer.take() {

@@ -68,6 +68,8 @@ impl World {
             // The dispatcher's own tick ends it.
             return Ok(());
         }
+        let fresh = self.flaw == Some(Flaw::FreshLease);
+        let lease_until = if fresh { self.nodes[node].lease_until } else { lease_until };
         if strict && self.now >= lease_until {
             let failure = Failure::of(Code::LeaseLost);
             let report = Report::silent(failure, Certainty::NotSent);

@@ -2,6 +2,7 @@
 
 use amends_ledger::Ledger as _;
 
+use crate::catalog::SHOP;
 use crate::watch::Broken;
 use crate::world::{Happening, News, World, record};
 
@@ -27,6 +28,20 @@ impl World {
             let again = wait + self.chance.between(1, 20_000);
             self.later(again, Happening::Crash(node));
         }
+    }
+
+    /// Between any two lines of a driver's turn the node may die or stand still, or the upstream restart.
+    pub(crate) fn mishap(&mut self, node: usize) {
+        if !self.troubled() || !self.chance.percent(self.fault_percent / 20) {
+            return;
+        }
+        let ms = self.chance.between(10, 9_000);
+        let what = match self.chance.between(0, 2) {
+            0 => Happening::Crash(node),
+            1 => Happening::Stall(node, ms),
+            _ => Happening::Perish(SHOP),
+        };
+        self.later(0, what);
     }
 
     /// A machine starts a new node.

@@ -2,17 +2,17 @@
 
 use amends_core::gates::Gates;
 use amends_core::refusal::{Refusal, RefusalKind};
-use amends_core::{CallId, Dispatcher, Effect, Event, Fact, Held, Input, Purpose, SessionId, Step, UpstreamName};
+use amends_core::{CallId, Effect, Event, Fact, Input, Purpose, SessionId, Step, UpstreamName};
 use amends_ledger::{Error, Ledger as _, OpenWork};
 
 use crate::catalog::UPSTREAMS;
-use crate::driver::{Driver, Justified, Waiting};
+use crate::driver::{Justified, Waiting};
 use crate::flaw::Flaw;
 use crate::watch::Broken;
 use crate::world::{Happening, News, World, record};
 
 /// How long a driver waits before it asks a ledger again that was away.
-const ASK_AGAIN_MS: u64 = 500;
+pub(super) const ASK_AGAIN_MS: u64 = 500;
 /// The arguments that no tool takes.
 pub(crate) const NONSENSE: u64 = 99;
 
@@ -84,6 +84,7 @@ impl World {
         let early = early_effects(self.flaw, &step);
         driver.queue.push_back(Waiting { ticket, input, step, open, lease_until });
         self.tell(append_at, node, News::Append(session.clone(), ticket));
+        self.mishap(node);
         for (effect, run) in early {
             self.perform(node, session, effect, run, lease_until)?;
         }
@@ -98,7 +99,13 @@ impl World {
         let Some(driver) = machine.drivers.get_mut(session) else {
             return Ok(());
         };
-        if driver.stuck || driver.queue.front().map(|w| w.ticket) != Some(ticket) {
+        let front = driver.queue.front().map(|waiting| waiting.ticket);
+        if driver.stuck || front.is_none_or(|front| front > ticket) {
+            return Ok(());
+        }
+        if front != Some(ticket) {
+            // An earlier step is held up; steps are recorded in the order they were handled in.
+            self.tell(self.now + 1, node, News::Append(session.clone(), ticket));
             return Ok(());
         }
         let Some(waiting) = driver.queue.pop_front() else {
@@ -114,7 +121,8 @@ impl World {
             Some(Ok(appended)) => {
                 driver.durable = appended.seq;
                 let epoch = driver.epoch;
-                self.watch.durable(session, epoch, &waiting.step.events, now, &self.book)?;
+                self.watch.durable(session, epoch, &waiting.step.events, &self.book)?;
+                self.mishap(node);
                 self.justify(node, session, waiting);
                 Ok(())
             }
@@ -146,15 +154,14 @@ impl World {
             let new: Vec<Event> =
                 trace.events.into_iter().map(|stored| stored.event).filter(|event| event.seq > seen).collect();
             if !new.is_empty() {
-                let now = self.time();
-                self.watch.durable(session, epoch, &new, now, &self.book)?;
+                self.watch.durable(session, epoch, &new, &self.book)?;
             }
         }
         Ok(())
     }
 
     /// A step is durable: its effects may begin, after those of all earlier ones.
-    fn justify(&mut self, node: usize, session: &SessionId, waiting: Waiting) {
+    pub(super) fn justify(&mut self, node: usize, session: &SessionId, waiting: Waiting) {
         let wait = self.chance.between(0, self.slow_ms);
         let now = self.now;
         let early = self.flaw == Some(Flaw::SendBeforeAppend);
@@ -193,121 +200,8 @@ impl World {
         if let Some(driver) = self.nodes[node].drivers.get_mut(session) {
             driver.due.act = driver.due.act.max(at);
         }
+        self.mishap(node);
         Ok(())
-    }
-
-    /// A claim was held: the step is dropped, and the call handed in again as the repeat of its holder.
-    fn hand_in_again(&mut self, node: usize, session: &SessionId, held: Held) -> Result<(), Box<Broken>> {
-        self.watch.note(|| format!("{session}: held by {} ({:?})", held.call, held.state));
-        let Some(waiting) = self.restore(node, session)? else {
-            return Ok(());
-        };
-        let mut held = Some(held);
-        for waiting in waiting {
-            let mut input = waiting.input;
-            if let (Input::Call(call), Some(held)) = (&mut input, held.take()) {
-                call.repeat_of = Some(held);
-            }
-            self.handle(node, session, input)?;
-        }
-        Ok(())
-    }
-
-    /// Goes back to what the ledger holds, and gives the steps that were dropped. Nothing while the ledger is away.
-    fn restore(&mut self, node: usize, session: &SessionId) -> Result<Option<Vec<Waiting>>, Box<Broken>> {
-        let machine = &mut self.nodes[node];
-        let Some(driver) = machine.drivers.get_mut(session) else {
-            return Ok(None);
-        };
-        let trace = match record::now(machine.ledger.trace(session)) {
-            Some(Ok(trace)) => trace,
-            _ => {
-                driver.stuck = true;
-                self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
-                return Ok(None);
-            }
-        };
-        let events: Vec<Event> =
-            trace.map(|trace| trace.events.into_iter().map(|stored| stored.event).collect()).unwrap_or_default();
-        driver.dispatcher =
-            if events.is_empty() { open(session, driver.seed) } else { self.watch.restored(&events)? };
-        driver.durable = events.len() as u64;
-        driver.history = events;
-        driver.stuck = false;
-        driver.armed = None;
-        let waiting = driver.queue.drain(..).collect();
-        self.arm(node, session);
-        Ok(Some(waiting))
-    }
-
-    /// Asks the ledger what became of the steps whose append failed.
-    pub(crate) fn ask_ledger(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
-        let machine = &mut self.nodes[node];
-        let Some(driver) = machine.drivers.get_mut(session) else {
-            return Ok(());
-        };
-        if !driver.stuck {
-            return Ok(());
-        }
-        let Some(Ok(trace)) = record::now(machine.ledger.trace(session)) else {
-            self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
-            return Ok(());
-        };
-        if trace.as_ref().is_some_and(|trace| trace.epoch != driver.epoch) {
-            return self.lose(node, session);
-        }
-        let stored = trace.map_or(0, |trace| trace.events.len() as u64);
-        let mut durable = Vec::new();
-        while let Some(front) = driver.queue.front() {
-            let last = front.step.events.last().map_or(0, |event| event.seq);
-            if last > stored {
-                break;
-            }
-            durable.extend(driver.queue.pop_front());
-        }
-        driver.stuck = false;
-        for waiting in durable {
-            self.justify(node, session, waiting);
-        }
-        let Some(dropped) = self.restore(node, session)? else {
-            return Ok(());
-        };
-        let driver = self.nodes[node].drivers.get_mut(session);
-        let backlog = driver.map(|driver| std::mem::take(&mut driver.backlog));
-        let inputs = dropped.into_iter().map(|waiting| waiting.input);
-        for input in inputs.chain(backlog.unwrap_or_default()) {
-            match input {
-                Input::Call(call) => self.refuse_directly(&call.id),
-                input => self.handle(node, session, input)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// The lease is lost: whatever was not durable is for the new holder to decide.
-    fn lose(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
-        self.watch.note(|| format!("{session}: node {node} lost it"));
-        let Some(driver) = self.nodes[node].drivers.remove(session) else {
-            return Ok(());
-        };
-        self.hang_up(session);
-        let inputs = driver.queue.into_iter().map(|waiting| waiting.input);
-        for input in inputs.chain(driver.backlog) {
-            self.pass_on(session, input);
-        }
-        Ok(())
-    }
-
-    /// What arrives at a node that no longer drives the session goes to the one that does; what does not, is lost.
-    fn pass_on(&mut self, session: &SessionId, input: Input) {
-        if !matches!(input, Input::Result { .. } | Input::Cancel { .. }) {
-            return;
-        }
-        let drives = |node: &usize| self.nodes[*node].drivers.contains_key(session);
-        if let Some(node) = (0..self.nodes.len()).find(drives) {
-            let news = News::Input(session.clone(), Box::new(input));
-            self.tell(self.now + 1, node, news);
-        }
     }
 
     /// Sets the one timer of a session.
@@ -363,49 +257,11 @@ impl World {
         self.asked.get(call).is_some_and(|asked| asked.args == NONSENSE)
     }
 
-    /// Another node takes a session up.
-    pub(crate) fn take_up(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
-        let now = self.time();
-        let ledger = &self.nodes[node].ledger;
-        let Some(Ok(Some(lease))) = record::now(ledger.take(session, now)) else {
-            return Ok(());
-        };
-        let Some(Ok(Some(trace))) = record::now(ledger.trace(session)) else {
-            return Ok(());
-        };
-        self.watch.note(|| format!("{session}: node {node} takes it, epoch {}", lease.epoch));
-        self.watch.taken(session, lease.epoch);
-        let events: Vec<Event> = trace.events.into_iter().map(|stored| stored.event).collect();
-        let dispatcher = self.watch.restored(&events)?;
-        let seed = match events.first().map(|event| &event.fact) {
-            Some(Fact::SessionOpened { seed, .. }) => *seed,
-            _ => 0,
-        };
-        let driver = Driver::new(session.clone(), seed, dispatcher, lease.epoch, events);
-        self.nodes[node].drivers.insert(session.clone(), driver);
-        self.handle(node, session, Input::Resume)
-    }
-
-    /// A node opens a session for an agent.
-    pub(crate) fn open(&mut self, node: usize) -> SessionId {
-        self.sessions += 1;
-        let session = SessionId::new(format!("s{:02}", self.sessions));
-        // Canonical JSON keeps integers up to 2^53.
-        let seed = self.chance.next() >> 11;
-        let driver = Driver::new(session.clone(), seed, open(&session, seed), 1, Vec::new());
-        self.nodes[node].drivers.insert(session.clone(), driver);
-        session
-    }
-
     pub(crate) fn arrives_at(&mut self, node: usize, session: &SessionId, input: Input) {
         let news = News::Input(session.clone(), Box::new(input));
         let life = self.nodes[node].life;
         self.later(0, Happening::Node(node, life, news));
     }
-}
-
-fn open(session: &SessionId, seed: u64) -> Dispatcher {
-    Dispatcher::open(session.clone(), seed, "agent".into(), "sim")
 }
 
 /// The run that each attempt of a step was meant for.

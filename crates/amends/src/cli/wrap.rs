@@ -39,8 +39,16 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
         (None, _) => LedgerPlace::Sqlite(ledger::wrapped()?),
     };
     let name = UpstreamName::new("wrapped");
-    let mut wrapped = config.upstreams.remove(&name).unwrap_or_else(UpstreamConfig::undeclared);
-    wrapped.reach = Reach::Stdio { command: args.command, env: BTreeMap::new(), inherit_env: true };
+    let mut wrapped = config.upstreams.remove(&name).unwrap_or_else(|| {
+        // Nobody said how long its tools take, so one attempt may use all of the agent's patience.
+        let undeclared = UpstreamConfig::undeclared();
+        UpstreamConfig { timeout: undeclared.deadline, ..undeclared }
+    });
+    let env = match wrapped.reach {
+        Reach::Stdio { env, .. } => env,
+        Reach::Http { .. } => BTreeMap::new(),
+    };
+    wrapped.reach = Reach::Stdio { command: args.command, env, inherit_env: true };
     wrapped.prefix = String::new();
     config.upstreams = BTreeMap::from([(name, wrapped)]);
     ledger::make_room(&config.ledger)?;

@@ -2,3 +2,17 @@
 
 #[path = "../support/mod.rs"]
 mod support;
+
+mod bad_input;
+mod cancel;
+mod command_line;
+mod crash;
+mod fidelity;
+mod passthrough;
+mod pipe;
+mod process;
+mod progress;
+mod security;
+mod servers;
+mod upstream_http;
+mod upstream_stdio;

@@ -3,4 +3,21 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod again;
+mod conflict;
+mod crash;
+mod load;
 mod lost;
+mod malformed;
+mod repeat;
+mod status;
+
+/// A fault script for one tool and order.
+fn faults(tool: &str, order: &str, attempts: &[&str]) -> String {
+    more_faults(tool, order, attempts, "")
+}
+
+/// The same with further settings of the fault.
+fn more_faults(tool: &str, order: &str, attempts: &[&str], more: &str) -> String {
+    format!("[[fault]]\ntool = \"{tool}\"\nwhen = {{ order = \"{order}\" }}\nattempts = {attempts:?}\n{more}\n")
+}

@@ -43,6 +43,61 @@ pub fn send(address: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) ->
     stream
 }
 
+/// A connection that is kept: requests go out on it one after the other.
+#[derive(Debug)]
+pub struct Kept {
+    stream: TcpStream,
+    address: String,
+}
+
+impl Kept {
+    pub fn open(address: &str) -> Self {
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a timeout");
+        Self { stream, address: address.to_owned() }
+    }
+
+    /// Posts a body without reading the answer.
+    pub fn send(&mut self, path: &str, headers: &[(&str, &str)], body: &str) {
+        let mut head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
+            self.address,
+            body.len()
+        );
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        self.stream.write_all(format!("{head}\r\n{body}").as_bytes()).expect("the request is sent");
+    }
+
+    /// Reads one answer that says its length: the status and the JSON.
+    pub fn receive(&mut self) -> (u16, Value) {
+        let mut answer = Vec::new();
+        let mut byte = [0];
+        while !answer.ends_with(b"\r\n\r\n") {
+            self.stream.read_exact(&mut byte).expect("an answer");
+            answer.push(byte[0]);
+        }
+        let head = String::from_utf8_lossy(&answer).to_lowercase();
+        let length = head.split("content-length:").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let mut body = vec![0; length.and_then(|length| length.parse().ok()).expect("a length")];
+        self.stream.read_exact(&mut body).expect("a body");
+        (parse(&answer).0, serde_json::from_slice(&body).unwrap_or(Value::Null))
+    }
+
+    /// Waits until the first byte of an answer is there, and leaves it unread.
+    pub fn await_answer(&self) {
+        self.stream.peek(&mut [0]).expect("an answer");
+    }
+
+    /// A call through the plain HTTP door, answered.
+    pub fn call(&mut self, tool: &str, arguments: &str) -> (u16, Value) {
+        self.send(&format!("/call/{tool}"), &[], arguments);
+        self.receive()
+    }
+}
+
 /// The status and body of an answer; chunks are joined.
 pub fn parse(answer: &[u8]) -> (u16, Vec<u8>) {
     let end = answer.windows(4).position(|window| window == b"\r\n\r\n").map_or(answer.len(), |at| at + 4);

@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod http;
+pub mod rmcp;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -60,6 +61,24 @@ impl Place {
 
     /// The same with further flags.
     pub fn up_with(&self, faults: &str, flags: &[&str]) -> Gateway {
+        Gateway::start(self.up_command(faults, flags))
+    }
+
+    /// The same with a shop that may take its time: no attempt times out before a test is done with it.
+    pub fn up_patient(&self, faults: &str) -> Gateway {
+        let config = "[upstreams.shop]\ncommand = [\"amends\"]\nprefix = \"\"\ntimeout = \"40s\"\ndeadline = \"55s\"\n";
+        let config = self.write("patient.toml", config).display().to_string();
+        self.up_with(faults, &["--config", &config])
+    }
+
+    /// A gateway that dies at that point of the first write it is asked for.
+    pub fn up_crashing(&self, faults: &str, point: &str) -> Gateway {
+        let mut command = self.up_command(faults, &[]);
+        command.env("AMENDS_CRASH_AT", point);
+        Gateway::start(command)
+    }
+
+    fn up_command(&self, faults: &str, flags: &[&str]) -> Command {
         let script = self.write("faults.toml", faults);
         let mut command = Command::new(AMENDS);
         command
@@ -69,7 +88,19 @@ impl Place {
             .arg(self.path("book.db"))
             .args(flags)
             .current_dir(self.folder.path());
-        Gateway::start(command)
+        command
+    }
+
+    /// The command of `amends wrap` around a shop with that fault script, governed by that config if there is one.
+    pub fn wrap(&self, faults: &str, config: Option<&str>) -> Vec<String> {
+        let text = |path: PathBuf| path.display().to_string();
+        let mut command = vec![AMENDS.to_owned(), "wrap".into(), "--ledger".into(), self.ledger()];
+        if let Some(config) = config {
+            command.extend(["--config".into(), text(self.write("wrap.toml", config))]);
+        }
+        let (book, script) = (text(self.path("book.db")), text(self.write("faults.toml", faults)));
+        command.extend(["--", AMENDS, "shop", "--book", &book, "--faults", &script].map(str::to_owned));
+        command
     }
 
     /// How many effects of that tool the shop's book holds.
@@ -94,6 +125,43 @@ impl Place {
             book.prepare("SELECT at_ms FROM requests WHERE tool = ?1 ORDER BY id").expect("the book's table");
         let times = rows.query_map([tool], |row| row.get(0)).expect("rows");
         times.map(|time| time.expect("a time")).collect()
+    }
+
+    /// How many effects of that tool on that order the shop's book holds.
+    pub fn effects_on(&self, tool: &str, order: &str) -> usize {
+        self.column("SELECT ref FROM effects WHERE tool = ?1 AND order_id = ?2 ORDER BY id", tool, order).len()
+    }
+
+    /// How many requests for that tool and order arrived at the shop.
+    pub fn requests_on(&self, tool: &str, order: &str) -> usize {
+        let query = "SELECT args FROM requests WHERE tool = ?1 AND json_extract(args, '$.order') = ?2";
+        self.column(query, tool, order).len()
+    }
+
+    /// When they arrived, in milliseconds.
+    pub fn arrivals_on(&self, tool: &str, order: &str) -> Vec<i64> {
+        let query = "SELECT cast(at_ms AS TEXT) FROM requests
+                     WHERE tool = ?1 AND json_extract(args, '$.order') = ?2 ORDER BY id";
+        self.column(query, tool, order).iter().map(|at| at.parse().expect("a time")).collect()
+    }
+
+    /// The keys they came with, in order.
+    pub fn keys_on(&self, tool: &str, order: &str) -> Vec<String> {
+        let query = "SELECT coalesce(json_extract(args, '$.idempotency_key'), '') FROM requests
+                     WHERE tool = ?1 AND json_extract(args, '$.order') = ?2 ORDER BY id";
+        self.column(query, tool, order)
+    }
+
+    fn column(&self, query: &str, tool: &str, order: &str) -> Vec<String> {
+        if !self.path("book.db").exists() {
+            return Vec::new();
+        }
+        let book = self.book();
+        let Ok(mut rows) = book.prepare(query) else {
+            return Vec::new();
+        };
+        let found = rows.query_map([tool, order], |row| row.get(0)).expect("rows");
+        found.map(|text| text.expect("a text")).collect()
     }
 
     fn count(&self, query: &str, tool: &str) -> u64 {
@@ -133,6 +201,25 @@ impl Place {
         events
     }
 
+    /// The events of that name, oldest session first.
+    pub fn events_named(&self, name: &str) -> Vec<Value> {
+        self.events().into_iter().filter(|event| event["event"] == name).collect()
+    }
+
+    /// How many calls are open, over all sessions.
+    pub fn open_calls(&self) -> u64 {
+        let (_, sessions) = self.amends(&["sessions", "--json", "--limit", "1000"]);
+        let sessions: Value = serde_json::from_str(&sessions).expect("JSON");
+        let rows = sessions["sessions"].as_array().expect("a list").iter();
+        rows.map(|row| row["open_calls"].as_u64().expect("a number")).sum()
+    }
+
+    /// Waits until no call is open, and has the ledger verified.
+    pub fn settled(&self) {
+        eventually("no call is open", || self.open_calls() == 0);
+        self.assert_verified();
+    }
+
     /// The ledger is consistent, by the binary's own word.
     pub fn assert_verified(&self) {
         let (code, said) = self.amends(&["verify"]);
@@ -142,7 +229,16 @@ impl Place {
 
 impl Gateway {
     /// Starts a gateway and waits until it listens and serves its tools.
-    pub fn start(mut command: Command) -> Self {
+    pub fn start(command: Command) -> Self {
+        let gateway = Self::listening(command);
+        eventually("the shop's tools are served", || {
+            gateway.call("get_order", r#"{"order":"ord_ready"}"#).1["status"] == "success"
+        });
+        gateway
+    }
+
+    /// Starts a gateway and waits until it listens, whatever its upstreams do.
+    pub fn listening(mut command: Command) -> Self {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
         let stderr = child.stderr.take().expect("its standard error");
@@ -157,11 +253,7 @@ impl Gateway {
             .expect("the gateway says where it listens");
         // Whatever else it says must be read, or it would block one day.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("gateway: {line}")));
-        let gateway = Self { child, address };
-        eventually("the shop's tools are served", || {
-            gateway.call("get_order", r#"{"order":"ord_ready"}"#).1["status"] == "success"
-        });
-        gateway
+        Self { child, address }
     }
 
     pub fn mcp(&self) -> String {
@@ -171,6 +263,21 @@ impl Gateway {
     /// One call through the plain HTTP door: the status and the envelope.
     pub fn call(&self, tool: &str, arguments: &str) -> (u16, Value) {
         http::post(&self.address, &format!("/call/{tool}"), &[], arguments.as_bytes())
+    }
+
+    /// The same with headers.
+    pub fn call_with(&self, tool: &str, headers: &[(&str, &str)], arguments: &str) -> (u16, Value) {
+        http::post(&self.address, &format!("/call/{tool}"), headers, arguments.as_bytes())
+    }
+
+    /// Begins a call through the plain HTTP door and gives the connection.
+    pub fn begin(&self, tool: &str, arguments: &str) -> std::net::TcpStream {
+        http::send(&self.address, &format!("/call/{tool}"), &[], arguments.as_bytes())
+    }
+
+    /// Waits until it has ended by itself.
+    pub fn ended(&mut self) {
+        eventually("the gateway ends", || matches!(self.child.try_wait(), Ok(Some(_))));
     }
 
     pub fn id(&self) -> u32 {

@@ -124,7 +124,8 @@ impl Agent {
                     // A cancelled request gets no answer in MCP; its repeat finds it.
                     if let Ok(answered) = answer && !cancelled {
                         let line = render(id, &answered, self.traits());
-                        let _ = self.out.send(Out { line, delivery: answered.delivery });
+                        let delivery = answered.delivery.map(|delivery| delivery.keeping(&self.session));
+                        let _ = self.out.send(Out { line, delivery });
                     }
                     return;
                 }

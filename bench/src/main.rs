@@ -1,0 +1,103 @@
+//! What one `tools/call` costs: direct, through a bare proxy, and through Amends, all in one run.
+
+mod caller;
+mod commit;
+mod cpu;
+mod echo;
+mod house;
+mod load;
+mod proxy;
+mod report;
+mod rounds;
+mod rpc;
+mod subject;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+/// Measures one `tools/call` direct, through a bare proxy, and through Amends.
+#[derive(Debug, Parser)]
+#[command(name = "amends-bench")]
+struct Cli {
+    #[command(subcommand)]
+    part: Option<Part>,
+    #[command(flatten)]
+    measure: Measure,
+}
+
+/// The processes that are measured beside Amends.
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// A lean MCP server with the tools `echo_read` and `echo_write`.
+    Echo(echo::EchoArgs),
+    /// A bare forwarding proxy: it reads the envelope, gives each request an id of its own, and forwards the rest.
+    Proxy(proxy::ProxyArgs),
+}
+
+/// The flags of a measurement.
+#[derive(Debug, Args)]
+struct Measure {
+    /// About 20 seconds instead of about two minutes.
+    #[arg(long)]
+    quick: bool,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    /// The binary of Amends. The default is the one beside this binary, built anew by cargo if need be.
+    #[arg(long, value_name = "FILE")]
+    amends: Option<PathBuf>,
+    /// Where the ledgers are kept while it runs. The default is beside this binary.
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+    /// Each HTTP call stands alone, as in MCP 2026-07-28. The default is one session for each caller.
+    #[arg(long)]
+    stateless: bool,
+    /// Only the variants whose name contains this.
+    #[arg(long, value_name = "WORDS")]
+    only: Option<String>,
+    /// Only this many callers.
+    #[arg(long, value_name = "N")]
+    callers: Option<usize>,
+    /// How many rounds.
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// How long one variant is measured in one round, at most.
+    #[arg(long, value_name = "MS")]
+    slice_ms: Option<u64>,
+}
+
+impl Measure {
+    fn plan(&self) -> rounds::Plan {
+        let (rounds, slice_ms) = if self.quick { (3, 150) } else { (7, 400) };
+        rounds::Plan {
+            rounds: self.rounds.unwrap_or(rounds).max(1),
+            slice: Duration::from_millis(self.slice_ms.unwrap_or(slice_ms)),
+            callers: self.callers.map_or_else(|| vec![1, 16, 64], |callers| vec![callers.max(1)]),
+        }
+    }
+}
+
+fn main() -> Result<()> {
+    let cli = Cli::parse();
+    match cli.part {
+        Some(Part::Echo(args)) => echo::run(args),
+        Some(Part::Proxy(args)) => proxy::run(args),
+        None => measure(&cli.measure),
+    }
+}
+
+/// On one thread: on a small machine every thread of the callers is one that the process under test does not get.
+#[tokio::main(flavor = "current_thread")]
+async fn measure(measure: &Measure) -> Result<()> {
+    let plan = measure.plan();
+    let (house, variants) = house::House::build(measure).await?;
+    let measured = tokio::select! {
+        measured = rounds::run(&plan, &house, &variants) => measured?,
+        // Leaving in the ordinary way ends the processes and removes the ledgers.
+        _ = tokio::signal::ctrl_c() => return Ok(()),
+    };
+    report::print(&plan, &measured, measure.json)
+}

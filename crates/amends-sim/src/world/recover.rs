@@ -1,0 +1,163 @@
+//! What a driver does when a step is not recorded as it was handled: a claim was held, the lease is lost, the ledger was away.
+
+use amends_core::{Dispatcher, Event, Fact, Held, Input, SessionId};
+use amends_ledger::Ledger as _;
+
+use crate::driver::{Driver, Waiting};
+use crate::watch::Broken;
+use crate::world::turn::ASK_AGAIN_MS;
+use crate::world::{News, World, record};
+
+impl World {
+    /// A claim was held: the step is dropped, and the call handed in again as the repeat of its holder.
+    pub(super) fn hand_in_again(&mut self, node: usize, session: &SessionId, held: Held) -> Result<(), Box<Broken>> {
+        self.watch.note(|| format!("{session}: held by {} ({:?})", held.call, held.state));
+        let Some(waiting) = self.restore(node, session)? else {
+            return Ok(());
+        };
+        let mut held = Some(held);
+        for waiting in waiting {
+            let mut input = waiting.input;
+            if let (Input::Call(call), Some(held)) = (&mut input, held.take()) {
+                call.repeat_of = Some(held);
+            }
+            self.handle(node, session, input)?;
+        }
+        Ok(())
+    }
+
+    /// Goes back to what the ledger holds, and gives the steps that were dropped. Nothing while the ledger is away.
+    fn restore(&mut self, node: usize, session: &SessionId) -> Result<Option<Vec<Waiting>>, Box<Broken>> {
+        let machine = &mut self.nodes[node];
+        let Some(driver) = machine.drivers.get_mut(session) else {
+            return Ok(None);
+        };
+        let trace = match record::now(machine.ledger.trace(session)) {
+            Some(Ok(trace)) => trace,
+            _ => {
+                driver.stuck = true;
+                self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
+                return Ok(None);
+            }
+        };
+        let events: Vec<Event> =
+            trace.map(|trace| trace.events.into_iter().map(|stored| stored.event).collect()).unwrap_or_default();
+        driver.dispatcher =
+            if events.is_empty() { open(session, driver.seed) } else { self.watch.restored(&events)? };
+        driver.durable = events.len() as u64;
+        driver.history = events;
+        driver.stuck = false;
+        driver.armed = None;
+        let waiting = driver.queue.drain(..).collect();
+        self.arm(node, session);
+        Ok(Some(waiting))
+    }
+
+    /// Asks the ledger what became of the steps whose append failed.
+    pub(crate) fn ask_ledger(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
+        let machine = &mut self.nodes[node];
+        let Some(driver) = machine.drivers.get_mut(session) else {
+            return Ok(());
+        };
+        if !driver.stuck {
+            return Ok(());
+        }
+        let Some(Ok(trace)) = record::now(machine.ledger.trace(session)) else {
+            self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
+            return Ok(());
+        };
+        if trace.as_ref().is_some_and(|trace| trace.epoch != driver.epoch) {
+            return self.lose(node, session);
+        }
+        let stored = trace.map_or(0, |trace| trace.events.len() as u64);
+        let mut durable = Vec::new();
+        while let Some(front) = driver.queue.front() {
+            let last = front.step.events.last().map_or(0, |event| event.seq);
+            if last > stored {
+                break;
+            }
+            durable.extend(driver.queue.pop_front());
+        }
+        driver.stuck = false;
+        for waiting in durable {
+            self.justify(node, session, waiting);
+        }
+        let Some(dropped) = self.restore(node, session)? else {
+            return Ok(());
+        };
+        let driver = self.nodes[node].drivers.get_mut(session);
+        let backlog = driver.map(|driver| std::mem::take(&mut driver.backlog));
+        let inputs = dropped.into_iter().map(|waiting| waiting.input);
+        for input in inputs.chain(backlog.unwrap_or_default()) {
+            match input {
+                Input::Call(call) => self.refuse_directly(&call.id),
+                input => self.handle(node, session, input)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The lease is lost: whatever was not durable is for the new holder to decide.
+    pub(super) fn lose(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
+        self.watch.note(|| format!("{session}: node {node} lost it"));
+        let Some(driver) = self.nodes[node].drivers.remove(session) else {
+            return Ok(());
+        };
+        self.hang_up(session);
+        let inputs = driver.queue.into_iter().map(|waiting| waiting.input);
+        for input in inputs.chain(driver.backlog) {
+            self.pass_on(session, input);
+        }
+        Ok(())
+    }
+
+    /// What arrives at a node that no longer drives the session goes to the one that does; what does not, is lost.
+    pub(super) fn pass_on(&mut self, session: &SessionId, input: Input) {
+        if !matches!(input, Input::Result { .. } | Input::Cancel { .. }) {
+            return;
+        }
+        let drives = |node: &usize| self.nodes[*node].drivers.contains_key(session);
+        if let Some(node) = (0..self.nodes.len()).find(drives) {
+            let news = News::Input(session.clone(), Box::new(input));
+            self.tell(self.now + 1, node, news);
+        }
+    }
+
+    /// Another node takes a session up.
+    pub(crate) fn take_up(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
+        let now = self.time();
+        let ledger = &self.nodes[node].ledger;
+        let Some(Ok(Some(lease))) = record::now(ledger.take(session, now)) else {
+            return Ok(());
+        };
+        let Some(Ok(Some(trace))) = record::now(ledger.trace(session)) else {
+            return Ok(());
+        };
+        self.watch.note(|| format!("{session}: node {node} takes it, epoch {}", lease.epoch));
+        self.watch.taken(session, lease.epoch);
+        let events: Vec<Event> = trace.events.into_iter().map(|stored| stored.event).collect();
+        let dispatcher = self.watch.restored(&events)?;
+        let seed = match events.first().map(|event| &event.fact) {
+            Some(Fact::SessionOpened { seed, .. }) => *seed,
+            _ => 0,
+        };
+        let driver = Driver::new(session.clone(), seed, dispatcher, lease.epoch, events);
+        self.nodes[node].drivers.insert(session.clone(), driver);
+        self.handle(node, session, Input::Resume)
+    }
+
+    /// A node opens a session for an agent.
+    pub(crate) fn open(&mut self, node: usize) -> SessionId {
+        self.sessions += 1;
+        let session = SessionId::new(format!("s{:02}", self.sessions));
+        // Canonical JSON keeps integers up to 2^53.
+        let seed = self.chance.next() >> 11;
+        let driver = Driver::new(session.clone(), seed, open(&session, seed), 1, Vec::new());
+        self.nodes[node].drivers.insert(session.clone(), driver);
+        session
+    }
+}
+
+fn open(session: &SessionId, seed: u64) -> Dispatcher {
+    Dispatcher::open(session.clone(), seed, "agent".into(), "sim")
+}

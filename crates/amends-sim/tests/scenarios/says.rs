@@ -1,0 +1,71 @@
+//! What a result says, in the words of a story.
+
+use amends_core::attempt::{Payload, Recorded};
+use amends_core::failure::UpstreamWords;
+use amends_core::{Certainty, Code, Contract, Failure, Outcome, Report};
+
+/// The report of those words, as a classifier builds it.
+pub(crate) fn report(says: &str, contract: &Contract) -> Report {
+    let (words, wait) = match says.split_once(" after ") {
+        Some((words, ms)) => (words, Some(ms.parse().expect("a wait is a number of milliseconds"))),
+        None => (says, None),
+    };
+    let failure = |code: Code| Failure { retry_after_ms: wait, ..Failure::of(code) };
+    let status = |code, status| Failure { status: Some(status), ..failure(code) };
+    let quoted = |failure: Failure, text: &str| failure.saying(text);
+    let rejected = |failure| Report::answered(failure, Certainty::NotProcessed, None);
+    let doubted = |failure: Failure| {
+        let believed = failure.status.is_some_and(|status| contract.rejects_before_effect.contains(&status));
+        let certainty = if believed { Certainty::NotProcessed } else { Certainty::InDoubt };
+        Report::answered(failure, certainty, None)
+    };
+    match words {
+        "success" => Report::success(payload("result")),
+        "lost" => Report::silent(failure(Code::ConnectionLost), Certainty::InDoubt),
+        "refused" => Report::silent(failure(Code::ConnectRefused), Certainty::NotSent),
+        "500" => doubted(quoted(status(Code::Provider5xx, 500), "internal error")),
+        "503" => doubted(status(Code::Provider5xx, 503)),
+        "429" => doubted(status(Code::RateLimited, 429)),
+        "403" => rejected(quoted(status(Code::Forbidden, 403), "refunds above 100 need a manager")),
+        "422" => {
+            let words = UpstreamWords {
+                code: Some("invalid".into()),
+                text: Some("amount must be positive".into()),
+                field: Some("amount".into()),
+            };
+            rejected(Failure { upstream: Some(words), ..status(Code::InputInvalid, 422) })
+        }
+        "412" => rejected(status(Code::EvidenceStale, 412)),
+        "409 in flight" => doubted(status(Code::KeyInFlight, 409)),
+        "409 done" => Report::answered(status(Code::AlreadyProcessed, 409), Certainty::Processed, None),
+        "409 reused" => rejected(status(Code::KeyReused, 409)),
+        "malformed" => Report::answered(failure(Code::OutputMalformed), Certainty::Processed, payload("odd")),
+        "error" => doubted(quoted(failure(Code::ActionError), "something went wrong")),
+        "yes" => read(Some(true), "seen", false),
+        "yes, fitting" => read(Some(true), "seen", true),
+        "no" => read(Some(false), "nothing", false),
+        "no answer" => read(None, "nothing", false),
+        other => replayed(other),
+    }
+}
+
+fn payload(digest: &str) -> Option<Payload> {
+    Some(Payload { digest: digest.into(), size: 20 })
+}
+
+fn read(happened: Option<bool>, digest: &str, fits: bool) -> Report {
+    Report { happened, fits, ..Report::success(payload(digest)) }
+}
+
+/// `recorded OUTCOME CERTAINTY`: the stored answer of the call that was joined.
+fn replayed(words: &str) -> Report {
+    let mut words = words.split(' ');
+    assert_eq!(words.next(), Some("recorded"), "a result says something known");
+    let outcome: Outcome = word(words.next());
+    let certainty: Certainty = word(words.next());
+    Report { certainty, recorded: Some(Recorded { outcome, certainty }), ..Report::success(None) }
+}
+
+fn word<T: serde::de::DeserializeOwned>(word: Option<&str>) -> T {
+    serde_json::from_value(word.unwrap_or_default().into()).expect("it is a word of ours")
+}

@@ -1,0 +1,174 @@
+//! A story as it is written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use amends_core::attempt::Payload;
+use amends_core::claim::ClaimKind;
+use amends_core::playbook::PlaybookSpec;
+use amends_core::refusal::{Refusal, RefusalKind};
+use amends_core::{
+    Call, CallKey, Claim, ClaimState, Contract, Digest, EffectKind, Held, Playbook, Recovery, Rules, Timestamp,
+};
+use serde::Deserialize;
+
+/// When every story begins.
+pub(crate) const BEGIN: Timestamp = Timestamp::from_ms(1_000_000);
+
+/// A story as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Story {
+    /// What it shows, in a sentence.
+    #[serde(rename = "story")]
+    pub(crate) _story: String,
+    #[serde(default)]
+    pub(crate) tool: ToolSpec,
+    #[serde(default)]
+    pub(crate) playbook: PlaybookSpec,
+    pub(crate) inputs: Vec<InputSpec>,
+    pub(crate) expected: Option<Expected>,
+}
+
+/// The golden part.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Expected {
+    pub(crate) trace: String,
+}
+
+/// The tool's contract; what is left out is as the config has it.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ToolSpec {
+    pub(crate) name: String,
+    effect: EffectKind,
+    declared: bool,
+    key: Option<amends_core::contract::KeyPlace>,
+    status: Option<amends_core::contract::StatusReader>,
+    settles_within_ms: Option<u64>,
+    timeout_ms: u64,
+    deadline_ms: u64,
+    repeat_window_ms: u64,
+    rejects_before_effect: Vec<u16>,
+}
+
+impl Default for ToolSpec {
+    fn default() -> Self {
+        Self {
+            name: "issue_refund".into(),
+            effect: EffectKind::Write,
+            declared: true,
+            key: None,
+            status: None,
+            settles_within_ms: None,
+            timeout_ms: 5_000,
+            deadline_ms: 50_000,
+            repeat_window_ms: 600_000,
+            rejects_before_effect: Vec::new(),
+        }
+    }
+}
+
+/// One input. Without `at` it comes a hundred milliseconds after the one before, a tick when it is due.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InputSpec {
+    pub(crate) at: Option<u64>,
+    /// A call of that id.
+    pub(crate) call: Option<String>,
+    /// The agent's own key.
+    key: Option<String>,
+    /// What it repeats, as the ledger said.
+    repeat_of: Option<RepeatSpec>,
+    /// A No from outside the session.
+    pub(crate) refusal: Option<RefusalKind>,
+    /// The result of that attempt, and what it says.
+    pub(crate) result: Option<String>,
+    pub(crate) says: Option<String>,
+    /// The call to be stopped, and why.
+    pub(crate) cancel: Option<String>,
+    pub(crate) disconnect: Option<String>,
+    pub(crate) delivery: Option<String>,
+    #[serde(default)]
+    pub(crate) tick: bool,
+    #[serde(default)]
+    pub(crate) resume: bool,
+    /// The run of the upstream from here on.
+    pub(crate) run: Option<u64>,
+}
+
+/// The call that a call repeats.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RepeatSpec {
+    call: String,
+    state: ClaimState,
+    #[serde(default)]
+    other_arguments: bool,
+}
+
+impl Story {
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        let tool = &self.tool;
+        let contract = Contract {
+            effect: tool.effect,
+            declared: tool.declared,
+            key: tool.key.clone(),
+            status: tool.status.clone(),
+            settles_within_ms: tool.settles_within_ms,
+            object: None,
+            timeout_ms: tool.timeout_ms,
+            deadline_ms: tool.deadline_ms,
+            repeat_window_ms: tool.repeat_window_ms,
+            rejects_before_effect: tool.rejects_before_effect.clone(),
+        };
+        let playbook = Playbook::parse(&self.playbook, &contract).expect("the story's playbook is one");
+        Arc::new(Rules { contract, playbook })
+    }
+}
+
+impl InputSpec {
+    /// The call it is, under those rules.
+    pub(crate) fn to_call(&self, id: &str, tool: &str, rules: &Arc<Rules>, now: Timestamp) -> Call {
+        let fingerprint = Digest::from("arguments");
+        let claim = |kind, name: &str| Claim { name: name.into(), fingerprint: fingerprint.clone(), kind };
+        let claims = match &self.key {
+            _ if rules.contract.effect.is_read() => Vec::new(),
+            Some(_) => vec![claim(ClaimKind::Key, "by-key"), claim(ClaimKind::ArgumentsIfFree, "by-arguments")],
+            None => vec![claim(ClaimKind::Arguments, "by-arguments")],
+        };
+        let repeat_of = self.repeat_of.as_ref().map(|repeat| Held {
+            name: if self.key.is_some() { "by-key".into() } else { "by-arguments".into() },
+            session: "another".into(),
+            call: repeat.call.as_str().into(),
+            state: repeat.state,
+            fingerprint: if repeat.other_arguments { "others".into() } else { fingerprint.clone() },
+            effect_key: format!("key-of-{}", repeat.call),
+            since: now - 10_000,
+        });
+        Call {
+            id: id.into(),
+            tool: tool.into(),
+            upstream: "shop".into(),
+            rules: rules.clone(),
+            rules_hash: "rules".into(),
+            arguments: Payload { digest: fingerprint.clone(), size: 20 },
+            principal: "local".into(),
+            deadline: now + rules.contract.deadline_ms,
+            key: self.key.clone().map(CallKey),
+            claims,
+            effect_key: format!("key-of-{id}"),
+            repeat_of,
+        }
+    }
+
+    /// The No it comes with, as a driver words it.
+    pub(crate) fn to_refusal(&self, tool: &str) -> Option<Box<Refusal>> {
+        let kind = self.refusal?;
+        let mut refusal = Refusal::of(kind, format!("there is no tool `{tool}`"));
+        let known = BTreeMap::from([("issue_refund", ()), ("get_order", ())]);
+        let fuzzy_matches = amends_core::nearest::nearest(tool, known.keys().copied());
+        refusal.recovery = Some(Recovery { fuzzy_matches, ..Recovery::default() });
+        Some(Box::new(refusal))
+    }
+}

@@ -1,0 +1,181 @@
+//! A story as it is told: the events in short form, the claims, the effects, and the answers in full.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::dispatcher::redecide::redecide;
+use amends_core::{
+    Answer, AttemptId, ClaimChange, Dispatcher, Effect, Event, Fact, Gates, Input, Report, Rules, Step, Timestamp,
+    UpstreamName,
+};
+use serde_json::Value;
+
+use crate::says;
+use crate::story::{BEGIN, InputSpec, Story};
+
+/// Tells a story: feeds its inputs to a dispatcher and writes down what follows.
+pub(crate) fn tell(story: &Story) -> String {
+    let rules = story.rules();
+    let mut dispatcher = Dispatcher::open("session".into(), 7, "local".into(), "stdio");
+    let mut gates = Gates { refusal: None, runs: [(UpstreamName::from("shop"), 1)].into() };
+    let mut now = BEGIN;
+    let mut history: Vec<Event> = Vec::new();
+    let mut out = String::new();
+    for spec in &story.inputs {
+        now = match (spec.at, spec.tick) {
+            (Some(at), _) => BEGIN + at,
+            (None, true) => dispatcher.deadline().expect("a tick is due").at,
+            (None, false) => now + 100,
+        };
+        if let Some(run) = spec.run {
+            gates.runs.insert("shop".into(), run);
+        }
+        let tool = story.tool.name.as_str();
+        gates.refusal = spec.call.as_ref().and_then(|_| spec.to_refusal(tool));
+        let step = dispatcher.handle(now, &gates, input(spec, tool, &rules, now));
+        history.extend(step.events.iter().cloned());
+        write_step(&mut out, now, &step);
+        let deadline = dispatcher.deadline().map(|deadline| (deadline.at.since_ms(BEGIN), deadline.reason));
+        match deadline {
+            Some((at, reason)) => writeln!(out, "         ~ {at}: {reason}"),
+            None => writeln!(out, "         ~ nothing is due"),
+        }
+        .expect("a string takes everything");
+    }
+    let found = |_: &_| Some(Arc::clone(&rules));
+    assert_eq!(Dispatcher::restore(&history, found).as_ref(), Ok(&dispatcher), "the trace folds to the live state");
+    assert_eq!(redecide(&history, found), Ok(None), "the trace is decided as it was");
+    out
+}
+
+fn input(spec: &InputSpec, tool: &str, rules: &Arc<Rules>, now: Timestamp) -> Input {
+    let stop = |call: &String, reason| Input::Cancel { call: call.as_str().into(), reason };
+    match spec {
+        InputSpec { call: Some(id), .. } => Input::Call(Box::new(spec.to_call(id, tool, rules, now))),
+        InputSpec { result: Some(attempt), says: Some(says), .. } => {
+            let report = says::report(says, &rules.contract);
+            Input::Result { attempt: attempt_id(attempt), report: Box::new(report) }
+        }
+        InputSpec { cancel: Some(call), .. } => stop(call, CancelReason::Asked),
+        InputSpec { disconnect: Some(call), .. } => stop(call, CancelReason::Disconnected),
+        InputSpec { delivery: Some(call), .. } => Input::Delivery { call: call.as_str().into() },
+        InputSpec { tick: true, .. } => Input::Tick,
+        InputSpec { resume: true, .. } => Input::Resume,
+        other => panic!("an input says what arrives: {other:?}"),
+    }
+}
+
+fn attempt_id(text: &str) -> AttemptId {
+    let (call, n) = text.split_once('/').expect("an attempt is a call and a number");
+    AttemptId { call: call.into(), n: n.parse().expect("an attempt has a number") }
+}
+
+fn write_step(out: &mut String, now: Timestamp, step: &Step) {
+    let mut lines = Vec::new();
+    for event in &step.events {
+        if !matches!(event.fact, Fact::SessionOpened { .. }) {
+            lines.push(short(&event.fact));
+        }
+    }
+    lines.extend(step.claims.iter().map(claim));
+    for effect in &step.effects {
+        lines.extend(effect_lines(effect));
+    }
+    for (n, line) in lines.iter().enumerate() {
+        let time = if n == 0 { now.since_ms(BEGIN).to_string() } else { String::new() };
+        writeln!(out, "{time:<8} {line}").expect("a string takes everything");
+    }
+    if lines.is_empty() {
+        writeln!(out, "{:<8} nothing", now.since_ms(BEGIN)).expect("a string takes everything");
+    }
+}
+
+fn short(fact: &Fact) -> String {
+    let name = fact.name();
+    match fact {
+        Fact::CallReceived { received, .. } => match &received.repeat_of {
+            Some(held) => format!("{name} {} repeats {} {:?}", received.call, held.call, held.state),
+            None => format!("{name} {}", received.call),
+        },
+        Fact::CallRefused { call, refusal } => format!("{name} {call} {}", refusal.kind.as_str()),
+        Fact::AttemptStarted { attempt, purpose, tool, deadline, .. } => {
+            let due = deadline.since_ms(BEGIN);
+            format!("{name} {attempt} {} {tool}, answer due {due}", purpose.as_str())
+        }
+        Fact::AttemptEnded { attempt, report, .. } | Fact::LateResult { attempt, report } => {
+            format!("{name} {attempt} {}", report_words(report))
+        }
+        Fact::AttemptTimedOut { attempt, certainty } | Fact::AttemptOrphaned { attempt, certainty } => {
+            format!("{name} {attempt} {}", certainty.as_str())
+        }
+        Fact::FailureJudged { attempt, verdict, compensation, retry, .. } => {
+            let retry = retry.map(|n| format!(", retry {n}")).unwrap_or_default();
+            format!("{name} {attempt} {} -> {compensation}{retry}", verdict.as_str())
+        }
+        Fact::WaitBegan { call, until, next } => {
+            format!("{name} {call} until {} for {}", until.since_ms(BEGIN), next.as_str())
+        }
+        Fact::DoubtSettled { call, certainty, by } => format!("{name} {call} {} by {by}", certainty.as_str()),
+        Fact::CallEnded { call, outcome, certainty, replayed, .. } => {
+            let replayed = if *replayed { ", replayed" } else { "" };
+            format!("{name} {call} {}, {}{replayed}", outcome.as_str(), certainty.as_str())
+        }
+        Fact::CancelRequested { call, reason } => format!("{name} {call} {reason:?}"),
+        Fact::InterimAnswered { call } | Fact::AnswerDelivered { call } => format!("{name} {call}"),
+        Fact::Ignored { why } => format!("{name}: {why}"),
+        Fact::SuppressedError { doing, reason } => format!("{name}: {doing}: {reason}"),
+        Fact::SessionOpened { .. } | Fact::Ticked { .. } | Fact::Resumed { .. } => name.to_owned(),
+    }
+}
+
+fn report_words(report: &Report) -> String {
+    let certainty = report.certainty.as_str();
+    match (&report.failure, report.happened) {
+        (Some(failure), _) => format!("{}, {certainty}", failure.code.as_str()),
+        (None, Some(happened)) => format!("happened: {happened}"),
+        (None, None) => format!("without a failure, {certainty}"),
+    }
+}
+
+fn claim(change: &ClaimChange) -> String {
+    match change {
+        ClaimChange::Take { claim, over, .. } => match over {
+            Some(over) => format!("# take {} over from {over}", claim.name),
+            None => format!("# take {}", claim.name),
+        },
+        ClaimChange::Settle { name, state, until, .. } => match until {
+            Some(until) => format!("# settle {name} {state:?} until {}", until.since_ms(BEGIN)),
+            None => format!("# settle {name} {state:?} for good"),
+        },
+        ClaimChange::Release { name, .. } => format!("# release {name}"),
+    }
+}
+
+fn effect_lines(effect: &Effect) -> Vec<String> {
+    match effect {
+        Effect::Send(attempt) => {
+            let key = attempt.effect_key.as_ref().map(|key| format!(" with {key}")).unwrap_or_default();
+            vec![format!("> send {} {}{key}", attempt.id, attempt.purpose.as_str())]
+        }
+        Effect::Abort(attempt) => vec![format!("> abort {attempt}")],
+        Effect::Reply(reply) => {
+            let interim = if reply.last { "" } else { ", interim" };
+            let (what, envelope) = match &reply.answer {
+                Answer::Forward { attempt, envelope } => (format!("forward {attempt}"), Some(envelope)),
+                Answer::Recorded { attempt } => (format!("recorded by {attempt}"), None),
+                Answer::Envelope(envelope) => ("envelope".to_owned(), Some(envelope)),
+            };
+            let mut lines = vec![format!("> reply {} {what}{interim}", reply.call)];
+            if let Some(envelope) = envelope {
+                if let Some(attempt) = envelope.payload_of() {
+                    lines.push(format!("  carries what {attempt} gave"));
+                }
+                let json: Value = serde_json::from_str(envelope.to_json(None).get()).expect("an envelope is JSON");
+                let pretty = serde_json::to_string_pretty(&json).expect("JSON can be written");
+                lines.extend(pretty.lines().map(|line| format!("  {line}")));
+            }
+            lines
+        }
+    }
+}
