@@ -168,6 +168,10 @@ impl Dispatcher {
         // Time never runs backwards inside a session, whatever the clock outside does.
         let now = now.max(self.state.now);
         if self.state.seq == 0 {
+            if input == Input::Tick {
+                // Nothing is due in a session that has not begun.
+                return Step::default();
+            }
             self.emit(now, self.state.opening());
         }
         match input {

@@ -3,6 +3,7 @@
 mod admission;
 mod answer;
 mod attempt;
+mod deliveries;
 mod failpoint;
 mod orphans;
 mod recover;
@@ -22,6 +23,8 @@ pub use orphans::settle_orphans;
 use crate::gateway::Gateway;
 use crate::mint;
 use crate::upstream::Progress;
+pub(crate) use deliveries::Deliveries;
+use deliveries::Leaving;
 use session::{Mail, Session};
 
 /// A session that somebody uses. Its driver lives as long as a handle or an open call.
@@ -58,10 +61,12 @@ pub struct CallHandle {
 }
 
 /// Says that an answer has arrived, once that is known.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Delivery {
     call: CallId,
     mail: mpsc::UnboundedSender<Mail>,
+    deliveries: Arc<Deliveries>,
+    leaving: Option<Leaving>,
     /// Kept while the delivery is not known, so that there is a driver to tell.
     user: Option<Arc<User>>,
 }
@@ -82,9 +87,10 @@ impl SessionHandle {
     /// Hands in a call. Its progress goes to `progress`, in order.
     pub fn call(&self, wish: Wish<'_>, progress: Option<mpsc::UnboundedSender<Progress>>) -> CallHandle {
         let (answer_to, answer) = oneshot::channel();
+        let made = self.gateway.deliveries.now();
         let admitted = admission::admit(&self.gateway, &self.principal, wish);
         let id = admitted.call.id.clone();
-        let mail = Mail::call(admitted, answer_to, progress);
+        let mail = Mail::call(admitted, made, answer_to, progress);
         // The driver ends only after every handle is gone.
         let _ = self.user.mail.send(mail);
         CallHandle { id, answer, session: self.clone() }
@@ -110,8 +116,14 @@ impl Delivery {
         self
     }
 
+    /// The answer begins to leave. From here on the agent may have read it before we know.
+    pub fn leaves(&mut self) {
+        self.leaving.get_or_insert_with(|| self.deliveries.begin(&self.call));
+    }
+
     /// The answer has arrived.
-    pub fn confirm(self) {
-        let _ = self.mail.send(Mail::Delivered { call: self.call });
+    pub fn confirm(mut self) {
+        self.leaves();
+        let _ = self.mail.send(Mail::Delivered { call: self.call, leaving: self.leaving });
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, LedgerPlace};
-use crate::driver::{SessionHandle, settle_orphans};
+use crate::driver::{Deliveries, SessionHandle, settle_orphans};
 use crate::listing;
 use crate::upstream::{Greeting, Unasked, Upstream};
 
@@ -39,6 +39,8 @@ pub struct Gateway {
     pub(crate) answered: Notify,
     /// How many calls may be open.
     pub(crate) room: Arc<Semaphore>,
+    /// The answers that are leaving.
+    pub(crate) deliveries: Arc<Deliveries>,
     /// How many sessions are driven right now.
     driven: watch::Sender<usize>,
     /// Whether the ledger recorded when it was last asked to.
@@ -98,6 +100,7 @@ impl Gateway {
             upstreams,
             answered: Notify::new(),
             room: Arc::new(Semaphore::new(config.limits.calls)),
+            deliveries: Arc::default(),
             driven: watch::Sender::new(0),
             recording: AtomicBool::new(true),
             lease_until: AtomicU64::new(lease_until.ms()),

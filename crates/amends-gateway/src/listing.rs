@@ -48,6 +48,7 @@ pub async fn follow(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
 
 /// Lists an upstream's tools into the catalogue. `meta` is what a stateless request carries, where it is not ours.
 pub async fn refresh(gateway: &Gateway, upstream: &Arc<Upstream>, meta: Option<&str>) -> Result<(), ListError> {
+    upstream.lists_anew();
     let mut all: Vec<ToolListing> = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES_MAX {

@@ -127,6 +127,27 @@ impl Upstream {
         }
     }
 
+    /// One thing that it said of its own accord has been passed on to the agent.
+    pub fn passed_on(&self) {
+        if let Link::Stdio(child) = &self.link {
+            child.passed_on();
+        }
+    }
+
+    /// Waits until all that it said of its own accord so far has been passed on to the agent.
+    pub async fn caught_up(&self) {
+        if let Link::Stdio(child) = &self.link {
+            child.caught_up().await;
+        }
+    }
+
+    /// Its tools are being listed anew; from here on it may say again that they changed.
+    pub fn lists_anew(&self) {
+        if let Link::Stdio(child) = &self.link {
+            child.lists_anew();
+        }
+    }
+
     /// Refuses what it asked of an agent, where there is none it could ask.
     pub fn refuse(&self, id: &str, method: &str) {
         let text = format!("nobody here answers `{method}`");

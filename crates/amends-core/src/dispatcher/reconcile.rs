@@ -6,7 +6,7 @@ use crate::compensation::Ladder;
 use crate::contract::EffectKind;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::compensate::may_send;
-use crate::dispatcher::state::{AttemptState, CallState};
+use crate::dispatcher::state::{AttemptEnd, AttemptState, CallState};
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
@@ -161,7 +161,13 @@ impl Dispatcher {
             EffectKind::Keyed | EffectKind::Idempotent | EffectKind::Read if conflict => Outcome::Unresolved,
             EffectKind::Keyed | EffectKind::Idempotent | EffectKind::Read => Outcome::Exhausted,
         };
-        self.end_failed(now, id, outcome);
+        // What may be sent again may not be before the upstream said.
+        let asked = |end: &AttemptEnd| Some(end.at + end.report.failure.as_ref()?.retry_after_ms?);
+        let not_before = call.last_act().and_then(|(_, end)| asked(end)).filter(|at| *at > now);
+        match not_before {
+            Some(at) if outcome == Outcome::Exhausted => self.end_later(now, id, at.since_ms(now)),
+            _ => self.end_failed(now, id, outcome),
+        }
     }
 }
 

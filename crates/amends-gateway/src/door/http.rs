@@ -2,6 +2,7 @@
 
 mod body;
 mod connection;
+mod farewell;
 mod guard;
 mod message;
 mod page;
@@ -24,6 +25,7 @@ use tokio::sync::Semaphore;
 use crate::gateway::Gateway;
 use body::Body;
 use connection::Connection;
+use farewell::Farewell;
 use sessions::Sessions;
 
 /// How long a client may take for its headers, and so how long a connection may idle between two requests.
@@ -66,7 +68,7 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
             let ended = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEADER_TIMEOUT)
-                .serve_connection(TokioIo::new(stream), service)
+                .serve_connection(TokioIo::new(Farewell::new(stream, connection.clone())), service)
                 .await;
             connection.ended(ended.is_ok());
             drop(permit);

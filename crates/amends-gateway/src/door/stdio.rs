@@ -27,7 +27,7 @@ pub async fn serve(
     gateway: Arc<Gateway>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
-    mut unasked: mpsc::UnboundedReceiver<(UpstreamName, Unasked)>,
+    unasked: mpsc::UnboundedReceiver<(UpstreamName, Unasked)>,
 ) {
     let (out, writer) = writer::start(output);
     let Some(upstream) = gateway.upstreams.values().next().cloned() else {
@@ -35,16 +35,15 @@ pub async fn serve(
     };
     let session = gateway.open_session(Principal::new("local"), "mcp/stdio");
     let agent = Arc::new(Agent::new(gateway.clone(), upstream, session, out));
+    // On its own: a line that is half read must not be given up because the upstream has something to say.
+    let passing = tokio::spawn(pass_on(agent.clone(), unasked));
     let mut reader = BufReader::with_capacity(64 * 1024, input);
     let bounds = LineBounds { bytes: gateway.config.limits.body_bytes, depth: gateway.config.limits.depth };
     loop {
-        tokio::select! {
-            line = read_line(&mut reader, bounds) => match line {
-                Ok(Line::Whole(line)) => heard(&agent, &line),
-                Ok(Line::Broken { why, id, .. }) => broken(&agent, why, id),
-                Ok(Line::End) | Err(_) => break,
-            },
-            Some((_, unasked)) = unasked.recv() => agent.pass_on(unasked).await,
+        match read_line(&mut reader, bounds).await {
+            Ok(Line::Whole(line)) => heard(&agent, &line),
+            Ok(Line::Broken { why, id, .. }) => broken(&agent, why, id),
+            Ok(Line::End) | Err(_) => break,
         }
     }
     agent.stop_all(CancelReason::Disconnected);
@@ -52,10 +51,23 @@ pub async fn serve(
     if settled.is_err() {
         tracing::warn!("some calls are not settled; the next start will take them up");
     }
+    passing.abort();
+    let _ = passing.await;
     drop(agent);
     let _ = tokio::time::timeout(Duration::from_secs(1), writer).await;
+    // Nothing more can come of what was sent to an upstream that is gone.
+    if let Some(upstream) = gateway.upstreams.values().next() {
+        upstream.stop().await;
+    }
     // What was delivered is recorded before we go, or an equal call of the next agent would be taken for its repeat.
     let _ = tokio::time::timeout(GRACE, gateway.idle()).await;
+}
+
+/// Passes on what the upstream says of its own accord, in its order.
+async fn pass_on(agent: Arc<Agent>, mut unasked: mpsc::UnboundedReceiver<(UpstreamName, Unasked)>) {
+    while let Some((_, unasked)) = unasked.recv().await {
+        agent.pass_on(unasked).await;
+    }
 }
 
 fn heard(agent: &Arc<Agent>, line: &str) {

@@ -64,8 +64,13 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
             };
             let mut gates = Gates::default();
             let reads = tool.rules.contract.effect.is_read();
-            let value: Option<Value> =
-                if tool.input.is_some() || !reads { serde_json::from_str(arguments).ok() } else { None };
+            let parsed = (tool.input.is_some() || !reads).then(|| serde_json::from_str::<Value>(arguments));
+            if let (Some(_), Some(Err(error))) = (&tool.input, &parsed) {
+                // JSON allows more than can be checked: numbers beyond all range, halves of characters.
+                let words = format!("the arguments of `{}` cannot be checked: {error}", tool.name);
+                gates.refusal = Some(Box::new(Refusal::of(RefusalKind::InvalidArgument, words)));
+            }
+            let value = parsed.and_then(Result::ok);
             if let (Some(schema), Some(value)) = (&tool.input, &value) {
                 let faults = schema.check(value);
                 if !faults.is_empty() {

@@ -49,6 +49,9 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
         live.effect_key.clone_from(key);
     }
     let prepared = prepare(&gateway, live, &attempt);
+    if !live.rules.contract.effect.is_read() {
+        session.listening.insert(attempt.id.clone());
+    }
     tokio::spawn(async move {
         let id = attempt.id.clone();
         let (mut report, carried) = match prepared {

@@ -1,6 +1,6 @@
 //! Sessions that a dead process left open are taken up and settled.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -100,6 +100,7 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
                 recorded: HashMap::new(),
                 attempts: HashMap::new(),
                 room: None,
+                made: None,
             },
         );
     }
@@ -121,6 +122,7 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
         live,
         turns: std::collections::VecDeque::new(),
         rules,
+        listening: HashSet::new(),
         mail,
     };
     let driven = gateway.drives();

@@ -7,12 +7,13 @@ use std::time::Duration;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::envelope::{Body, Trouble};
 use amends_core::{
-    AttemptId, CallId, Certainty, Code, Dispatcher, Envelope, Failure, Gates, Input, Refusal, RefusalKind, Report,
+    AttemptId, Call, CallId, Certainty, ClaimState, Code, Dispatcher, Envelope, Failure, Gates, Held, Input, Refusal,
+    RefusalKind, Report,
 };
 use amends_ledger::{Error, Trace};
 
 use super::answer::{Answered, Form, Rendered};
-use super::session::Session;
+use super::session::{Mail, Session};
 use super::turn::Turn;
 use crate::clock;
 use crate::mint;
@@ -33,7 +34,11 @@ impl Session {
         if let Error::Held(held) = &cause
             && let Some(Turn { input: Input::Call(call), .. }) = failed.front_mut()
         {
-            call.repeat_of = Some((**held).clone());
+            if self.may_be_answered(held, call) {
+                self.come_back(failed.pop_front(), held.call.clone());
+            } else {
+                call.repeat_of = Some((**held).clone());
+            }
         }
         if let Error::Unavailable { .. } = cause {
             self.gateway.recording.store(false, Ordering::Relaxed);
@@ -65,6 +70,28 @@ impl Session {
             }
             self.take(turn.input, turn.gates);
         }
+    }
+
+    /// Whether the agent may have read the holder's answer before it made this call, though that is not on the ledger yet.
+    fn may_be_answered(&self, held: &Held, call: &Call) -> bool {
+        let made = self.live.get(&call.id).and_then(|live| live.made);
+        held.state == ClaimState::Complete
+            && made.is_some_and(|made| self.gateway.deliveries.may_precede(&held.call, made))
+    }
+
+    /// Hands a call in once more when it is known whether the holder's answer arrived. Nothing was sent for it.
+    fn come_back(&mut self, turn: Option<Turn>, holder: CallId) {
+        let Some(Turn { input: Input::Call(call), gates, .. }) = turn else { return };
+        let Some(mut live) = self.live.remove(&call.id) else { return };
+        live.made = None;
+        let (mail, deliveries) = (self.mail.clone(), self.gateway.deliveries.clone());
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(clock::until(call.deadline), deliveries.settled(&holder)).await;
+            // An agent that left in the meantime wants nothing to be sent.
+            if live.answer.as_ref().is_some_and(|answer| !answer.is_closed()) {
+                let _ = mail.send(Mail::Call { call, gates, live: Box::new(live) });
+            }
+        });
     }
 
     async fn read_back(&self, away: bool) -> Option<Option<Trace>> {

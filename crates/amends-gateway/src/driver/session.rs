@@ -1,6 +1,6 @@
 //! One session's driver: the only loop.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::admission::Admitted;
 use super::answer::{Answered, status_arguments};
+use super::deliveries::{Leaving, Moment};
 use super::failpoint::{self, Point};
 use super::turn::Turn;
 use crate::catalogue::ServedTool;
@@ -30,7 +31,7 @@ pub(super) enum Mail {
     Call { call: Box<amends_core::Call>, gates: Gates, live: Box<Live> },
     Result { attempt: AttemptId, report: Box<Report>, carried: Carried },
     Cancel { call: CallId, reason: CancelReason },
-    Delivered { call: CallId },
+    Delivered { call: CallId, leaving: Option<Leaving> },
     Unused,
 }
 
@@ -59,6 +60,8 @@ pub(super) struct Live {
     pub(super) attempts: HashMap<AttemptId, oneshot::Sender<()>>,
     /// Held while the call is open.
     pub(super) room: Option<tokio::sync::OwnedSemaphorePermit>,
+    /// When it was made; nothing once it was held against the answers that may have been read before.
+    pub(super) made: Option<Moment>,
 }
 
 /// A session's driver.
@@ -75,12 +78,15 @@ pub(super) struct Session {
     pub(super) turns: VecDeque<Turn>,
     /// The rules of every call so far, by their digest: a handful, since they are a tool's and not a call's.
     pub(super) rules: HashMap<Digest, Arc<Rules>>,
+    /// The writes on their way. Their results are recorded even when nobody waits for them any more.
+    pub(super) listening: HashSet<AttemptId>,
     pub(super) mail: mpsc::UnboundedSender<Mail>,
 }
 
 impl Mail {
     pub(super) fn call(
         admitted: Admitted,
+        made: Moment,
         answer: oneshot::Sender<Answered>,
         progress: Option<mpsc::UnboundedSender<Progress>>,
     ) -> Self {
@@ -99,6 +105,7 @@ impl Mail {
             recorded: HashMap::new(),
             attempts: HashMap::new(),
             room,
+            made: Some(made),
         };
         Self::Call { call, gates, live: Box::new(live) }
     }
@@ -141,14 +148,16 @@ impl Session {
             live: HashMap::new(),
             turns: VecDeque::new(),
             rules: HashMap::new(),
+            listening: HashSet::new(),
             mail,
         }
     }
 
-    /// Drives the session until nobody uses it and nothing is open in it.
+    /// Drives the session until nobody uses it and nothing is open or on its way in it.
     pub(super) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Mail>, mut used: bool) {
         loop {
-            if !used && inbox.is_empty() && self.turns.is_empty() && self.dispatcher.open_calls() == 0 {
+            let busy = !self.turns.is_empty() || !self.listening.is_empty() || self.dispatcher.open_calls() > 0;
+            if !used && inbox.is_empty() && !busy {
                 return;
             }
             let deadline = self.dispatcher.deadline();
@@ -191,6 +200,7 @@ impl Session {
                 self.take(Input::Call(call), gates);
             }
             Mail::Result { attempt, report, carried } => {
+                self.listening.remove(&attempt);
                 if let Some(live) = self.live.get_mut(&attempt.call) {
                     if live.claimed {
                         failpoint::reach(Point::AfterResult);
@@ -211,9 +221,12 @@ impl Session {
                     self.take(Input::Cancel { call, reason }, Gates::default());
                 }
             }
-            Mail::Delivered { call } => {
+            Mail::Delivered { call, leaving } => {
                 if self.dispatcher.knows(&call) {
                     self.take(Input::Delivery { call }, Gates::default());
+                    if let Some(turn) = self.turns.back_mut() {
+                        turn.leaving = leaving;
+                    }
                 }
             }
             Mail::Unused => {}

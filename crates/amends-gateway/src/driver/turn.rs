@@ -9,6 +9,7 @@ use amends_wire::mcp::Receipt;
 use bytes::Bytes;
 
 use super::answer::{self, Answered, Rendered};
+use super::deliveries::Leaving;
 use super::failpoint::{self, Point};
 use super::session::{Live, Session};
 use super::{Delivery, attempt};
@@ -25,6 +26,8 @@ pub(super) struct Turn {
     /// What is still to be done; nothing where it was done without waiting.
     effects: Vec<Act>,
     commit: Option<Commit>,
+    /// The answer whose arrival it records.
+    pub(super) leaving: Option<Leaving>,
 }
 
 /// An effect with its payload filled in.
@@ -57,7 +60,7 @@ impl Session {
         }
         let append = self.append(&input, step, expected_seq, &acts);
         let commit = self.gateway.ledger.append(append);
-        let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit) };
+        let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit), leaving: None };
         if waits == Waits::NoWait {
             for act in std::mem::take(&mut turn.effects) {
                 self.perform(act, None);
@@ -203,7 +206,13 @@ impl Session {
         if matters {
             failpoint::reach(Point::BeforeReply);
         }
-        let delivery = matters.then(|| Delivery { call: reply.call.clone(), mail: self.mail.clone(), user: None });
+        let delivery = matters.then(|| Delivery {
+            call: reply.call.clone(),
+            mail: self.mail.clone(),
+            deliveries: self.gateway.deliveries.clone(),
+            leaving: None,
+            user: None,
+        });
         let declares_output = live.tool.as_ref().is_some_and(|tool| tool.output.is_some());
         if let Some(door) = live.answer.take() {
             // Whoever asked may be gone; the answer then waits in the ledger for the repeat.

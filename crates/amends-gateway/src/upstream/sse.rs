@@ -4,6 +4,8 @@
 #[derive(Debug, Default)]
 pub(super) struct Events {
     buffer: Vec<u8>,
+    /// How much of the buffer is known to hold no end of a line.
+    searched: usize,
     data: Vec<u8>,
 }
 
@@ -13,10 +15,12 @@ impl Events {
         self.buffer.extend_from_slice(bytes);
         let mut events = Vec::new();
         let mut from = 0;
-        while let Some(length) = self.buffer[from..].iter().position(|byte| *byte == b'\n') {
-            let line = &self.buffer[from..from + length];
+        while let Some(length) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') {
+            let end = self.searched + length;
+            let line = &self.buffer[from..end];
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            from += length + 1;
+            from = end + 1;
+            self.searched = from;
             if line.is_empty() {
                 if !self.data.is_empty() {
                     events.push(std::mem::take(&mut self.data));
@@ -31,6 +35,7 @@ impl Events {
             }
         }
         self.buffer.drain(..from);
+        self.searched = self.buffer.len();
         events
     }
 

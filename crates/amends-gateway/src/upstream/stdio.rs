@@ -2,6 +2,7 @@
 
 mod process;
 mod traffic;
+mod unheard;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,7 @@ use super::exchange::{Exchange, Fault, Reply, Request};
 use super::{Greeting, Health, Unasked};
 use crate::config::{Limits, Reach};
 use traffic::{Outgoing, Traffic};
+use unheard::Unheard;
 
 /// How long a request waits for a child that is just being started again.
 const READY_WAIT: std::time::Duration = std::time::Duration::from_millis(1500);
@@ -36,6 +38,7 @@ struct Shared {
     traffic: Traffic,
     health: watch::Sender<Health>,
     unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+    unheard: Unheard,
     stop: Notify,
     next: AtomicU64,
 }
@@ -57,6 +60,7 @@ impl Child {
             traffic: Traffic::default(),
             health: watch::Sender::new(Health::Starting),
             unasked,
+            unheard: Unheard::default(),
             stop: Notify::new(),
             next: AtomicU64::new(1),
         });
@@ -78,19 +82,18 @@ impl Child {
     pub fn send(&self, ticket: u64, request: Request) -> Exchange {
         let (exchange, end) = Exchange::channel();
         let shared = self.shared.clone();
-        if request.method == "initialize" && shared.greeting == Greeting::Forwarded {
-            shared.traffic.remember_greeting(request.params.clone().unwrap_or_else(|| "{}".into()));
-        }
         let params = request.params.as_deref().map(message::one_line);
         let line = message::request(&ticket.to_string(), &request.method, params.as_deref());
         let out = Outgoing { ticket: Some(ticket), line, send_by: Some(request.send_by) };
         shared.traffic.expect(ticket, end.reply, request.progress);
+        if request.method == "initialize" && shared.greeting == Greeting::Forwarded {
+            shared.traffic.is_greeting(ticket, request.params.unwrap_or_else(|| "{}".into()));
+        }
         tokio::spawn(shared.clone().cancels(ticket, end.abort));
-        match shared.traffic.write(out) {
-            Ok(()) => {}
-            Err(out) => {
-                tokio::spawn(shared.write_when_ready(out, request.send_by));
-            }
+        // A child that runs but is not greeted yet takes no requests.
+        let unsent = if shared.is_ready() { shared.traffic.write(out).err() } else { Some(out) };
+        if let Some(out) = unsent {
+            tokio::spawn(shared.write_when_ready(out, request.send_by));
         }
         exchange
     }
@@ -105,8 +108,25 @@ impl Child {
 
     /// Sends a message that has no answer.
     pub fn tell(&self, line: String) {
-        // A child that is down has nobody to tell.
-        let _ = self.shared.traffic.write(Outgoing { ticket: None, line, send_by: None });
+        // A child that is down, or not greeted yet, has nobody to tell.
+        if self.shared.is_ready() {
+            let _ = self.shared.traffic.write(Outgoing { ticket: None, line, send_by: None });
+        }
+    }
+
+    /// One thing that it said of its own accord has been passed on.
+    pub fn passed_on(&self) {
+        self.shared.unheard.passed_on();
+    }
+
+    /// Waits until all that it said of its own accord so far has been passed on.
+    pub async fn caught_up(&self) {
+        self.shared.unheard.caught_up().await;
+    }
+
+    /// Its tools are being listed anew; from here on it may say again that they changed.
+    pub fn lists_anew(&self) {
+        self.shared.unheard.lists_anew();
     }
 }
 
@@ -120,6 +140,10 @@ impl Shared {
     /// A number for a request of our own.
     fn ticket(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn is_ready(&self) -> bool {
+        matches!(&*self.health.borrow(), Health::Ready { .. })
     }
 
     async fn write_when_ready(self: Arc<Self>, out: Outgoing, send_by: Instant) {
@@ -137,7 +161,7 @@ impl Shared {
 
     /// Tells the child when a request is no longer wanted. Its answer may still come, and is then a late one.
     async fn cancels(self: Arc<Self>, ticket: u64, abort: tokio::sync::oneshot::Receiver<()>) {
-        if abort.await.is_ok() && self.traffic.is_written(ticket) {
+        if abort.await.is_ok() && self.traffic.stop(ticket) {
             let params = format!(r#"{{"requestId":{ticket},"reason":"no longer wanted"}}"#);
             let line = message::notification("notifications/cancelled", Some(&params));
             let _ = self.traffic.write(Outgoing { ticket: None, line, send_by: None });

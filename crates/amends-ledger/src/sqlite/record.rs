@@ -20,20 +20,34 @@ use crate::step::{FIRST_EPOCH, Place, Step};
 pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<Appended, Trouble> {
     let session = step.session.clone();
     let found = tx
-        .prepare_cached("SELECT epoch, seq, head, updated FROM sessions WHERE id = ?1")?
+        .prepare_cached(
+            "SELECT epoch, seq, head, updated,
+                    EXISTS (SELECT 1 FROM events e WHERE e.session = s.id AND e.seq > s.seq)
+             FROM sessions s WHERE id = ?1",
+        )?
         .query_row([session.as_str()], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?, row.get::<_, i64>(3)?))
+            let head = row.get_ref(2)?.as_blob().map(read_link);
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, head, row.get::<_, i64>(3)?, row.get::<_, bool>(4)?))
         })
         .optional()?;
-    let (place, mut head, updated) = match found {
-        None => (None, Link::genesis(&session), None),
-        Some((epoch, seq, head, updated)) => {
+    let (place, mut head, updated, beyond) = match found {
+        None => (None, Link::genesis(&session), None, None),
+        Some((epoch, seq, head, updated, beyond)) => {
             let place = Place { epoch: read_number(epoch)?, seq: read_number(seq)? };
-            (Some(place), read_link(&head)?, Some(read_ms(updated)?))
+            let head = head.map_err(rusqlite::Error::from)??;
+            (Some(place), head, Some(read_ms(updated)?), Some(beyond))
         }
     };
     step.admit(place)?;
-    nothing_beyond(tx, &step)?;
+    let beyond = match beyond {
+        Some(beyond) => beyond,
+        None => tx.prepare_cached("SELECT 1 FROM events WHERE session = ?1 LIMIT 1")?.exists([session.as_str()])?,
+    };
+    if beyond {
+        // Its place is taken, although the session's row says that it is free.
+        let reason = format!("`{session}` has events after its end at {}", step.expected_seq);
+        return Err(Error::Corrupt { reason }.into());
+    }
     let at = step.at().or(updated).unwrap_or_default();
     let changes = std::mem::take(&mut step.claims);
     let left = claims::decide(changes, &session, at, |name| claim(tx, name))?;
@@ -74,18 +88,6 @@ pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<App
     }
     write_session(tx, node, &step, head, ms(at))?;
     Ok(Appended { seq: step.last_seq(), head: head.hex() })
-}
-
-/// Refuses a step whose place is taken although the session's row says that it is free.
-fn nothing_beyond(tx: &Connection, step: &Step) -> Result<(), Trouble> {
-    let beyond = tx
-        .prepare_cached("SELECT 1 FROM events WHERE session = ?1 AND seq > ?2 LIMIT 1")?
-        .exists(params![step.session.as_str(), number(step.expected_seq)])?;
-    if beyond {
-        let reason = format!("`{}` has events after its end at {}", step.session, step.expected_seq);
-        return Err(Error::Corrupt { reason }.into());
-    }
-    Ok(())
 }
 
 /// The rules of a step that are not stored yet.

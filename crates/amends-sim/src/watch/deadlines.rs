@@ -14,9 +14,6 @@ impl Watch {
             Some(_) => return Ok(()),
             None => now + 1_000_000,
         };
-        if dispatcher.seq() == 0 {
-            return Ok(());
-        }
         let mut probe = dispatcher.clone();
         let step = probe.handle(early, gates, Input::Tick);
         if step != Step::default() || probe != *dispatcher {

@@ -204,17 +204,17 @@ fn bad_bodies_at_the_plain_door_get_typed_envelopes_and_are_recorded() {
     let before = events(&place, "call_refused");
     let nested = "[".repeat(10_000);
     let cases: [(&str, &str, &[u8], u16, &str); 13] = [
-        ("a wrong type", "charge_card", br#"{"order":5,"amount":5}"#, 400, "invalid_argument"),
-        ("a missing argument", "charge_card", b"{}", 400, "invalid_argument"),
-        ("nothing at all", "charge_card", b"", 400, "invalid_argument"),
-        ("an unknown argument", "get_order", br#"{"order":"ord_1","x":1}"#, 400, "invalid_argument"),
-        ("a list", "charge_card", b"[]", 400, "invalid_argument"),
-        ("a string", "charge_card", br#""x""#, 400, "invalid_argument"),
-        ("truncated JSON", "charge_card", br#"{"order":"ord_1","amo"#, 400, "invalid_argument"),
-        ("two values", "charge_card", br#"{"order":"ord_1","amount":5}{}"#, 400, "invalid_argument"),
-        ("not UTF-8", "charge_card", b"{\"order\":\"\xff\"}", 400, "invalid_argument"),
-        ("zero bytes", "charge_card", b"\0\0\0", 400, "invalid_argument"),
-        ("beyond all range", "charge_card", br#"{"order":"ord_1","amount":1e400}"#, 400, "invalid_argument"),
+        ("a wrong type", "charge_card", br#"{"order":5,"amount":5}"#, 422, "invalid_argument"),
+        ("a missing argument", "charge_card", b"{}", 422, "invalid_argument"),
+        ("nothing at all", "charge_card", b"", 422, "invalid_argument"),
+        ("an unknown argument", "get_order", br#"{"order":"ord_1","x":1}"#, 422, "invalid_argument"),
+        ("a list", "charge_card", b"[]", 422, "invalid_argument"),
+        ("a string", "charge_card", br#""x""#, 422, "invalid_argument"),
+        ("truncated JSON", "charge_card", br#"{"order":"ord_1","amo"#, 422, "invalid_argument"),
+        ("two values", "charge_card", br#"{"order":"ord_1","amount":5}{}"#, 422, "invalid_argument"),
+        ("not UTF-8", "charge_card", b"{\"order\":\"\xff\"}", 422, "invalid_argument"),
+        ("zero bytes", "charge_card", b"\0\0\0", 422, "invalid_argument"),
+        ("beyond all range", "charge_card", br#"{"order":"ord_1","amount":1e400}"#, 422, "invalid_argument"),
         ("10,000 levels", "charge_card", nested.as_bytes(), 413, "too_large"),
         ("an unknown tool", "chrage_card", b"{}", 404, "unknown_name"),
     ];
@@ -228,7 +228,7 @@ fn bad_bodies_at_the_plain_door_get_typed_envelopes_and_are_recorded() {
         let headers = [("idempotency-key", key)];
         let body = br#"{"order":"ord_1","amount":5}"#;
         let (status, answer) = post(&gateway.address, "/call/charge_card", &headers, body);
-        assert_eq!((status, &answer["error"]["kind"]), (400, &json!("invalid_argument")), "{key:?}: {answer}");
+        assert_eq!((status, &answer["error"]["kind"]), (422, &json!("invalid_argument")), "{key:?}: {answer}");
     }
     let refused = cases.len() as u64 + 3;
     eventually("every refusal is recorded", || events(&place, "call_refused") == before + refused);

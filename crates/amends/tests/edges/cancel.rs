@@ -1,10 +1,13 @@
 //! Cancellation by the agent: it reaches the upstream, and what was sent is settled and recorded.
 
+use std::io::Read;
+
 use serde_json::{Value, json};
 
 use crate::pipe::Pipe;
 use crate::servers::{events, shop, words, wrapped_shop};
 use crate::support::client::{Client, Sdk};
+use crate::support::http::{post, send};
 use crate::support::{AMENDS, Place, eventually};
 
 const HTTP_CLIENTS: [(Sdk, Option<&str>); 5] = [
@@ -113,6 +116,31 @@ fn closing_the_stream_of_a_write_leaves_its_answer_for_the_repeat() {
 }
 
 #[test]
+fn a_cancelled_stream_ends_without_an_answer() {
+    let place = Place::new();
+    let gateway = place.up("");
+    let greet =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-11-25" } });
+    let mut greeting = String::new();
+    let _ = send(&gateway.address, "/mcp", &[], greet.to_string().as_bytes()).read_to_string(&mut greeting);
+    let session = greeting.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session");
+    let session = [("mcp-session-id", session)];
+    for (k, meta) in [(1, json!({ "progressToken": "p" })), (2, json!({}))] {
+        let params = json!({ "name": "slow_report", "arguments": { "steps": 1000, "step_ms": 60 }, "_meta": meta });
+        let call = json!({ "jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": params });
+        let mut stream = send(&gateway.address, "/mcp", &session, call.to_string().as_bytes());
+        eventually("the report is asked for", || place.requests("slow_report") == k);
+        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "c", "reason": "?" } });
+        assert_eq!(post(&gateway.address, "/mcp", &session, cancel.to_string().as_bytes()).0, 202);
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).expect("the stream ends by itself");
+        assert!(!rest.contains("\"result\"") && !rest.contains("\"error\""), "{rest}");
+        eventually("the shop hears of the cancel", || place.cancelled("slow_report") == k);
+    }
+    place.settled();
+}
+
+#[test]
 fn a_cancel_of_what_is_unknown_or_malformed_changes_nothing() {
     let place = Place::new();
     let server = shop(&place, &[]);
@@ -127,23 +155,14 @@ fn a_cancel_of_what_is_unknown_or_malformed_changes_nothing() {
     assert_eq!(events(&place, "cancel_requested"), 0);
 }
 
+/// Every call of that tool that was received ended, and ended once.
 fn assert_ended_once(place: &Place, tool: &str, calls: usize) {
     let all = place.events();
-    let of = |name: &str, event: &Value| event["fact"]["type"] == name || event["type"] == name;
-    let received: Vec<String> = all
-        .iter()
-        .filter(|event| of("call_received", event) && event.to_string().contains(tool))
-        .map(|event| event.to_string())
-        .collect();
+    let named = |name: &str| all.iter().filter(move |event| event["event"] == *name).collect::<Vec<&Value>>();
+    let received: Vec<&Value> = named("call_received").into_iter().filter(|event| event["tool"] == tool).collect();
     assert_eq!(received.len(), calls, "{received:?}");
-    let ended = all.iter().filter(|event| of("call_ended", event)).map(ToString::to_string);
-    let ended: Vec<String> = ended.collect();
-    for text in &received {
-        let at = text.find("call_").and_then(|_| text.split('"').find(|word| is_call_id(word))).expect("a call's id");
-        assert_eq!(ended.iter().filter(|end| end.contains(at)).count(), 1, "{at} in {ended:?}");
+    for event in received {
+        let ends = named("call_ended").into_iter().filter(|end| end["call"] == event["call"]);
+        assert_eq!(ends.count(), 1, "{}", event["call"]);
     }
-}
-
-fn is_call_id(word: &str) -> bool {
-    word.strip_prefix("call_").is_some_and(|rest| rest.len() == 24)
 }

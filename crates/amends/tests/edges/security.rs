@@ -60,12 +60,9 @@ fn headers_that_do_not_say_what_the_body_says_are_refused() {
         r#"{{"jsonrpc":"2.0","id":"m","method":"tools/call","params":{{"name":"charge_card","arguments":{{"order":"ord_1","amount":5}},"_meta":{{{MODERN}}}}}}}"#
     );
     let good = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "charge_card")];
-    for (at, value) in [(0, "2025-11-25"), (1, "tools/list"), (2, "get_order"), (2, "charge_card ")] {
+    for (at, value) in [(0, "2025-11-25"), (1, "tools/list"), (2, "get_order")] {
         let mut headers = good;
         headers[at].1 = value;
-        if value.ends_with(' ') {
-            continue;
-        }
         let (status, answer) = post(&gateway.address, "/mcp", &headers, body.as_bytes());
         assert_eq!((status, &answer["error"]["code"], &answer["id"]), (400, &json!(-32020), &json!("m")), "{answer}");
     }
@@ -148,14 +145,12 @@ fn ids_are_never_paths() {
     let long = "x".repeat(100_000);
     for id in ["../../x", "/etc/passwd", "call_../../x", "ses_%2e%2e", "' OR 1=1 --", "", long.as_str()] {
         for json in [false, true] {
-            let arguments: &[&str] = if json { &["trace", "--json", "--", id] } else { &["trace", "--", id] };
             let output = std::process::Command::new(crate::support::AMENDS)
                 .args(["trace", "--ledger", &place.ledger()])
                 .args(if json { &["--json"][..] } else { &[] })
                 .args(["--", id])
                 .output()
                 .expect("it runs");
-            let _ = arguments;
             assert_eq!(output.status.code(), Some(2), "{id:.40}");
             assert!(output.stdout.is_empty(), "{id:.40}");
             let said = String::from_utf8_lossy(&output.stderr);

@@ -223,9 +223,9 @@ fn what_is_no_answer_of_the_protocol_is_judged_by_its_status() {
     let web = Web::start();
     let gateway = web.gateway(&place);
     for (tool, code, certainty) in [
-        ("html_200", "OutputMalformed", "processed"),
-        ("empty", "OutputMalformed", "processed"),
-        ("wrong_id", "OutputMalformed", "processed"),
+        ("html_200", "OutputMalformed", "in_doubt"),
+        ("empty", "OutputMalformed", "in_doubt"),
+        ("wrong_id", "OutputMalformed", "in_doubt"),
         ("html_500", "Provider5xx", "in_doubt"),
         ("limited", "RateLimited", "in_doubt"),
     ] {
@@ -329,7 +329,7 @@ fn http_statuses_of_the_shop_are_judged_like_its_results() {
         ("ord_429", "RateLimited", "in_doubt"),
         ("ord_403", "Forbidden", "not_processed"),
         ("ord_lost", "ConnectionLost", "in_doubt"),
-        ("ord_page", "OutputMalformed", "processed"),
+        ("ord_page", "OutputMalformed", "in_doubt"),
     ] {
         let (_, failed) = gateway.call("charge_card", &format!(r#"{{"order":"{order}","amount":5}}"#));
         let error = &failed["error"];

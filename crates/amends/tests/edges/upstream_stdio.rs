@@ -62,7 +62,8 @@ fn an_answer_that_is_too_large_is_not_kept() {
     let gateway = bad(&place);
     let before = resident_mb(gateway.id());
     let (_, failed) = gateway.call("huge", "{}");
-    assert_eq!(failed["error"]["certainty"], "processed", "it was answered: {failed}");
+    assert_eq!(failed["error"]["code"], "OutputMalformed", "{failed}");
+    assert_eq!(failed["error"]["certainty"], "in_doubt", "what it said is not known: {failed}");
     assert_eq!(failed["error"]["safe_to_repeat"], false, "{failed}");
     assert!(failed.to_string().len() < 10_000);
     works(&gateway);
@@ -133,10 +134,10 @@ fn a_flood_at_a_client_that_does_not_read_fills_no_memory() {
     let before = resident_mb(pipe.id());
     pipe.begin("flood", "{}");
     pipe.be_deaf(true);
-    // A second of flood is hundreds of megabytes where nothing holds it back.
-    std::thread::sleep(Duration::from_secs(2));
+    // Where nothing holds the flood back, it would be hundreds of megabytes by then.
+    std::thread::sleep(Duration::from_secs(3));
     let after = resident_mb(pipe.id());
-    assert!(after < before + 100, "{before} MB before and {after} MB after");
+    assert!(after < before + 60, "{before} MB before and {after} MB after");
     pipe.be_deaf(false);
     let done = pipe.call("ok", "{}");
     assert_eq!(envelope(&done)["status"], "success", "{done}");

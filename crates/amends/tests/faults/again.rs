@@ -54,10 +54,12 @@ fn a_read_that_may_not_come_back_in_time_is_told_when_to() {
 fn a_refund_that_may_not_come_back_in_time_is_told_when_to() {
     let place = Place::new();
     let gateway = place.up(&more_faults("issue_refund", ORDER, &["rate_limited"], "retry_after = 120"));
+    let before = now_ms();
     let (_, envelope) = gateway.call("issue_refund", r#"{"order":"ord_1","amount":5}"#);
     let error = &envelope["error"];
     assert_eq!(error["kind"], "retry_later", "{envelope}");
-    assert!(error["retry_after_ms"].as_u64().is_some_and(|wait| wait >= 120_000), "{error}");
+    assert!(error["recovery"]["not_before"].as_u64().is_some_and(|at| at >= before + 120_000), "{error}");
+    assert!(error["retry_after_ms"].as_u64().is_some_and(|wait| wait > 60_000), "{error}");
     assert_eq!((place.effects("issue_refund"), place.requests("issue_refund")), (0, 1));
     place.settled();
 }

@@ -99,12 +99,31 @@ fn a_refund_that_crashes_again_while_it_is_settled_happens_once() {
     let place = crashed("issue_refund", "after_result");
     // Nobody asks: the gateway takes the orphan up by itself, and dies of it.
     for point in ["before_intent", "after_intent", "after_result", "before_reply"] {
-        place.up_crashing("", point).ended();
+        place.crash("", point);
     }
     ask_again(&place, "issue_refund", Sdk::TypeScript, Then::Replayed);
     assert_eq!(place.effects("issue_refund"), 1);
     let keys = place.keys_on("issue_refund", ORDER);
     assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+}
+
+#[test]
+fn a_session_with_a_past_is_taken_up_with_only_what_was_open_in_it() {
+    let place = Place::new();
+    let script = held("charge_card");
+    let mut gateway = place.up_patient(&script);
+    let mut client = Client::http(Sdk::TypeScriptV1, None, &gateway.mcp());
+    for order in ["ord_2", "ord_3"] {
+        let answer = client.call("charge_card", json!({ "order": order, "amount": 5 }));
+        assert_eq!(answer["result"]["structuredContent"]["order"], order, "{answer}");
+        client.call("get_order", json!({ "order": order }));
+    }
+    client.begin_call("charge_card", json!({ "order": ORDER, "amount": 5 }));
+    eventually("the effect is there", || place.effects("charge_card") == 3);
+    gateway.kill();
+    drop(client);
+    ask_again(&place, "charge_card", Sdk::Python, Then::InDoubt);
+    assert_eq!((place.effects("charge_card"), place.requests("charge_card")), (3, 3));
 }
 
 #[test]
@@ -228,6 +247,8 @@ impl Wrapped {
             .args(arguments)
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::null())
+            // Its server outlives it for a moment, and would hold ours open.
+            .stderr(std::process::Stdio::null())
             .spawn()
             .expect("it starts");
         Self { child }

@@ -69,6 +69,21 @@ fn charges_happen_at_most_once_and_the_repeat_tells_the_truth_however_often_the_
     place.settled();
 }
 
+#[test]
+fn twenty_equal_charges_at_the_same_moment_are_one() {
+    let place = Place::new();
+    let gateway = place.up_patient(&crate::more_faults("charge_card", "ord_1", &["late"], "late_ms = 4000"));
+    let calls: Vec<_> = (0..CALLS).map(|_| begin(&gateway, "charge_card", "ord_1", None)).collect();
+    let answers: Vec<Value> = calls.into_iter().map(|call| call.join().expect("a call").expect("an answer")).collect();
+    for answer in &answers {
+        assert_eq!(answer["data"], answers[0]["data"], "{answer}");
+        assert!(answer["data"]["id"].is_string(), "{answer}");
+    }
+    assert_eq!(answers.iter().filter(|answer| answer["replayed"] == true).count(), CALLS - 1);
+    assert_eq!((place.effects("charge_card"), place.requests("charge_card")), (1, 1));
+    place.settled();
+}
+
 /// One call in a thread of its own; it gives the whole envelope, or nothing where the gateway died of it.
 fn begin(gateway: &Gateway, tool: &str, order: &str, key: Option<&str>) -> thread::JoinHandle<Option<Value>> {
     let (address, path) = (gateway.address.clone(), format!("/call/{tool}"));

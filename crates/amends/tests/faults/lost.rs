@@ -49,7 +49,8 @@ fn a_lost_answer_of_a_declared_write_behind_wrap_is_for_a_person() {
 #[test]
 fn a_lost_answer_behind_a_bare_wrap_is_for_the_agent_and_never_sent_again() {
     let place = Place::new();
-    let command = place.wrap(&faults("charge_card", ORDER, &["lose_response"]), None);
+    // The shop dies with its answer, so that nobody has to wait for it.
+    let command = place.wrap(&faults("charge_card", ORDER, &["crash_after"]), None);
     let client = Rmcp::stdio(&command);
     let answer = client.call("charge_card", json!({ "order": ORDER, "amount": 5 }));
     assert_in_doubt(&envelope(&answer), "agent");

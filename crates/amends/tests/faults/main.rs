@@ -10,6 +10,7 @@ mod load;
 mod lost;
 mod malformed;
 mod repeat;
+mod stall;
 mod status;
 
 /// A fault script for one tool and order.

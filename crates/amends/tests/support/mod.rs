@@ -78,6 +78,14 @@ impl Place {
         Gateway::start(command)
     }
 
+    /// Starts a gateway that dies at that point of a write it takes up by itself, and waits for its end.
+    pub fn crash(&self, faults: &str, point: &str) {
+        let mut command = self.up_command(faults, &[]);
+        let command = command.env("AMENDS_CRASH_AT", point).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut gateway = Gateway { child: command.spawn().expect("it starts"), address: String::new() };
+        gateway.ended();
+    }
+
     fn up_command(&self, faults: &str, flags: &[&str]) -> Command {
         let script = self.write("faults.toml", faults);
         let mut command = Command::new(AMENDS);

@@ -19,6 +19,13 @@ impl Connection {
         }
     }
 
+    /// The connection is about to be closed by us. It says whether an answer's fate hangs on how the agent takes that.
+    pub(super) fn leaves(&self) -> bool {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.iter_mut().for_each(Delivery::leaves);
+        !written.is_empty()
+    }
+
     /// The agent sent another request, so it has read what came before.
     pub(super) fn used_again(&self) {
         self.take().into_iter().for_each(Delivery::confirm);

@@ -6,6 +6,7 @@ use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Principal, RefusalKind};
 use amends_wire::mcp::ToolCall;
 use amends_wire::mcp::classify::structured;
+use amends_wire::object::Object;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
@@ -94,15 +95,7 @@ fn respond(answered: &Answered) -> Response<Body> {
     let (text, error) = match &answered.rendered.form {
         Form::Forward { result, envelope } => {
             let result = String::from_utf8_lossy(result);
-            let data = structured(&result)
-                .and_then(|value| serde_json::value::to_raw_value(&value).ok())
-                .or_else(|| RawValue::from_string(result.into_owned()).ok());
-            let mut envelope = (**envelope).clone();
-            if let (amends_core::envelope::Body::Success { data, .. }, Some(raw)) = (&mut envelope.body, &data) {
-                let value = serde_json::from_str(raw.get()).unwrap_or_default();
-                *data = amends_core::envelope::Data::Value(value);
-            }
-            (envelope.to_json(data.as_deref()), None)
+            (envelope.to_json(data_of(&result).as_deref()), None)
         }
         Form::Envelope { envelope, payload } => (envelope.to_json(payload.as_deref()), envelope.error().cloned()),
         Form::Stored { json } => (json.clone(), None),
@@ -131,4 +124,15 @@ fn stored_status(json: &RawValue) -> StatusCode {
     let value: serde_json::Value = serde_json::from_str(json.get()).unwrap_or_default();
     let code = value["error"]["code"].as_str().and_then(amends_core::Code::parse);
     code.map_or(StatusCode::OK, |code| StatusCode::from_u16(code.http_status()).unwrap_or(StatusCode::OK))
+}
+
+/// What a result holds, as it was written: its structured content, or its text where that is JSON, or all of it.
+fn data_of(result: &str) -> Option<Box<RawValue>> {
+    let held = Object::parse(result).and_then(|object| object.get("structuredContent"));
+    match held.filter(|held| held.get() != "null") {
+        Some(held) => Some(held.to_owned()),
+        None => structured(result)
+            .and_then(|value| serde_json::value::to_raw_value(&value).ok())
+            .or_else(|| RawValue::from_string(result.to_owned()).ok()),
+    }
 }

@@ -31,7 +31,7 @@ pub(super) struct Agent {
     gateway: Arc<Gateway>,
     upstream: Arc<Upstream>,
     session: SessionHandle,
-    out: mpsc::UnboundedSender<Out>,
+    out: mpsc::Sender<Out>,
     state: Mutex<State>,
     settled: Notify,
     next: AtomicU64,
@@ -42,10 +42,19 @@ struct State {
     /// What can still be stopped, by the agent's id for it.
     running: HashMap<String, oneshot::Sender<CancelReason>>,
     /// What the upstream asked the agent, by our id for it.
-    asked: HashMap<String, String>,
+    asked: HashMap<String, Asked>,
     client: Option<String>,
     era: Option<Era>,
     listed: bool,
+}
+
+/// A question of the upstream to the agent.
+#[derive(Debug)]
+struct Asked {
+    /// The upstream's own id for it.
+    id: String,
+    /// The run of the upstream that asked; a later one knows nothing of it.
+    run: Option<u64>,
 }
 
 impl Agent {
@@ -53,7 +62,7 @@ impl Agent {
         gateway: Arc<Gateway>,
         upstream: Arc<Upstream>,
         session: SessionHandle,
-        out: mpsc::UnboundedSender<Out>,
+        out: mpsc::Sender<Out>,
     ) -> Self {
         let (state, settled, next) = (Mutex::default(), Notify::new(), AtomicU64::new(1));
         Self { gateway, upstream, session, out, state, settled, next }
@@ -67,8 +76,9 @@ impl Agent {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, line: String) {
-        let _ = self.out.send(Out { line, delivery: None });
+    async fn write(&self, line: String) {
+        // Nobody takes lines any more once the agent has closed its end.
+        let _ = self.out.send(Out { line, delivery: None }).await;
     }
 
     fn traits(&self) -> ClientTraits {
@@ -115,17 +125,18 @@ impl Agent {
             tokio::select! {
                 biased;
                 Some(reported) = progress.recv(), if relay.is_some() => {
-                    self.report(relay.as_mut(), &reported);
+                    self.report(relay.as_mut(), &reported).await;
                 }
                 answer = &mut handle.answer => {
                     while let Ok(reported) = progress.try_recv() {
-                        self.report(relay.as_mut(), &reported);
+                        self.report(relay.as_mut(), &reported).await;
                     }
+                    self.upstream.caught_up().await;
                     // A cancelled request gets no answer in MCP; its repeat finds it.
                     if let Ok(answered) = answer && !cancelled {
                         let line = render(id, &answered, self.traits());
                         let delivery = answered.delivery.map(|delivery| delivery.keeping(&self.session));
-                        let _ = self.out.send(Out { line, delivery });
+                        let _ = self.out.send(Out { line, delivery }).await;
                     }
                     return;
                 }
@@ -137,9 +148,9 @@ impl Agent {
         }
     }
 
-    fn report(&self, relay: Option<&mut ProgressRelay>, progress: &crate::upstream::Progress) {
+    async fn report(&self, relay: Option<&mut ProgressRelay>, progress: &crate::upstream::Progress) {
         if let Some(line) = relay.and_then(|relay| relay.notification(progress)) {
-            self.write(line);
+            self.write(line).await;
         }
     }
 
@@ -172,7 +183,8 @@ impl Agent {
                 if let (Reply::Result(result), "tools/list") = (&reply, method.as_str()) {
                     self.listed(&String::from_utf8_lossy(result));
                 }
-                self.write(passed(&id, reply, &method));
+                self.upstream.caught_up().await;
+                self.write(passed(&id, reply, &method)).await;
             }
             self.state().running.remove(&id);
             self.settled.notify_waiters();
@@ -189,10 +201,10 @@ impl Agent {
         loop {
             tokio::select! {
                 biased;
-                Some(reported) = progress.recv(), if relay.is_some() => self.report(relay.as_mut(), &reported),
+                Some(reported) = progress.recv(), if relay.is_some() => self.report(relay.as_mut(), &reported).await,
                 reply = exchange.reply() => {
                     while let Ok(reported) = progress.try_recv() {
-                        self.report(relay.as_mut(), &reported);
+                        self.report(relay.as_mut(), &reported).await;
                     }
                     return Some(reply);
                 }
@@ -210,7 +222,7 @@ impl Agent {
         tokio::spawn(async move {
             let handle = agent.session.call(super::unread(refusal), None);
             if let Ok(answered) = handle.answer.await {
-                agent.write(render_protocol_error(id.as_deref(), code, &answered));
+                agent.write(render_protocol_error(id.as_deref(), code, &answered)).await;
             }
         });
     }
@@ -232,11 +244,11 @@ impl Agent {
 
     /// The agent answered what the upstream had asked.
     pub(super) fn answered(&self, id: &str, line: &str) {
-        let Some(theirs) = self.state().asked.remove(id) else {
+        let Some(asked) = self.state().asked.remove(id).filter(|asked| asked.run == self.upstream.run()) else {
             return;
         };
         let mut splice = Splice::new(line);
-        if splice.set_member(line, "id", theirs).is_ok() {
+        if splice.set_member(line, "id", asked.id).is_ok() {
             self.tell(splice.finish());
         }
     }
@@ -245,17 +257,40 @@ impl Agent {
     pub(super) async fn pass_on(&self, unasked: Unasked) {
         match unasked {
             Unasked::Notification { method, line } => {
-                if method == "notifications/tools/list_changed" {
-                    self.state().listed = false;
-                }
-                self.write(line);
+                let line = match method.as_str() {
+                    "notifications/tools/list_changed" => {
+                        self.state().listed = false;
+                        line
+                    }
+                    "notifications/cancelled" => self.taken_back(&line).unwrap_or(line),
+                    _ => line,
+                };
+                self.write(line).await;
             }
             Unasked::Request { id, method, params } => {
                 let ours = format!("\"amends-{}\"", self.next.fetch_add(1, Ordering::Relaxed));
-                self.state().asked.insert(ours.clone(), id);
-                self.write(message::request(&ours, &method, params.as_deref()));
+                self.state().asked.insert(ours.clone(), Asked { id, run: self.upstream.run() });
+                self.write(message::request(&ours, &method, params.as_deref())).await;
             }
         }
+        self.upstream.passed_on();
+    }
+
+    /// The upstream takes a question back: the same, with the id by which the agent knows the question.
+    fn taken_back(&self, line: &str) -> Option<String> {
+        let params = Object::parse(line)?.get("params")?;
+        let theirs = Object::parse(params.get())?.get("requestId")?;
+        let ours = {
+            let mut state = self.state();
+            let run = self.upstream.run();
+            let same = |asked: &Asked| asked.id == theirs.get() && asked.run == run;
+            let ours = state.asked.iter().find(|(_, asked)| same(asked)).map(|(ours, _)| ours.clone())?;
+            state.asked.remove(&ours);
+            ours
+        };
+        let mut splice = Splice::new(line);
+        splice.set_member(params.get(), "requestId", ours).ok()?;
+        Some(splice.finish())
     }
 
     /// Stops everything that can be stopped.

@@ -25,6 +25,7 @@ const HEALTHY_AFTER: Duration = Duration::from_secs(10);
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a child may take to leave once it is asked to.
 pub(super) const LEAVING: Duration = Duration::from_secs(2);
+const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 /// What is said of a child that was ended on purpose.
 pub(super) const STOPPED: &str = "it was stopped";
 
@@ -46,9 +47,10 @@ pub(super) async fn supervise(shared: Arc<Shared>) {
             Ok(false) => "it ended".to_owned(),
             Err(reason) => reason,
         };
-        shared.traffic.close();
         tracing::warn!(upstream = %shared.name, reason, "the upstream is down");
+        // Down first: what is asked for from here on waits for the next life.
         shared.health.send_replace(Health::Down { reason });
+        shared.traffic.close();
         if started.elapsed() > HEALTHY_AFTER {
             backoff = BACKOFF_MIN;
         }
@@ -192,7 +194,7 @@ async fn read(shared: &Shared, stdout: ChildStdout) {
     let bounds = LineBounds { bytes: shared.limits.answer_bytes, depth: usize::MAX };
     loop {
         match read_line(&mut reader, bounds).await {
-            Ok(Line::Whole(line)) => heard(shared, line),
+            Ok(Line::Whole(line)) => heard(shared, line).await,
             Ok(Line::Broken { id, start, why }) => {
                 let ticket = id.as_deref().and_then(|id| id.parse().ok());
                 tracing::warn!(upstream = %shared.name, ?why, "an unreadable line from the upstream");
@@ -211,7 +213,7 @@ async fn read(shared: &Shared, stdout: ChildStdout) {
     }
 }
 
-fn heard(shared: &Shared, line: String) {
+async fn heard(shared: &Shared, line: String) {
     if line.trim().is_empty() {
         return;
     }
@@ -242,18 +244,30 @@ fn heard(shared: &Shared, line: String) {
         }
         Ok(Message::Notification { method, .. }) => {
             let method = method.into_owned();
-            let _ = shared.unasked.send((shared.name.clone(), Unasked::Notification { method, line }));
+            unasked(shared, Unasked::Notification { method, line }).await;
         }
         Ok(Message::Request { id, method, params }) => {
-            let unasked = Unasked::Request {
-                id: id.get().to_owned(),
-                method: method.into_owned(),
-                params: params.map(|params| params.get().to_owned()),
-            };
-            let _ = shared.unasked.send((shared.name.clone(), unasked));
+            let (id, method) = (id.get().to_owned(), method.into_owned());
+            let params = params.map(|params| params.get().to_owned());
+            unasked(shared, Unasked::Request { id, method, params }).await;
         }
         Err(error) => {
             tracing::warn!(upstream = %shared.name, %error, "the upstream said what is not in the protocol");
         }
     }
+}
+
+/// Hands over what the child said of its own accord. One agent gets all of it, and the child waits for an agent that reads
+/// slowly; where several share the child, nobody does, and only a change of its tools matters.
+async fn unasked(shared: &Shared, unasked: Unasked) {
+    match (shared.greeting, &unasked) {
+        (Greeting::Forwarded, _) => shared.unheard.say().await,
+        (Greeting::Ours, Unasked::Notification { method, .. }) => {
+            if method != TOOLS_CHANGED || !shared.unheard.tools_changed() {
+                return;
+            }
+        }
+        (Greeting::Ours, Unasked::Request { .. }) => {}
+    }
+    let _ = shared.unasked.send((shared.name.clone(), unasked));
 }

@@ -40,6 +40,8 @@ struct Expected {
     reply: oneshot::Sender<Reply>,
     progress: Option<mpsc::UnboundedSender<Progress>>,
     written: bool,
+    /// The agent's greeting, if it is one.
+    greeting: Option<String>,
 }
 
 impl Traffic {
@@ -84,7 +86,14 @@ impl Traffic {
         reply: oneshot::Sender<Reply>,
         progress: Option<mpsc::UnboundedSender<Progress>>,
     ) {
-        self.lock().expected.insert(ticket, Expected { reply, progress, written: false });
+        self.lock().expected.insert(ticket, Expected { reply, progress, written: false, greeting: None });
+    }
+
+    /// Says that a request is the agent's greeting. Once it is taken, it is kept, to be said again after a restart.
+    pub(super) fn is_greeting(&self, ticket: u64, params: String) {
+        if let Some(expected) = self.lock().expected.get_mut(&ticket) {
+            expected.greeting = Some(params);
+        }
     }
 
     /// Says that the first byte of a request is about to leave. No if it is too late for that, or nobody waits.
@@ -102,14 +111,32 @@ impl Traffic {
         }
     }
 
-    /// Whether the first byte of a request has left and it is not answered yet.
-    pub(super) fn is_written(&self, ticket: u64) -> bool {
-        self.lock().expected.get(&ticket).is_some_and(|expected| expected.written)
+    /// Stops a request: one that has not left never will. It says whether the child has to be told.
+    pub(super) fn stop(&self, ticket: u64) -> bool {
+        let unsent = {
+            let mut inner = self.lock();
+            if inner.expected.get(&ticket).is_some_and(|expected| expected.written) {
+                return true;
+            }
+            inner.expected.remove(&ticket)
+        };
+        if let Some(expected) = unsent {
+            let _ = expected.reply.send(Reply::Fault(Fault::NotWritten));
+        }
+        false
     }
 
     /// Hands over an answer. One that nobody expects is dropped.
     pub(super) fn answer(&self, ticket: u64, reply: Reply) {
-        let expected = self.lock().expected.remove(&ticket);
+        let expected = {
+            let mut inner = self.lock();
+            let mut expected = inner.expected.remove(&ticket);
+            let greeting = expected.as_mut().and_then(|expected| expected.greeting.take());
+            if let (Some(greeting), Reply::Result(_)) = (greeting, &reply) {
+                inner.greeting = Some(greeting);
+            }
+            expected
+        };
         if let Some(expected) = expected {
             // Whoever asked may have stopped waiting.
             let _ = expected.reply.send(reply);
@@ -123,12 +150,7 @@ impl Traffic {
         }
     }
 
-    /// Keeps the agent's greeting, to say it again after a restart.
-    pub(super) fn remember_greeting(&self, params: String) {
-        self.lock().greeting = Some(params);
-    }
-
-    /// The agent's greeting.
+    /// The agent's greeting, once an earlier life of the child took it.
     pub(super) fn greeting(&self) -> Option<String> {
         self.lock().greeting.clone()
     }

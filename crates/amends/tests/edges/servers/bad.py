@@ -36,11 +36,13 @@ def late(id):
 
 
 def flood():
-    line = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"' + b"x" * 1000 + b'"}}\n'
+    line = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"' + b"x" * 20_000 + b'"}}\n'
     while True:
         with lock:
-            out.write(line * 20)
+            out.write(line)
             out.flush()
+        # Let the others have the lock.
+        time.sleep(0)
 
 
 def call(id, name):
