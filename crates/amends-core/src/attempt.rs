@@ -52,6 +52,8 @@ pub struct Attempt {
     pub deadline: Timestamp,
     /// When the first byte must have left, or nothing is sent.
     pub send_by: Timestamp,
+    /// Which run of the upstream it was decided for. It goes to no other, where one is named.
+    pub run: Option<u64>,
     /// The call whose answer is waited for, for an attempt that joins.
     pub holder: Option<Held>,
 }

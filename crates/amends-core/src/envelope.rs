@@ -102,8 +102,12 @@ pub struct AttemptLine {
     /// What went wrong; nothing for one that did what it should.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-    /// What is known of its effect.
-    pub certainty: Certainty,
+    /// What is known of its effect, for one that was to act.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<Certainty>,
+    /// What it found, for one that was to find out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub happened: Option<bool>,
     /// How long it took.
     pub ms: u64,
 }

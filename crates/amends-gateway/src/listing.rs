@@ -83,6 +83,7 @@ async fn page(upstream: &Upstream, cursor: Option<&str>, meta: Option<&str>) -> 
         headers: Vec::new(),
         progress: None,
         send_by: Instant::now() + LIST_TIMEOUT,
+        run: None,
     };
     let mut exchange = upstream.send(upstream.ticket(), request);
     match tokio::time::timeout(LIST_TIMEOUT, exchange.reply()).await {

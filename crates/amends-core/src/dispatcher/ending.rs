@@ -134,10 +134,8 @@ pub(super) fn claims_end(call: &CallState) -> Option<ClaimState> {
         (_, EffectKind::Read) | (Certainty::InDoubt, EffectKind::Idempotent) => None,
         (Certainty::InDoubt, EffectKind::Keyed) => Some(ClaimState::InDoubt),
         // The upstream itself ended it with an error: once the agent has read that, another call is its own decision.
-        (Certainty::InDoubt, EffectKind::Write) => {
-            let answered = |a: &super::state::AttemptState| a.end.as_ref().is_some_and(|end| end.report.answered);
-            Some(if call.doubts().all(answered) { ClaimState::Complete } else { ClaimState::InDoubt })
-        }
+        (Certainty::InDoubt, EffectKind::Write) if call.doubts_were_answered() => Some(ClaimState::Complete),
+        (Certainty::InDoubt, EffectKind::Write) => Some(ClaimState::InDoubt),
         (Certainty::NotSent | Certainty::NotProcessed, _) => None,
     }
 }

@@ -31,6 +31,8 @@ impl Dispatcher {
         let effect_key = (contract.key.is_some() || by_status).then(|| call.received.effect_key.clone());
         let upstream = call.received.upstream.clone();
         let holder = holder.or_else(|| call.received.repeat_of.clone()).filter(|_| purpose == Purpose::Join);
+        // A first send may go to any run; one in doubt only to the run that remembers its key.
+        let pinned = gates.run(&upstream).filter(|_| purpose == Purpose::Act && call.in_doubt());
         self.emit(
             now,
             Fact::AttemptStarted {
@@ -50,6 +52,7 @@ impl Dispatcher {
             effect_key,
             deadline,
             send_by: deadline,
+            run: pinned,
             holder,
         })));
     }

@@ -329,6 +329,12 @@ impl CallState {
         !self.effect().is_read() && !self.certainty().nothing_happened()
     }
 
+    /// Whether the upstream itself ended every attempt in doubt, with an error that proves nothing.
+    pub(super) fn doubts_were_answered(&self) -> bool {
+        let answered = |doubt: &AttemptState| doubt.end.as_ref().is_some_and(|end| end.report.answered);
+        self.doubts().next().is_some() && self.doubts().all(answered)
+    }
+
     /// What is known of the call's effect, over all its attempts.
     pub(super) fn certainty(&self) -> Certainty {
         let of = |attempt: &AttemptState| attempt.end.as_ref().map_or(Certainty::InDoubt, |end| end.certainty);

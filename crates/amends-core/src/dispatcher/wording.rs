@@ -45,7 +45,8 @@ pub(super) fn history(call: &CallState) -> Vec<AttemptLine> {
             n: attempt.n,
             purpose: (attempt.purpose != Purpose::Act).then(|| attempt.purpose.as_str()),
             code: end.report.failure.as_ref().map(|failure| failure.code),
-            certainty: seen(call, attempt.purpose, end.certainty),
+            certainty: (attempt.purpose == Purpose::Act).then(|| seen(call, end.certainty)),
+            happened: end.report.happened,
             ms: end.at.since_ms(attempt.started),
         })
     };
@@ -53,9 +54,9 @@ pub(super) fn history(call: &CallState) -> Vec<AttemptLine> {
 }
 
 /// A read changes nothing, so there is nothing to doubt about it.
-fn seen(call: &CallState, purpose: Purpose, certainty: Certainty) -> Certainty {
-    let reads = call.effect().is_read() || purpose != Purpose::Act;
-    if reads && certainty == Certainty::InDoubt { Certainty::NotProcessed } else { certainty }
+fn seen(call: &CallState, certainty: Certainty) -> Certainty {
+    let read = call.effect().is_read();
+    if read && certainty == Certainty::InDoubt { Certainty::NotProcessed } else { certainty }
 }
 
 fn last_failure(call: &CallState) -> Failure {
@@ -95,6 +96,8 @@ fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Tro
         safe_to_repeat: safe,
         who_must_act: match (certainty, contract.declared) {
             _ if outcome.is_none() => WhoMustAct::Nobody,
+            // The upstream itself ended it with an error, and the agent has read that: another call is its own decision.
+            (Certainty::InDoubt, _) if !safe && call.doubts_were_answered() => WhoMustAct::Agent,
             (Certainty::InDoubt, true) if !safe => WhoMustAct::Person,
             (Certainty::InDoubt, false) if !safe => WhoMustAct::Agent,
             _ if failure.code.retryable() => WhoMustAct::Agent,

@@ -73,7 +73,7 @@ impl Trouble {
             requested: requested.to_owned(),
             message: refusal.message.clone(),
             certainty: Certainty::NotSent,
-            retryable: refusal.code.retryable(),
+            retryable: refusal.code.retryable() || refusal.retry_after_ms.is_some(),
             safe_to_repeat: true,
             who_must_act: refusal.kind.who_must_act(),
             retry_after_ms: refusal.retry_after_ms,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use amends_core::attempt::{Payload, Recorded};
 use amends_core::contract::{Contract, Place};
+use amends_core::gates::UNSEEN_RUN;
 use amends_core::limits::WAIT_MS_MAX;
 use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report};
 use amends_ledger::digest;
@@ -24,8 +25,6 @@ use crate::upstream::{Exchange, Fault, Reply, Request};
 const LATE_MS: u64 = 60_000;
 /// How often a joined call looks for its answer when nobody tells it.
 const JOIN_POLL: Duration = Duration::from_millis(100);
-/// How long before the lease's end nothing is sent any more.
-const LEASE_MARGIN_MS: u64 = 1_000;
 
 /// Sends an attempt. What comes of it arrives as mail.
 pub(super) fn send(session: &mut Session, attempt: Attempt) {
@@ -83,8 +82,7 @@ struct StandsFor {
 }
 
 fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing, Code> {
-    let send_by = attempt.send_by.min(gateway.lease_until() - LEASE_MARGIN_MS);
-    let send_by = Instant::now() + clock::until(send_by);
+    let send_by = Instant::now() + clock::until(attempt.send_by);
     match attempt.purpose {
         Purpose::Act | Purpose::Join => {
             let tool = live.tool.clone().ok_or(Code::ConnectRefused)?;
@@ -124,6 +122,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 headers: header.into_iter().collect(),
                 progress: live.progress.clone(),
                 send_by,
+                run: attempt.run.filter(|run| *run != UNSEEN_RUN),
             };
             Ok(Outgoing { contract, stands_for: None, ticket, request, tool })
         }
@@ -145,6 +144,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 headers: Vec::new(),
                 progress: None,
                 send_by,
+                run: None,
             };
             let stands_for = Some(StandsFor { tool: live.tool.clone(), happened: status.happened, arguments });
             Ok(Outgoing { contract: tool.rules.contract.clone(), stands_for, ticket, request, tool })

@@ -195,6 +195,11 @@ impl Session {
     fn open_mail(&mut self, mail: Mail) {
         match mail {
             Mail::Call { call, gates, live } => {
+                // Nothing is sent for an agent that is gone before its call is on the ledger: it may have been answered
+                // elsewhere by now, and this one would do it again.
+                if live.answer.as_ref().is_none_or(oneshot::Sender::is_closed) {
+                    return;
+                }
                 self.rules.entry(call.rules_hash.clone()).or_insert_with(|| call.rules.clone());
                 self.live.insert(call.id.clone(), *live);
                 self.take(Input::Call(call), gates);

@@ -15,6 +15,8 @@ use super::session::{Live, Session};
 use super::{Delivery, attempt};
 use crate::clock;
 
+/// How long before the lease's end nothing is sent any more.
+const LEASE_MARGIN_MS: u64 = 1_000;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A turn whose step is being made durable.
@@ -112,13 +114,20 @@ impl Session {
         if only_reads && self.gateway.config.async_reads { Waits::NoWait } else { Waits::Durable }
     }
 
+    /// The effects with their payloads. What is sent must leave within the lease under which it was decided: a later
+    /// heartbeat may come after the session was lost.
     fn fill_in(&self, step: &Step) -> Vec<Act> {
+        let lease = self.gateway.lease_until() - LEASE_MARGIN_MS;
         let fill = |effect: &Effect| match effect {
             Effect::Reply(reply) => {
                 let rendered = answer::render(reply, self.live.get(&reply.call));
                 Act::Reply(reply.clone(), Box::new(rendered))
             }
-            Effect::Send(_) | Effect::Abort(_) => Act::Do(effect.clone()),
+            Effect::Send(attempt) => {
+                let send_by = attempt.send_by.min(lease);
+                Act::Do(Effect::Send(Box::new(Attempt { send_by, ..(**attempt).clone() })))
+            }
+            Effect::Abort(_) => Act::Do(effect.clone()),
         };
         step.effects.iter().map(fill).collect()
     }

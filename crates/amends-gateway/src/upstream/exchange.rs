@@ -20,6 +20,8 @@ pub struct Request {
     pub progress: Option<mpsc::UnboundedSender<Progress>>,
     /// When its first byte must have left, or nothing is sent.
     pub send_by: Instant,
+    /// The only run of the upstream it may go to, where it may not go to any.
+    pub run: Option<u64>,
 }
 
 /// The parameters of a progress notification, as they were written.

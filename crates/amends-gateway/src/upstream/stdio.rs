@@ -84,7 +84,7 @@ impl Child {
         let shared = self.shared.clone();
         let params = request.params.as_deref().map(message::one_line);
         let line = message::request(&ticket.to_string(), &request.method, params.as_deref());
-        let out = Outgoing { ticket: Some(ticket), line, send_by: Some(request.send_by) };
+        let out = Outgoing { ticket: Some(ticket), line, send_by: Some(request.send_by), run: request.run };
         shared.traffic.expect(ticket, end.reply, request.progress);
         if request.method == "initialize" && shared.greeting == Greeting::Forwarded {
             shared.traffic.is_greeting(ticket, request.params.unwrap_or_else(|| "{}".into()));
@@ -92,8 +92,11 @@ impl Child {
         tokio::spawn(shared.clone().cancels(ticket, end.abort));
         // A child that runs but is not greeted yet takes no requests.
         let unsent = if shared.is_ready() { shared.traffic.write(out).err() } else { Some(out) };
-        if let Some(out) = unsent {
-            tokio::spawn(shared.write_when_ready(out, request.send_by));
+        match unsent {
+            // The run it was decided for is gone, and with it what would have kept a second send from having an effect.
+            Some(Outgoing { run: Some(_), .. }) => shared.traffic.answer(ticket, Reply::Fault(Fault::NotWritten)),
+            Some(out) => drop(tokio::spawn(shared.write_when_ready(out, request.send_by))),
+            None => {}
         }
         exchange
     }
@@ -110,7 +113,7 @@ impl Child {
     pub fn tell(&self, line: String) {
         // A child that is down, or not greeted yet, has nobody to tell.
         if self.shared.is_ready() {
-            let _ = self.shared.traffic.write(Outgoing { ticket: None, line, send_by: None });
+            let _ = self.shared.traffic.write(Outgoing { ticket: None, line, send_by: None, run: None });
         }
     }
 
@@ -164,7 +167,7 @@ impl Shared {
         if abort.await.is_ok() && self.traffic.stop(ticket) {
             let params = format!(r#"{{"requestId":{ticket},"reason":"no longer wanted"}}"#);
             let line = message::notification("notifications/cancelled", Some(&params));
-            let _ = self.traffic.write(Outgoing { ticket: None, line, send_by: None });
+            let _ = self.traffic.write(Outgoing { ticket: None, line, send_by: None, run: None });
         }
     }
 }

@@ -315,6 +315,7 @@ async fn pass_through(door: &Arc<Door>, asked: &Asked<'_>) -> Response<Body> {
         headers: Vec::new(),
         progress: None,
         send_by: Instant::now() + ASK_TIMEOUT,
+        run: None,
     };
     let mut exchange = upstream.send(upstream.ticket(), request);
     let reply = tokio::time::timeout(ASK_TIMEOUT, exchange.reply()).await;

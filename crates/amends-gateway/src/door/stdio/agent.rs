@@ -175,6 +175,7 @@ impl Agent {
             headers: Vec::new(),
             progress: token.is_some().then_some(progress_to),
             send_by: Instant::now() + ASK_TIMEOUT,
+            run: None,
         };
         let exchange = self.upstream.send(ticket, request);
         tokio::spawn(async move {

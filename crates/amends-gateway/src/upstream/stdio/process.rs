@@ -128,6 +128,7 @@ async fn greet(shared: Arc<Shared>) {
         Ok((era, greeting)) => {
             // 52 bits, never the number that stands for a run nobody sees.
             let run = (mint::seed() >> 1) + 1;
+            shared.traffic.name_run(run);
             shared.health.send_replace(Health::Ready { run, era, greeting: greeting.into() });
         }
         Err(reason) => {
@@ -169,7 +170,7 @@ async fn greet_again(shared: &Shared) -> Result<(Era, String), String> {
 
 fn tell_initialized(shared: &Shared) {
     let line = message::notification("notifications/initialized", None);
-    let _ = shared.traffic.write(Outgoing { ticket: None, line, send_by: None });
+    let _ = shared.traffic.write(Outgoing { ticket: None, line, send_by: None, run: None });
 }
 
 async fn ask(shared: &Shared, method: &str, params: &str) -> Result<Reply, String> {
@@ -179,7 +180,7 @@ async fn ask(shared: &Shared, method: &str, params: &str) -> Result<Reply, Strin
     let line = message::request(&ticket.to_string(), method, Some(params));
     shared
         .traffic
-        .write(Outgoing { ticket: Some(ticket), line, send_by: None })
+        .write(Outgoing { ticket: Some(ticket), line, send_by: None, run: None })
         .map_err(|_| "it takes no messages".to_owned())?;
     match tokio::time::timeout(GREETING_TIMEOUT, receiver).await {
         Ok(Ok(reply)) => Ok(reply),

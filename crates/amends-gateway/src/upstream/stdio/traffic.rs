@@ -20,6 +20,8 @@ pub(super) struct Outgoing {
     pub(super) line: String,
     /// When its first byte must have left.
     pub(super) send_by: Option<Instant>,
+    /// The only run of the child it may go to, where it may not go to any.
+    pub(super) run: Option<u64>,
 }
 
 /// What goes to a child and what is expected back.
@@ -31,6 +33,7 @@ pub(super) struct Traffic {
 #[derive(Debug, Default)]
 struct Inner {
     queue: Option<mpsc::Sender<Outgoing>>,
+    run: Option<u64>,
     expected: HashMap<u64, Expected>,
     greeting: Option<String>,
 }
@@ -52,8 +55,15 @@ impl Traffic {
     /// Opens the way to a new child.
     pub(super) fn open(&self) -> mpsc::Receiver<Outgoing> {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        self.lock().queue = Some(sender);
+        let mut inner = self.lock();
+        inner.queue = Some(sender);
+        inner.run = None;
         receiver
+    }
+
+    /// Names the run of the child that is there now.
+    pub(super) fn name_run(&self, run: u64) {
+        self.lock().run = Some(run);
     }
 
     /// Closes the way: the child is dead. What had been written is lost, what had not never left.
@@ -69,9 +79,13 @@ impl Traffic {
         }
     }
 
-    /// Queues a message, or gives it back where there is no child or no room.
+    /// Queues a message, or gives it back where there is no child, another run of it, or no room.
     pub(super) fn write(&self, out: Outgoing) -> Result<(), Outgoing> {
-        match &self.lock().queue {
+        let inner = self.lock();
+        if out.run.is_some() && out.run != inner.run {
+            return Err(out);
+        }
+        match &inner.queue {
             Some(queue) => queue.try_send(out).map_err(|error| match error {
                 mpsc::error::TrySendError::Full(out) | mpsc::error::TrySendError::Closed(out) => out,
             }),

@@ -56,3 +56,32 @@ impl Unheard {
         self.stale.store(false, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_waits_for_what_was_said_before_it_and_a_flood_for_room() {
+        let unheard = Unheard::default();
+        unheard.caught_up().await;
+        for _ in 0..WAITING_MAX {
+            unheard.say().await;
+        }
+        let at_once = std::time::Duration::ZERO;
+        assert!(tokio::time::timeout(at_once, unheard.say()).await.is_err());
+        assert!(tokio::time::timeout(at_once, unheard.caught_up()).await.is_err());
+        unheard.passed_on();
+        unheard.say().await;
+        (0..WAITING_MAX).for_each(|_| unheard.passed_on());
+        unheard.caught_up().await;
+    }
+
+    #[test]
+    fn that_the_tools_changed_is_news_once_until_they_are_listed() {
+        let unheard = Unheard::default();
+        assert!(unheard.tools_changed() && !unheard.tools_changed());
+        unheard.lists_anew();
+        assert!(unheard.tools_changed());
+    }
+}

@@ -47,7 +47,14 @@ fn trouble(code: Code, certainty: Certainty, message: &str) -> Trouble {
 }
 
 fn error(outcome: Option<Outcome>, error: Trouble) -> Envelope {
-    let line = |n, code| AttemptLine { n, purpose: None, code: Some(code), certainty: error.certainty, ms: 5000 };
+    let line = |n, code| AttemptLine {
+        n,
+        purpose: None,
+        code: Some(code),
+        certainty: Some(error.certainty),
+        happened: None,
+        ms: 5000,
+    };
     let attempts = vec![line(1, error.code), line(2, error.code)];
     Envelope { attempts, ..Envelope::of(Body::Error { outcome, error: Box::new(error) }) }
 }
