@@ -92,7 +92,7 @@ async fn page(upstream: &Upstream, cursor: Option<&str>, meta: Option<&str>) -> 
             ToolList::parse(&text).ok_or_else(|| ListError::Refused("what is no list".into()))
         }
         Ok(Reply::Error(error)) => Err(ListError::Refused(format!("error {}", error.code))),
-        Ok(Reply::Fault(fault)) => Err(ListError::Refused(format!("{fault:?}"))),
+        Ok(Reply::Fault(fault)) => Err(ListError::Refused(format!("{fault}"))),
         Err(_) => Err(ListError::Silent),
     }
 }

@@ -91,7 +91,7 @@ async fn handle(
         (&Method::DELETE, "/mcp") => sessions::delete(&door, &request),
         (_, "/mcp") => plain_text(StatusCode::METHOD_NOT_ALLOWED, "MCP messages are posted here"),
         (&Method::POST, path) if path.starts_with("/call/") => {
-            let tool = path.trim_start_matches("/call/").to_owned();
+            let tool = path.strip_prefix("/call/").unwrap_or_default().to_owned();
             plain::call(&door, &connection, &tool, request).await
         }
         (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),

@@ -1,5 +1,6 @@
 //! One request to an upstream and what came of it.
 
+use std::fmt;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -79,6 +80,20 @@ pub enum Fault {
     },
     /// The upstream has forgotten our session with it.
     SessionGone,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ConnectRefused => f.write_str("it cannot be reached"),
+            Self::NotWritten => f.write_str("nothing was sent"),
+            Self::Lost => f.write_str("the connection broke before its answer"),
+            Self::TooLarge => f.write_str("its answer is too large"),
+            Self::Unreadable { .. } => f.write_str("its answer is not in the protocol"),
+            Self::HttpStatus { status, .. } => write!(f, "it answered with HTTP status {status}"),
+            Self::SessionGone => f.write_str("it has forgotten its session with us"),
+        }
+    }
 }
 
 /// A request on its way.

@@ -172,7 +172,7 @@ impl Shared {
             let line = message::notification("notifications/initialized", None);
             let post = Post { body: line, method: None, subject: None, headers: &[], session: Some(&session) };
             let sent = self.pool.send(self.build(post), Instant::now() + GREETING_TIMEOUT).await;
-            sent.map_err(|fault| format!("the greeting broke off: {fault:?}"))?;
+            sent.map_err(|fault| format!("the greeting broke off: {fault}"))?;
             return Ok((session, String::from_utf8_lossy(&result).into_owned()));
         }
         let modern = Session { era: Era::Modern, version: era::MODERN.into(), id: None };
@@ -187,7 +187,7 @@ impl Shared {
         let body = message::request(&ticket.to_string(), method, Some(params));
         let post = Post { body, method: Some(method), subject: None, headers: &[], session: Some(session) };
         let sent = self.pool.send(self.build(post), Instant::now() + GREETING_TIMEOUT).await;
-        let sent = sent.map_err(|fault| format!("{fault:?}"))?;
+        let sent = sent.map_err(|fault| format!("{fault}"))?;
         let id = sent.response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
         Ok((answer::read(sent, ticket, None, self.limits.answer_bytes, &self.pool).await, id))
     }

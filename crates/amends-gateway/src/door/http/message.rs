@@ -326,7 +326,7 @@ async fn pass_through(door: &Arc<Door>, asked: &Asked<'_>) -> Response<Body> {
         }
         Ok(Reply::Error(error)) => message::failure(Some(asked.id), error.code, &error.message, error.data.as_deref()),
         Ok(Reply::Fault(fault)) => {
-            let text = format!("`{}` did not answer `{}`: {fault:?}", upstream.name, asked.method);
+            let text = format!("`{}` did not answer `{}`: {fault}", upstream.name, asked.method);
             message::failure(Some(asked.id), message::INTERNAL_ERROR, &text, None)
         }
         Err(_) => message::failure(Some(asked.id), message::INTERNAL_ERROR, "no answer in time", None),

@@ -369,7 +369,7 @@ fn passed(id: &str, reply: Reply, method: &str) -> String {
         Reply::Result(result) => message::success(id, &String::from_utf8_lossy(&result)),
         Reply::Error(error) => message::failure(Some(id), error.code, &error.message, error.data.as_deref()),
         Reply::Fault(fault) => {
-            let text = format!("the wrapped server did not answer `{method}`: {fault:?}");
+            let text = format!("the wrapped server did not answer `{method}`: {fault}");
             message::failure(Some(id), message::INTERNAL_ERROR, &text, None)
         }
     }

@@ -145,12 +145,12 @@ async fn greet_as_client(shared: &Shared) -> Result<(Era, String), String> {
             return Ok((Era::Legacy, String::from_utf8_lossy(&result).into_owned()));
         }
         Reply::Error(error) => tracing::debug!(code = error.code, "no `initialize`; trying `server/discover`"),
-        Reply::Fault(fault) => return Err(format!("no answer to `initialize`: {fault:?}")),
+        Reply::Fault(fault) => return Err(format!("no answer to `initialize`: {fault}")),
     }
     match ask(shared, "server/discover", &era::with_own_meta(None, era::MODERN)).await? {
         Reply::Result(result) => Ok((Era::Modern, String::from_utf8_lossy(&result).into_owned())),
         Reply::Error(error) => Err(format!("`server/discover` was refused with {}", error.code)),
-        Reply::Fault(fault) => Err(format!("no answer to `server/discover`: {fault:?}")),
+        Reply::Fault(fault) => Err(format!("no answer to `server/discover`: {fault}")),
     }
 }
 
@@ -164,7 +164,7 @@ async fn greet_again(shared: &Shared) -> Result<(Era, String), String> {
             Ok((Era::Legacy, String::from_utf8_lossy(&result).into_owned()))
         }
         Reply::Error(error) => Err(format!("it refused the agent's greeting with {}", error.code)),
-        Reply::Fault(fault) => Err(format!("no answer to the agent's greeting: {fault:?}")),
+        Reply::Fault(fault) => Err(format!("no answer to the agent's greeting: {fault}")),
     }
 }
 
