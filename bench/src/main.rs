@@ -40,7 +40,7 @@ enum Part {
 /// The flags of a measurement.
 #[derive(Debug, Args)]
 struct Measure {
-    /// About 20 seconds instead of about two minutes.
+    /// About 20 seconds instead of about two minutes, and rougher.
     #[arg(long)]
     quick: bool,
     /// As JSON.
@@ -71,7 +71,7 @@ struct Measure {
 
 impl Measure {
     fn plan(&self) -> rounds::Plan {
-        let (rounds, slice_ms) = if self.quick { (3, 150) } else { (7, 400) };
+        let (rounds, slice_ms) = if self.quick { (3, 90) } else { (7, 400) };
         rounds::Plan {
             rounds: self.rounds.unwrap_or(rounds).max(1),
             slice: Duration::from_millis(self.slice_ms.unwrap_or(slice_ms)),

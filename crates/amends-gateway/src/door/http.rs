@@ -81,7 +81,9 @@ async fn handle(
     connection: Arc<Connection>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
-    connection.used_again();
+    // Behind a proxy that shares its connections, the next request may be another agent's and proves nothing.
+    let shared = ["via", "forwarded", "x-forwarded-for"].iter().any(|name| request.headers().contains_key(*name));
+    connection.used_again(!shared);
     if let Some(response) = guard::check(&door, &request) {
         return Ok(response);
     }

@@ -206,6 +206,21 @@ fn equal_calls_that_were_answered_on_one_kept_connection_are_different_calls() {
 }
 
 #[test]
+fn behind_a_proxy_the_next_request_on_a_connection_proves_nothing() {
+    let place = Place::new();
+    let gateway = place.up("");
+    let mut kept = Kept::open(&gateway.address);
+    let proxied = [("x-forwarded-for", "192.0.2.7")];
+    kept.send("/call/charge_card", &proxied, ARGUMENTS);
+    let (_, first) = kept.receive();
+    assert_eq!(first["status"], "success", "{first}");
+    kept.send("/call/charge_card", &proxied, ARGUMENTS);
+    let (_, second) = kept.receive();
+    assert_replayed(&second);
+    assert_eq!(place.effects("charge_card"), 1);
+}
+
+#[test]
 fn equal_calls_that_were_answered_on_connections_closed_cleanly_are_different_calls() {
     let place = Place::new();
     let gateway = place.up("");

@@ -26,9 +26,9 @@ impl Connection {
         !written.is_empty()
     }
 
-    /// The agent sent another request, so it has read what came before.
-    pub(super) fn used_again(&self) {
-        self.take().into_iter().for_each(Delivery::confirm);
+    /// Another request came. If it must be the same agent's, it has read what came before; otherwise nobody knows.
+    pub(super) fn used_again(&self, by_the_same_agent: bool) {
+        self.ended(by_the_same_agent);
     }
 
     /// The connection is over.
