@@ -1,6 +1,6 @@
 //! One session: it takes one input at a time and says what happened and what to do.
 //!
-//! State changes in one function, [`Dispatcher::emit`], which records an event and applies it. So folding a trace always
+//! State changes in one function, `emit`, which records an event and applies it. So folding a trace always
 //! gives the live state, and an effect always has its event in the same step.
 
 pub mod cancel;

@@ -1,11 +1,11 @@
 //! The gateway as a whole: its ledger, its upstreams, its tools, and the sessions it drives.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use amends_core::{Principal, Timestamp, UpstreamName};
+use amends_core::{Digest, Principal, Timestamp, UpstreamName};
 use amends_ledger::{Ledger, MemoryLedger, Node, SqliteLedger};
 use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
@@ -39,6 +39,8 @@ pub struct Gateway {
     pub(crate) answered: Notify,
     /// How many calls may be open.
     pub(crate) room: Arc<Semaphore>,
+    /// The rules that are on the ledger.
+    pub(crate) stored_rules: StoredRules,
     /// The answers that are leaving.
     pub(crate) deliveries: Arc<Deliveries>,
     /// How many sessions are driven right now.
@@ -100,6 +102,7 @@ impl Gateway {
             upstreams,
             answered: Notify::new(),
             room: Arc::new(Semaphore::new(config.limits.calls)),
+            stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
             driven: watch::Sender::new(0),
             recording: AtomicBool::new(true),
@@ -141,7 +144,25 @@ impl Gateway {
     }
 
     fn keep(&self, task: tokio::task::JoinHandle<()>) {
-        self.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(task);
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(task);
+    }
+}
+
+/// The rules that are on the ledger, so that they are handed to it once and not with every call.
+#[derive(Debug, Default)]
+pub(crate) struct StoredRules(RwLock<HashSet<Digest>>);
+
+impl StoredRules {
+    /// Whether the rules of that digest are there.
+    pub(crate) fn holds(&self, hash: &Digest) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(hash)
+    }
+
+    /// The rules of that digest are there from now on.
+    pub(crate) fn add(&self, hash: &Digest) {
+        if !self.holds(hash) {
+            self.0.write().unwrap_or_else(PoisonError::into_inner).insert(hash.clone());
+        }
     }
 }
 
@@ -157,7 +178,7 @@ impl Drop for Driven {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        for task in self.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).drain(..) {
+        for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();
         }
     }

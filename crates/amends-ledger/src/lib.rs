@@ -37,6 +37,12 @@ pub trait Ledger: Debug + Send + Sync {
     /// when the commit says so; steps of one session may be queued behind each other.
     fn append(&self, append: Append) -> Commit;
 
+    /// The same for a step that nobody waits for: a store may hold it back for a few milliseconds, so that it shares a
+    /// write to the disk with others. It keeps its place among the session's steps.
+    fn append_soon(&self, append: Append) -> Commit {
+        self.append(append)
+    }
+
     /// A session's events, in order, with their hashes. `None` where there is no such session.
     fn trace(&self, session: &SessionId) -> Pending<'_, Option<Trace>>;
 

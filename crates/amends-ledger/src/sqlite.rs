@@ -28,7 +28,7 @@ use crate::{Ledger, Pending};
 use file::File;
 use reader::Readers;
 use trouble::Trouble;
-use writer::{Answer, Work, Writer};
+use writer::{Answer, Haste, Work, Writer};
 
 /// A ledger in a SQLite file. What it has acknowledged is on the disk.
 ///
@@ -70,18 +70,26 @@ impl SqliteLedger {
         self.writer.queue(work(answer));
         Box::pin(async move { fate.await.unwrap_or_else(|_| Err(Error::writer_stopped())) })
     }
-}
 
-impl Ledger for SqliteLedger {
-    fn append(&self, append: Append) -> Commit {
+    fn queue(&self, append: Append, haste: Haste) -> Commit {
         match Step::write(append) {
             Ok(step) => {
                 let (answer, commit) = Commit::channel();
-                self.writer.queue(Work::Append(Box::new(step), answer));
+                self.writer.queue(Work::Append(Box::new(step), answer, haste));
                 commit
             }
             Err(error) => Commit::ready(Err(error)),
         }
+    }
+}
+
+impl Ledger for SqliteLedger {
+    fn append(&self, append: Append) -> Commit {
+        self.queue(append, Haste::Now)
+    }
+
+    fn append_soon(&self, append: Append) -> Commit {
+        self.queue(append, Haste::Soon)
     }
 
     fn trace(&self, session: &SessionId) -> Pending<'_, Option<Trace>> {

@@ -1,8 +1,8 @@
 //! The demo shop: an MCP server whose tools fail on cue and whose book counts what really happened.
 //!
-//! A tool call becomes a [`job::Job`] when its arguments are checked, and a [`visit::Visit`] when it is
-//! written into the book. The [`script::Script`] says which failure the visit meets, the
-//! [`clerk::Clerk`] does the work or fails at it, and the [`desk::Desk`] speaks MCP around it, over
+//! A tool call becomes a `job::Job` when its arguments are checked, and a `visit::Visit` when it is
+//! written into the book. The `script::Script` says which failure the visit meets, the
+//! `clerk::Clerk` does the work or fails at it, and the `desk::Desk` speaks MCP around it, over
 //! standard input and output or over HTTP.
 
 mod answer;

@@ -7,7 +7,7 @@ use amends_core::attempt::{Payload, Recorded};
 use amends_core::contract::{Contract, Place};
 use amends_core::gates::UNSEEN_RUN;
 use amends_core::limits::WAIT_MS_MAX;
-use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report};
+use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report, Rules};
 use amends_ledger::digest;
 use amends_wire::mcp::classify::{self, Signal, structured};
 use amends_wire::mcp::{Edits, Era, ProgressToken, ToolCall, era};
@@ -68,7 +68,7 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
 /// An attempt ready to leave.
 struct Outgoing {
     tool: Arc<ServedTool>,
-    contract: Contract,
+    rules: Arc<Rules>,
     stands_for: Option<StandsFor>,
     ticket: u64,
     request: Request,
@@ -91,8 +91,8 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 Some(_) => ProgressToken::Replace(ticket.to_string()),
                 None => ProgressToken::Remove,
             };
-            let contract = live.rules.contract.clone();
-            let key = contract.key.as_ref().zip(attempt.effect_key.as_deref());
+            let rules = live.rules.clone();
+            let key = rules.contract.key.as_ref().zip(attempt.effect_key.as_deref());
             let header = key.and_then(|(place, key)| match &place.place {
                 Place::Header(name) => Some((name.clone(), key.to_owned())),
                 Place::Argument(_) | Place::Meta(_) => None,
@@ -124,7 +124,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 send_by,
                 run: attempt.run.filter(|run| *run != UNSEEN_RUN),
             };
-            Ok(Outgoing { contract, stands_for: None, ticket, request, tool })
+            Ok(Outgoing { rules: live.rules.clone(), stands_for: None, ticket, request, tool })
         }
         Purpose::Baseline | Purpose::Status => {
             let listing = gateway.catalogue.now();
@@ -147,18 +147,19 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 run: None,
             };
             let stands_for = Some(StandsFor { tool: live.tool.clone(), happened: status.happened, arguments });
-            Ok(Outgoing { contract: tool.rules.contract.clone(), stands_for, ticket, request, tool })
+            Ok(Outgoing { rules: tool.rules.clone(), stands_for, ticket, request, tool })
         }
     }
 }
 
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
 async fn exchange(outgoing: Outgoing, mut aborted: oneshot::Receiver<()>) -> (Report, Carried) {
-    let Outgoing { tool, contract, stands_for, ticket, request } = outgoing;
+    let Outgoing { tool, rules, stands_for, ticket, request } = outgoing;
+    let contract = &rules.contract;
     let send_by = tokio::time::Instant::from_std(request.send_by);
     let permit = tokio::time::timeout_at(send_by, tool.upstream.permits.acquire()).await;
     let Ok(Ok(_permit)) = permit else {
-        return report(Reply::Fault(Fault::NotWritten), &tool, &contract, stands_for);
+        return report(Reply::Fault(Fault::NotWritten), &tool, contract, stands_for);
     };
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
     let reply = tokio::select! {
@@ -169,7 +170,7 @@ async fn exchange(outgoing: Outgoing, mut aborted: oneshot::Receiver<()>) -> (Re
             tokio::time::timeout(late, exchange.reply()).await.unwrap_or(Reply::Fault(Fault::Lost))
         }
     };
-    report(reply, &tool, &contract, stands_for)
+    report(reply, &tool, contract, stands_for)
 }
 
 fn report(reply: Reply, tool: &ServedTool, contract: &Contract, stands_for: Option<StandsFor>) -> (Report, Carried) {

@@ -61,7 +61,10 @@ impl Session {
             failpoint::reach(Point::BeforeIntent);
         }
         let append = self.append(&input, step, expected_seq, &acts);
-        let commit = self.gateway.ledger.append(append);
+        let commit = match waits {
+            Waits::Durable => self.gateway.ledger.append(append),
+            Waits::NoWait => self.gateway.ledger.append_soon(append),
+        };
         let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit), leaving: None };
         if waits == Waits::NoWait {
             for act in std::mem::take(&mut turn.effects) {
@@ -86,6 +89,9 @@ impl Session {
         };
         match fate {
             Ok(appended) => {
+                if let Input::Call(call) = &turn.input {
+                    self.gateway.stored_rules.add(&call.rules_hash);
+                }
                 for act in std::mem::take(&mut turn.effects) {
                     self.perform(act, Some(&appended));
                 }
@@ -152,7 +158,9 @@ impl Session {
         if let Input::Call(call) = input
             && let Some(live) = self.live.get(&call.id)
         {
-            append.rules.push((live.rules_hash.clone(), live.rules.clone()));
+            if !self.gateway.stored_rules.holds(&live.rules_hash) {
+                append.rules.push((live.rules_hash.clone(), live.rules.clone()));
+            }
             if live.claimed && self.dispatcher.is_open(&call.id) {
                 let body = Bytes::copy_from_slice(live.params.as_bytes());
                 append.arguments.push(StoredArguments { call: call.id.clone(), body });

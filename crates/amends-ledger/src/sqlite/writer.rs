@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use amends_core::{SessionId, Timestamp};
 use rusqlite::{Connection, TransactionBehavior};
@@ -24,16 +25,28 @@ use crate::step::Step;
 /// How much may wait to be written.
 const QUEUE_MAX: usize = 65_536;
 
+/// How long what nobody waits for is held back.
+const SOON: Duration = Duration::from_millis(5);
+
 /// How much is written in one transaction. Other processes wait meanwhile.
 const BATCH_MAX: usize = 1_024;
 
 /// Where the fate of something written is told.
 pub(super) type Answer<T> = oneshot::Sender<Result<T, Error>>;
 
+/// How long something may wait for others to be written with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Haste {
+    /// Not at all: somebody waits for it.
+    Now,
+    /// A few milliseconds.
+    Soon,
+}
+
 /// Something to write, and where its fate is told.
 #[derive(Debug)]
 pub(super) enum Work {
-    Append(Box<Step>, Answer<Appended>),
+    Append(Box<Step>, Answer<Appended>, Haste),
     Take { session: SessionId, now: Timestamp, answer: Answer<Option<Lease>> },
     Heartbeat(Timestamp, Answer<Timestamp>),
     Sweep { now: Timestamp, limit: usize, answer: Answer<u64> },
@@ -97,7 +110,7 @@ impl Hand {
     fn write_all(mut self, queue: &Receiver<Work>, queued: &AtomicUsize) {
         // Ends when the ledger is dropped: then nobody can queue any more, and what was queued has been received.
         while let Ok(first) = queue.recv() {
-            let batch: Vec<Work> = std::iter::once(first).chain(queue.try_iter().take(BATCH_MAX - 1)).collect();
+            let batch = gather(first, queue);
             queued.fetch_sub(batch.len(), Ordering::Relaxed);
             self.write(batch);
         }
@@ -140,6 +153,27 @@ impl Hand {
     }
 }
 
+/// Everything that is queued. While nobody waits for any of it, a little more is waited for.
+fn gather(first: Work, queue: &Receiver<Work>) -> Vec<Work> {
+    let until = Instant::now() + SOON;
+    let mut hurried = first.is_hurried();
+    let mut batch = vec![first];
+    // Ends: each turn adds to a bounded batch, or the time is over.
+    while batch.len() < BATCH_MAX {
+        let next = match queue.try_recv() {
+            Ok(work) => work,
+            Err(_) if hurried => break,
+            Err(_) => match queue.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(work) => work,
+                Err(_) => break,
+            },
+        };
+        hurried |= next.is_hurried();
+        batch.push(next);
+    }
+    batch
+}
+
 /// Opens the file again after a failure, if it is still the same ledger.
 fn reopen(file: &File, secret: &[u8; 32]) -> Result<Connection, Trouble> {
     let connection = schema::connect_to_write(&file.path)?;
@@ -152,17 +186,22 @@ fn reopen(file: &File, secret: &[u8; 32]) -> Result<Connection, Trouble> {
 impl Work {
     fn apply(self, tx: &Connection, node: &Node) -> (Reply, Option<rusqlite::Error>) {
         match self {
-            Self::Append(step, answer) => owe(answer, record::record(tx, node, *step)),
+            Self::Append(step, answer, _) => owe(answer, record::record(tx, node, *step)),
             Self::Take { session, now, answer } => owe(answer, nodes::take(tx, node, &session, now)),
             Self::Heartbeat(now, answer) => owe(answer, nodes::heartbeat(tx, node, now)),
             Self::Sweep { now, limit, answer } => owe(answer, nodes::sweep(tx, now, limit)),
         }
     }
 
+    /// Whether somebody waits for it.
+    fn is_hurried(&self) -> bool {
+        !matches!(self, Self::Append(_, _, Haste::Soon))
+    }
+
     /// Tells that it was not written.
     fn fail(self, error: &Error) {
         match self {
-            Self::Append(_, answer) => drop(answer.send(Err(error.clone()))),
+            Self::Append(_, answer, _) => drop(answer.send(Err(error.clone()))),
             Self::Take { answer, .. } => drop(answer.send(Err(error.clone()))),
             Self::Heartbeat(_, answer) => drop(answer.send(Err(error.clone()))),
             Self::Sweep { answer, .. } => drop(answer.send(Err(error.clone()))),
