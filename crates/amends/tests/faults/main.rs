@@ -12,6 +12,7 @@ mod malformed;
 mod repeat;
 mod stall;
 mod status;
+mod store;
 
 /// A fault script for one tool and order.
 fn faults(tool: &str, order: &str, attempts: &[&str]) -> String {
