@@ -22,10 +22,10 @@ impl Dispatcher {
         let (purpose, failed) = (state.purpose, report.failure.is_some());
         self.emit(now, Fact::AttemptEnded { attempt: attempt.clone(), report, gates: gates.clone() });
         match (purpose, failed) {
-            (Purpose::Act, false) => self.succeed(now, &attempt),
+            (Purpose::Act | Purpose::Reverse, false) => self.succeed(now, &attempt),
             (Purpose::Act, true) => self.compensate(now, gates, &attempt),
-            (Purpose::Baseline, false) => self.begin_after_baseline(now, gates, &attempt),
-            (Purpose::Baseline, true) => self.compensate(now, gates, &attempt),
+            (Purpose::Baseline | Purpose::Evidence, false) => self.begin_after_baseline(now, gates, &attempt),
+            (Purpose::Baseline | Purpose::Evidence | Purpose::Reverse, true) => self.compensate(now, gates, &attempt),
             (Purpose::Status, _) => self.status_read(now, gates, &attempt),
             (Purpose::Join, _) => self.joined(now, &attempt),
         }

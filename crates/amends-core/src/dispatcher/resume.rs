@@ -43,7 +43,9 @@ impl Dispatcher {
         match purpose {
             Purpose::Act if !reads => self.compensate(now, gates, &attempt),
             Purpose::Status => self.status_read(now, gates, &attempt),
-            Purpose::Act | Purpose::Baseline | Purpose::Join => self.end_cancelled(now, id),
+            Purpose::Act | Purpose::Baseline | Purpose::Join | Purpose::Evidence | Purpose::Reverse => {
+                self.end_cancelled(now, id)
+            }
         }
     }
 }

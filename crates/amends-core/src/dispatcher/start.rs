@@ -25,7 +25,9 @@ impl Dispatcher {
             Purpose::Join => call.received.deadline,
             // A status read may outlive the agent's patience: settling goes on after it.
             Purpose::Status => now + contract.timeout_ms,
-            Purpose::Act | Purpose::Baseline => (now + contract.timeout_ms).min(call.received.deadline),
+            Purpose::Act | Purpose::Baseline | Purpose::Evidence | Purpose::Reverse => {
+                (now + contract.timeout_ms).min(call.received.deadline)
+            }
         };
         let by_status = contract.status.as_ref().is_some_and(|status| status.by_key);
         let effect_key = (contract.key.is_some() || by_status).then(|| call.received.effect_key.clone());
@@ -54,6 +56,7 @@ impl Dispatcher {
             send_by: deadline,
             run: pinned,
             holder,
+            item: None,
         })));
     }
 }

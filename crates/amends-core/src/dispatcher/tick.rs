@@ -52,7 +52,9 @@ impl Dispatcher {
                 let timed_out = Fact::AttemptTimedOut { attempt: attempt.clone(), certainty: Certainty::InDoubt };
                 self.emit(now, timed_out);
                 match purpose {
-                    Purpose::Act | Purpose::Baseline => self.compensate(now, gates, &attempt),
+                    Purpose::Act | Purpose::Baseline | Purpose::Evidence | Purpose::Reverse => {
+                        self.compensate(now, gates, &attempt)
+                    }
                     Purpose::Status | Purpose::Join => self.status_read(now, gates, &attempt),
                 }
             }

@@ -81,6 +81,7 @@ pub(super) fn contract(
             .rejects_before_effect
             .clone()
             .unwrap_or_else(|| upstream.rejects_before_effect.clone()),
+        ..Contract::undeclared(0, 0, 0)
     })
 }
 

@@ -84,7 +84,7 @@ struct StandsFor {
 fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing, Code> {
     let send_by = Instant::now() + clock::until(attempt.send_by);
     match attempt.purpose {
-        Purpose::Act | Purpose::Join => {
+        Purpose::Act | Purpose::Join | Purpose::Evidence | Purpose::Reverse => {
             let tool = live.tool.clone().ok_or(Code::ConnectRefused)?;
             let ticket = tool.upstream.ticket();
             let token = match live.progress {

@@ -116,11 +116,8 @@ impl Story {
             key: tool.key.clone(),
             status: tool.status.clone(),
             settles_within_ms: tool.settles_within_ms,
-            object: None,
-            timeout_ms: tool.timeout_ms,
-            deadline_ms: tool.deadline_ms,
-            repeat_window_ms: tool.repeat_window_ms,
             rejects_before_effect: tool.rejects_before_effect.clone(),
+            ..Contract::undeclared(tool.timeout_ms, tool.deadline_ms, tool.repeat_window_ms)
         };
         let playbook = Playbook::parse(&self.playbook, &contract).expect("the story's playbook is one");
         Arc::new(Rules { contract, playbook })
