@@ -8,7 +8,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use reversal_note::ReversalNote;
-pub use trouble::{Changed, Trouble, Upstream};
+pub use trouble::{Trouble, Upstream};
+
+pub use crate::evidence::Changed;
 
 use crate::certainty::Certainty;
 use crate::id::AttemptId;
@@ -93,6 +95,8 @@ pub enum Data {
 pub enum DegradationReason {
     /// The recorded answer is gone; only that it was done is known.
     AnswerNotKept,
+    /// A person said that it was done; what it gave is not known.
+    SettledByPerson,
 }
 
 /// One attempt in an envelope's history.

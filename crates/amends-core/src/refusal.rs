@@ -62,6 +62,7 @@ kinds! {
     BreakerOpen = "breaker_open", BreakerOpen, Nobody;
     TooLarge = "too_large", ShapeInvalid, Agent;
     StoreUnavailable = "store_unavailable", StoreUnavailable, Operator;
+    ReversalRefused = "reversal_refused", NotFound, Agent;
     InternalError = "internal_error", LifecycleFailure, Operator;
 }
 

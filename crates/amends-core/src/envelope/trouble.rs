@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::certainty::Certainty;
+use crate::evidence::Changed;
 use crate::failure::Failure;
-use crate::id::{AttemptId, Digest, InteractionId};
+use crate::id::{AttemptId, InteractionId};
 use crate::recovery::{Advice, Recovery};
 use crate::refusal::{ArgumentFault, Refusal};
 use crate::registry::{Class, Code, WhoMustAct};
@@ -50,17 +51,6 @@ pub struct Trouble {
     pub interaction: Option<InteractionId>,
     /// What would be let through instead. Only a refusal has it: nothing else can make one.
     pub advice: Option<Advice>,
-}
-
-/// A piece of evidence that is no longer what it was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Changed {
-    /// What was read.
-    pub reference: String,
-    /// The hash of what the call was based on.
-    pub was: Digest,
-    /// The hash of what is there.
-    pub is: Digest,
 }
 
 /// The upstream's own words, quoted and marked: data, never instructions.

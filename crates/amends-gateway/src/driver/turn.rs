@@ -115,6 +115,7 @@ impl Session {
             Input::Result { attempt, .. } => reads(&attempt.call),
             Input::Cancel { call, .. } => reads(call),
             Input::Delivery { .. } => true,
+            Input::Answer { .. } => false,
             Input::Tick | Input::Resume => self.dispatcher.only_reads(),
         };
         if only_reads && self.gateway.config.async_reads { Waits::NoWait } else { Waits::Durable }
@@ -133,7 +134,7 @@ impl Session {
                 let send_by = attempt.send_by.min(lease);
                 Act::Do(Effect::Send(Box::new(Attempt { send_by, ..(**attempt).clone() })))
             }
-            Effect::Abort(_) => Act::Do(effect.clone()),
+            Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) => Act::Do(effect.clone()),
         };
         step.effects.iter().map(fill).collect()
     }
@@ -199,7 +200,8 @@ impl Session {
                     let _ = abort.send(());
                 }
             }
-            Act::Do(Effect::Reply(_)) => {}
+            // A question is on the ledger with its step; whoever answers looks there.
+            Act::Do(Effect::Reply(_) | Effect::Ask(_) | Effect::Withdraw(_)) => {}
             Act::Reply(reply, rendered) => self.reply(&reply, *rendered, appended),
         }
     }

@@ -142,6 +142,7 @@ fn write_claim(tx: &Connection, (name, row): Left) -> Result<(), Trouble> {
         ClaimKind::Key => "key",
         ClaimKind::Arguments => "arguments",
         ClaimKind::ArgumentsIfFree => "arguments_if_free",
+        ClaimKind::Object => "object",
     };
     let state = match row.held.state {
         ClaimState::InFlight => "in_flight",

@@ -41,7 +41,7 @@ pub(crate) fn append(driver: &Driver, waiting: &Waiting, tools: &[Tool], at: Tim
 fn answers(step: &Step, at: Timestamp) -> Vec<StoredAnswer> {
     let replies = step.effects.iter().filter_map(|effect| match effect {
         Effect::Reply(reply) if reply.last => Some(reply),
-        Effect::Reply(_) | Effect::Send(_) | Effect::Abort(_) => None,
+        Effect::Reply(_) | Effect::Send(_) | Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) => None,
     });
     replies
         .filter_map(|reply| {
