@@ -3,12 +3,14 @@
 mod admission;
 mod answer;
 mod attempt;
+mod basis;
 mod deliveries;
 mod failpoint;
 mod orphans;
 mod recover;
 mod session;
 mod turn;
+mod undo;
 
 use std::sync::Arc;
 

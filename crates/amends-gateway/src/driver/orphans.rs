@@ -8,8 +8,8 @@ use amends_core::{Digest, Dispatcher, Fact, Input, Rules, SessionId};
 use amends_ledger::Error;
 use tokio::sync::mpsc;
 
-use super::admission;
 use super::session::{Live, Session};
+use super::{admission, basis};
 use crate::clock;
 use crate::gateway::Gateway;
 
@@ -93,6 +93,7 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
                 effect_key: received.effect_key.clone(),
                 claimed: !received.claims.is_empty(),
                 keyed: received.key.is_some(),
+                evidence: basis::of_call(&listing, &rules.contract, &params),
                 params: params.into(),
                 answer: None,
                 progress: None,
@@ -124,6 +125,7 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
         rules,
         listening: HashSet::new(),
         mail,
+        reads: HashMap::new(),
     };
     let driven = gateway.drives();
     tokio::spawn(async move {
