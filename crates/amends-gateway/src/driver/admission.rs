@@ -115,13 +115,13 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                     claims.push(Claim { name, fingerprint: fingerprint.clone(), kind: ClaimKind::Object });
                 }
                 Ok(None) => {}
-                Err(refusal) => drop(gates.refusal.get_or_insert(Box::new(refusal))),
+                Err(refusal) => drop(gates.refusal.get_or_insert(refusal)),
             }
             let bases = match basis::gather(&listing, contract, &known, meta.evidence) {
                 Ok(bases) if !reads => bases,
                 Ok(_) => Vec::new(),
                 Err(refusal) => {
-                    gates.refusal.get_or_insert(Box::new(refusal));
+                    gates.refusal.get_or_insert(refusal);
                     Vec::new()
                 }
             };
@@ -156,14 +156,14 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
 }
 
 /// The name of what a call writes, where its contract says so.
-fn object(gateway: &Gateway, tool: &ServedTool, arguments: &Value) -> Result<Option<Digest>, Refusal> {
+fn object(gateway: &Gateway, tool: &ServedTool, arguments: &Value) -> Result<Option<Digest>, Box<Refusal>> {
     let contract = &tool.rules.contract;
     let Some(expression) = contract.object.as_ref().filter(|_| !contract.effect.is_read()) else {
         return Ok(None);
     };
     let value = expression.evaluate(&[("args", arguments)]).map_err(|error| {
         let message = format!("what `{}` writes cannot be told: {error}", tool.name);
-        Refusal::of(RefusalKind::InvalidArgument, message)
+        Box::new(Refusal::of(RefusalKind::InvalidArgument, message))
     })?;
     let bytes = serde_json_canonicalizer::to_vec(&value).unwrap_or_default();
     Ok(Some(keyed_digest(&gateway.secret, &[b"object", tool.upstream.identity().as_bytes(), &bytes])))
@@ -253,7 +253,7 @@ fn invalid(tool: &ToolName, faults: &[amends_core::refusal::ArgumentFault]) -> S
 }
 
 /// A call that is refused before anything is known of its tool.
-fn refused(principal: &Principal, requested: &str, refusal: Refusal) -> Admitted {
+pub(super) fn refused(principal: &Principal, requested: &str, refusal: Refusal) -> Admitted {
     let requested: String = requested.chars().take(128).collect();
     let rules = Rules { contract: Contract::undeclared(0, 0, 0), playbook: Playbook::default() };
     let canonical = serde_json_canonicalizer::to_vec(&rules).unwrap_or_default();

@@ -36,7 +36,7 @@ pub(super) fn gather(
     contract: &Contract,
     arguments: &Value,
     named: Option<&RawValue>,
-) -> Result<Vec<Basis>, Refusal> {
+) -> Result<Vec<Basis>, Box<Refusal>> {
     let named: Vec<Named> = match named {
         None => Vec::new(),
         Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
@@ -93,6 +93,6 @@ pub(super) fn reference(tool: &str, args: &Map<String, Value>) -> Digest {
     digest(&serde_json_canonicalizer::to_vec(&read).unwrap_or_default())
 }
 
-fn refused(message: String) -> Refusal {
-    Refusal::of(RefusalKind::InvalidArgument, message)
+fn refused(message: String) -> Box<Refusal> {
+    Box::new(Refusal::of(RefusalKind::InvalidArgument, message))
 }

@@ -8,7 +8,8 @@ use amends_core::contract::Contract;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::EvidenceSource;
 use amends_core::{
-    AttemptId, Call, CallId, Digest, Dispatcher, Gates, Input, Principal, Report, Rules, SessionId, UpstreamName,
+    AttemptId, Call, CallId, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal, Report, Rules,
+    SessionId, UpstreamName,
 };
 use amends_ledger::StoredAnswer;
 use bytes::Bytes;
@@ -29,17 +30,18 @@ use crate::upstream::Progress;
 
 /// What arrives at a session's driver.
 #[derive(Debug)]
-pub(super) enum Mail {
+pub(crate) enum Mail {
     Call { call: Box<amends_core::Call>, gates: Gates, live: Box<Live> },
     Result { attempt: AttemptId, report: Box<Report>, carried: Carried },
     Cancel { call: CallId, reason: CancelReason },
+    Answer { interaction: InteractionId, answer: Box<PersonAnswer> },
     Delivered { call: CallId, leaving: Option<Leaving> },
     Unused,
 }
 
 /// The bytes that came with an attempt's result and pass by the core.
 #[derive(Debug)]
-pub(super) enum Carried {
+pub(crate) enum Carried {
     Nothing,
     Result(Bytes),
     Answer(StoredAnswer),
@@ -47,7 +49,7 @@ pub(super) enum Carried {
 
 /// What the driver holds of an open call: what passes by the core.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(crate) struct Live {
     pub(super) tool: Option<Arc<ServedTool>>,
     pub(super) rules: Arc<Rules>,
     pub(super) rules_hash: Digest,
@@ -238,6 +240,10 @@ impl Session {
                 if self.dispatcher.is_open(&call) {
                     self.take(Input::Cancel { call, reason }, Gates::default());
                 }
+            }
+            Mail::Answer { interaction, answer } => {
+                let gates = self.gates();
+                self.take(Input::Answer { interaction, answer }, gates);
             }
             Mail::Delivered { call, leaving } => {
                 if self.dispatcher.knows(&call) {
