@@ -26,6 +26,7 @@ pub use orphans::settle_orphans;
 pub use post::{Request, read_post};
 pub use redeem::{REVERSE_TOOL, Redeemer};
 pub(crate) use session::Mail;
+pub use undo::token_digest;
 
 use crate::gateway::Gateway;
 use crate::mint;

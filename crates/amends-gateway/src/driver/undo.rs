@@ -15,7 +15,7 @@ pub(crate) fn token(secret: &[u8; 32], call: &CallId) -> String {
 }
 
 /// The digest by which the ledger knows a token.
-pub(crate) fn token_digest(token: &str) -> Digest {
+pub fn token_digest(token: &str) -> Digest {
     digest(token.as_bytes())
 }
 
