@@ -115,6 +115,9 @@ pub(crate) fn received(call: &str) -> Fact {
         claims: Vec::new(),
         effect_key: "k".into(),
         repeat_of: None,
+        evidence: Vec::new(),
+        reversal: None,
+        redeems: None,
     };
     Fact::CallReceived { received: Box::new(received), gates: Gates::default() }
 }
