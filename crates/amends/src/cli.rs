@@ -3,6 +3,7 @@
 mod demo;
 mod ledger;
 mod outcome;
+mod schema;
 mod sessions;
 mod shutdown;
 mod stamp;
@@ -49,6 +50,8 @@ enum Command {
     Trace(trace::TraceArgs),
     /// Prove that the ledger is consistent.
     Verify(verify::VerifyArgs),
+    /// Print the JSON Schema of the envelope, or the registry of codes.
+    Schema(schema::SchemaArgs),
     /// The demo shop: an MCP server whose tools fail on cue.
     #[command(hide = true)]
     Shop(crate::shop::ShopArgs),
@@ -63,6 +66,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Trace(args) => trace::trace(args).await,
         Command::Verify(args) => verify::verify(args).await,
+        Command::Schema(args) => schema::schema(args),
         Command::Shop(args) => crate::shop::run(args).await.map(|()| ExitCode::SUCCESS),
     }
 }

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::id::AttemptId;
 use crate::recovery::Recovery;
 use crate::refusal::{ArgumentFault, Refusal};
-use crate::registry::{Class, Code, WhoMustAct};
+use crate::registry::{Class, Code, Field, WhoMustAct};
 use crate::verdict::Verdict;
 
 /// What went wrong, as far as the agent may see it.
@@ -92,7 +92,26 @@ impl Trouble {
         (quoted.status.is_some() || quoted.code.is_some() || quoted.text.is_some()).then_some(quoted)
     }
 
+    /// The same without what its code does not show to the agent. The trace keeps it all.
+    #[must_use]
+    pub fn shown(&self) -> Self {
+        let mut shown = self.clone();
+        for field in Field::ALL.into_iter().filter(|field| !self.code.shows().contains(field)) {
+            match field {
+                Field::RetryAfterMs => shown.retry_after_ms = None,
+                Field::Details => shown.details.clear(),
+                Field::Recovery => shown.recovery = None,
+                Field::Upstream => shown.upstream = None,
+                Field::UpstreamResult => shown.upstream_result = None,
+                // No error carries these yet.
+                Field::Interaction | Field::Changed => {}
+            }
+        }
+        shown
+    }
+
     pub(super) fn wire<'a>(&'a self, payload: Option<&'a RawValue>) -> Wire<'a> {
+        let shows = |field| self.code.shows().contains(&field);
         Wire {
             kind: self.kind,
             class: self.code.class(),
@@ -104,11 +123,11 @@ impl Trouble {
             retryable: self.retryable,
             safe_to_repeat: self.safe_to_repeat,
             who_must_act: self.who_must_act,
-            retry_after_ms: self.retry_after_ms,
-            details: &self.details,
-            recovery: self.recovery.as_ref().filter(|recovery| !recovery.is_empty()),
-            upstream: self.upstream.as_ref(),
-            upstream_result: self.upstream_result.as_ref().and(payload),
+            retry_after_ms: self.retry_after_ms.filter(|_| shows(Field::RetryAfterMs)),
+            details: if shows(Field::Details) { &self.details } else { &[] },
+            recovery: self.recovery.as_ref().filter(|recovery| shows(Field::Recovery) && !recovery.is_empty()),
+            upstream: self.upstream.as_ref().filter(|_| shows(Field::Upstream)),
+            upstream_result: self.upstream_result.as_ref().and(payload).filter(|_| shows(Field::UpstreamResult)),
         }
     }
 }
@@ -136,4 +155,38 @@ pub(super) struct Wire<'a> {
     upstream: Option<&'a Upstream>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream_result: Option<&'a RawValue>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::refusal::RefusalKind;
+
+    fn full(code: Code) -> Trouble {
+        let mut refusal = Refusal::of(RefusalKind::InvalidArgument, "no");
+        refusal.code = code;
+        refusal.retry_after_ms = Some(1);
+        refusal.details =
+            vec![ArgumentFault { field: "a".into(), expected: "b".into(), got: None, nearest: Vec::new() }];
+        refusal.recovery = Some(Recovery { not_before: Some(1), ..Recovery::default() });
+        Trouble {
+            upstream: Trouble::quote(&Failure::of(code).saying("words")),
+            upstream_result: Some(AttemptId { call: "c1".into(), n: 1 }),
+            ..Trouble::refused("tool", &refusal)
+        }
+    }
+
+    #[test]
+    fn an_agent_sees_the_fields_its_code_shows_and_no_others() {
+        let payload = serde_json::value::to_raw_value("given back").unwrap();
+        for code in Code::ALL {
+            let trouble = full(code);
+            let wire = serde_json::to_value(trouble.wire(Some(&payload))).unwrap();
+            for field in Field::ALL.into_iter().filter(|field| !matches!(field, Field::Interaction | Field::Changed)) {
+                let shown = wire.get(field.as_str()).is_some();
+                assert_eq!(shown, code.shows().contains(&field), "{} of {}", field.as_str(), code.as_str());
+            }
+            assert_eq!(serde_json::to_value(trouble.shown().wire(Some(&payload))).unwrap(), wire);
+        }
+    }
 }
