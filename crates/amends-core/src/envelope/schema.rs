@@ -241,18 +241,18 @@ fn bodies() -> Definitions {
     let degraded = json!({"outcome": see("Outcome"), "data": data, "degradation_reason": see("DegradationReason")});
     let error = json!({"outcome": see("Outcome"), "error": see("Failure")});
     let refused = json!({"outcome": {"const": Outcome::Refused}, "error": see("Refusal")});
-    let rest = ["Empty", "Degraded", "Error", "Refused"];
+    let rest = ["EmptyEnvelope", "DegradedEnvelope", "ErrorEnvelope", "RefusedEnvelope"];
     vec![
         define("Common", object(&["charter_version"], common)),
-        define("Success", body(Status::Success, &["outcome", "data"], &success)),
+        define("SuccessEnvelope", body(Status::Success, &["outcome", "data"], &success)),
         define("SuccessBeside", body(Status::Success, &["outcome"], &success)),
-        define("Empty", body(Status::Empty, &[], &empty)),
-        define("Partial", body(Status::Partial, &["data", "errors"], &partial)),
+        define("EmptyEnvelope", body(Status::Empty, &[], &empty)),
+        define("PartialEnvelope", body(Status::Partial, &["data", "errors"], &partial)),
         define("PartialBeside", body(Status::Partial, &["errors"], &partial)),
-        define("Degraded", body(Status::Degraded, &["degradation_reason"], &degraded)),
-        define("Error", body(Status::Error, &["error"], &error)),
-        define("Refused", body(Status::Refused, &["error"], &refused)),
-        define("Envelope", any_of(&["Success", "Partial"], &rest)),
+        define("DegradedEnvelope", body(Status::Degraded, &["degradation_reason"], &degraded)),
+        define("ErrorEnvelope", body(Status::Error, &["error"], &error)),
+        define("RefusedEnvelope", body(Status::Refused, &["error"], &refused)),
+        define("Envelope", any_of(&["SuccessEnvelope", "PartialEnvelope"], &rest)),
         define("EnvelopeBeside", any_of(&["SuccessBeside", "PartialBeside"], &rest)),
     ]
 }
