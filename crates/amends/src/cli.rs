@@ -5,6 +5,7 @@ mod ledger;
 mod outcome;
 mod queue;
 mod reverse;
+mod schema;
 mod sessions;
 mod shutdown;
 mod stamp;
@@ -62,6 +63,8 @@ enum Command {
     Unwind(reverse::UnwindArgs),
     /// Prove that the ledger is consistent.
     Verify(verify::VerifyArgs),
+    /// Print the JSON Schema of the envelope, or the registry of codes.
+    Schema(schema::SchemaArgs),
     /// The demo shop: an MCP server whose tools fail on cue.
     #[command(hide = true)]
     Shop(crate::shop::ShopArgs),
@@ -80,6 +83,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Reverse(args) => reverse::reverse(args).await,
         Command::Unwind(args) => reverse::unwind(args).await,
         Command::Verify(args) => verify::verify(args).await,
+        Command::Schema(args) => schema::schema(args),
         Command::Shop(args) => crate::shop::run(args).await.map(|()| ExitCode::SUCCESS),
     }
 }
