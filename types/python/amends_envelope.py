@@ -130,6 +130,7 @@ Kind: TypeAlias = Literal[
     "in_flight",
     "retry_later",
     "too_large",
+    "reversal_refused",
     "internal_error",
 ]
 
@@ -182,6 +183,7 @@ RefusalKind: TypeAlias = Literal[
     "breaker_open",
     "too_large",
     "store_unavailable",
+    "reversal_refused",
     "internal_error",
 ]
 

@@ -121,6 +121,7 @@ export type Kind =
   | "in_flight"
   | "retry_later"
   | "too_large"
+  | "reversal_refused"
   | "internal_error";
 
 /** How the call ended, after all compensation. */
@@ -170,6 +171,7 @@ export type RefusalKind =
   | "breaker_open"
   | "too_large"
   | "store_unavailable"
+  | "reversal_refused"
   | "internal_error";
 
 /** How it stands. */
