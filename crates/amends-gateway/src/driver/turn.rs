@@ -141,19 +141,12 @@ impl Session {
     fn append(&self, input: &Input, step: Step, expected_seq: u64, acts: &[Act]) -> Append {
         let now = clock::now();
         let mut append = Append {
-            session: self.id.clone(),
-            epoch: self.epoch,
-            expected_seq,
-            events: step.events,
             claims: step.claims,
-            answers: Vec::new(),
-            arguments: Vec::new(),
-            forget: Vec::new(),
-            rules: Vec::new(),
             open: OpenWork {
                 calls: self.dispatcher.open_calls() as u32,
                 due: self.dispatcher.deadline().map(|deadline| deadline.at),
             },
+            ..Append::of(self.id.clone(), self.epoch, expected_seq, step.events)
         };
         if let Input::Call(call) = input
             && let Some(live) = self.live.get(&call.id)
