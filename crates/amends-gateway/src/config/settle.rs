@@ -74,8 +74,8 @@ pub(super) fn contract(
         status: spec.status.as_ref().map(|status| self::status(&key("status"), status)).transpose()?,
         settles_within_ms: spec.settles_within.map(|span| ms(span.0)),
         object: spec.object.as_deref().map(|text| expression(&key("object"), text)).transpose()?,
-        timeout_ms: ms(spec.timeout.map_or(upstream.timeout, |span| span.0)),
-        deadline_ms: ms(spec.deadline.map_or(upstream.deadline, |span| span.0)),
+        timeout_ms: ms(some_time(&key("timeout"), spec.timeout, upstream.timeout)?),
+        deadline_ms: ms(some_time(&key("deadline"), spec.deadline, upstream.deadline)?),
         repeat_window_ms: ms(repeat_window),
         rejects_before_effect: spec
             .rejects_before_effect
@@ -110,8 +110,8 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
         reach,
         prefix: spec.prefix.clone().unwrap_or_else(|| format!("{name}__")),
         trust_hints: spec.trust_hints,
-        timeout: spec.timeout.map_or(TIMEOUT, |span| span.0),
-        deadline: spec.deadline.map_or(DEADLINE, |span| span.0),
+        timeout: some_time(&key("timeout"), spec.timeout, TIMEOUT)?,
+        deadline: some_time(&key("deadline"), spec.deadline, DEADLINE)?,
         rejects_before_effect: spec.rejects_before_effect.clone(),
         translate: translate?,
         concurrency: spec.concurrency.unwrap_or(256).max(1),
@@ -161,6 +161,15 @@ fn status(key: &str, spec: &StatusSpec) -> Result<StatusReader, ConfigError> {
     }
     let by_key = args.values().any(|argument| argument.mentions("key"));
     Ok(StatusReader { tool: spec.tool.clone(), args, happened: expression(key, &spec.happened)?, by_key })
+}
+
+/// How long something may take. No time at all would be over before it began.
+fn some_time(key: &str, span: Option<Span>, default: Duration) -> Result<Duration, ConfigError> {
+    match span {
+        Some(Span(Duration::ZERO)) => Err(invalid(key, "must be longer than no time at all".into())),
+        Some(Span(time)) => Ok(time),
+        None => Ok(default),
+    }
 }
 
 fn ledger(url: &str) -> Result<LedgerPlace, ConfigError> {
@@ -214,6 +223,8 @@ mod tests {
             ("[tools.a]\neffect = \"keyed\"", "tools.a.key"),
             ("[ledger]\nurl = \"mysql:x\"", "ledger.url"),
             ("[upstreams.a]\nurl = \"ftp://x\"", "upstreams.a.url"),
+            ("[upstreams.a]\nurl = \"http://x\"\ntimeout = \"0s\"", "upstreams.a.timeout"),
+            ("[tools.a]\ndeadline = \"0ms\"", "tools.a.deadline"),
             ("[upstreams.a]\n", "needs either `command` or `url`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
             ("[tools.a.playbook.in_doubt]\ncompensation = \"retry_with_backoff\"", "tools.a.playbook"),
