@@ -15,6 +15,8 @@ use super::{Config, ConfigError, LedgerPlace, Limits, Reach, Span, ToolConfig, U
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
+/// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
+const EXPRESSION_BYTES_MAX: usize = 1024;
 const KEY_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Settles a configuration: every key gets its value, every rule is checked.
@@ -181,6 +183,9 @@ fn ledger(url: &str) -> Result<LedgerPlace, ConfigError> {
 }
 
 fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
+    if text.len() > EXPRESSION_BYTES_MAX {
+        return Err(invalid(key, format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes")));
+    }
     Expression::parse(text).map_err(|error| invalid(key, error.to_string()))
 }
 
@@ -215,6 +220,14 @@ mod tests {
             |tool: &str| config.tools[tool].contract(tool, &anywhere(), REPEAT_WINDOW).unwrap().status.unwrap().by_key;
         assert!(by_key("refund"));
         assert!(!by_key("charge"));
+    }
+
+    #[test]
+    fn an_expression_that_would_use_the_stack_up_is_refused() {
+        let sum = |terms: usize| format!("[tools.a]\nobject = \"{}\"", vec!["1"; terms].join("+"));
+        assert!(settled(&sum(512)).is_ok());
+        let refused = settled(&sum(20_000)).unwrap_err().to_string();
+        assert_eq!(refused, "`tools.a.object`: an expression has at most 1024 bytes");
     }
 
     #[test]
