@@ -19,9 +19,13 @@ macro_rules! targets {
         })*
 
         #[test]
-        fn every_target_has_its_test() {
+        fn every_target_runs_here_and_guided() {
             let tested = [$(stringify!($name)),*];
             assert_eq!(tested, amends_fuzz::TARGETS.map(|(name, _)| name));
+            let guided = concat!(env!("CARGO_MANIFEST_DIR"), "/guided/fuzz_targets");
+            for name in tested {
+                assert!(std::fs::exists(format!("{guided}/{name}.rs")).is_ok_and(|there| there), "{guided}/{name}.rs");
+            }
         }
     };
 }
