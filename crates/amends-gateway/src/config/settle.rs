@@ -19,6 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
 const REVERSE_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
+const EXPRESSION_BYTES_MAX: usize = 1024;
 const KEY_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Settles a configuration: every key gets its value, every rule is checked.
@@ -84,8 +86,8 @@ pub(super) fn contract(
         status: spec.status.as_ref().map(|status| self::status(&key("status"), status)).transpose()?,
         settles_within_ms: spec.settles_within.map(|span| ms(span.0)),
         object: spec.object.as_deref().map(|text| expression(&key("object"), text)).transpose()?,
-        timeout_ms: ms(spec.timeout.map_or(upstream.timeout, |span| span.0)),
-        deadline_ms: ms(spec.deadline.map_or(upstream.deadline, |span| span.0)),
+        timeout_ms: ms(some_time(&key("timeout"), spec.timeout, upstream.timeout)?),
+        deadline_ms: ms(some_time(&key("deadline"), spec.deadline, upstream.deadline)?),
         repeat_window_ms: ms(repeat_window),
         rejects_before_effect: spec
             .rejects_before_effect
@@ -142,8 +144,8 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
         reach,
         prefix: spec.prefix.clone().unwrap_or_else(|| format!("{name}__")),
         trust_hints: spec.trust_hints,
-        timeout: spec.timeout.map_or(TIMEOUT, |span| span.0),
-        deadline: spec.deadline.map_or(DEADLINE, |span| span.0),
+        timeout: some_time(&key("timeout"), spec.timeout, TIMEOUT)?,
+        deadline: some_time(&key("deadline"), spec.deadline, DEADLINE)?,
         rejects_before_effect: spec.rejects_before_effect.clone(),
         translate: translate?,
         concurrency: spec.concurrency.unwrap_or(256).max(1),
@@ -192,6 +194,15 @@ fn status(key: &str, spec: &StatusSpec) -> Result<StatusReader, ConfigError> {
     Ok(StatusReader { tool: spec.tool.clone(), args, happened: expression(key, &spec.happened)?, by_key })
 }
 
+/// How long something may take. No time at all would be over before it began.
+fn some_time(key: &str, span: Option<Span>, default: Duration) -> Result<Duration, ConfigError> {
+    match span {
+        Some(Span(Duration::ZERO)) => Err(invalid(key, "must be longer than no time at all".into())),
+        Some(Span(time)) => Ok(time),
+        None => Ok(default),
+    }
+}
+
 fn ledger(url: &str) -> Result<LedgerPlace, ConfigError> {
     match url.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => Ok(LedgerPlace::Sqlite(path.into())),
@@ -201,6 +212,9 @@ fn ledger(url: &str) -> Result<LedgerPlace, ConfigError> {
 }
 
 fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
+    if text.len() > EXPRESSION_BYTES_MAX {
+        return Err(invalid(key, format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes")));
+    }
     Expression::parse(text).map_err(|error| invalid(key, error.to_string()))
 }
 
@@ -238,11 +252,21 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_that_would_use_the_stack_up_is_refused() {
+        let sum = |terms: usize| format!("[tools.a]\nobject = \"{}\"", vec!["1"; terms].join("+"));
+        assert!(settled(&sum(512)).is_ok());
+        let refused = settled(&sum(20_000)).unwrap_err().to_string();
+        assert_eq!(refused, "`tools.a.object`: an expression has at most 1024 bytes");
+    }
+
+    #[test]
     fn mistakes_are_refused_with_the_key_they_are_in() {
         for (text, says) in [
             ("[tools.a]\neffect = \"keyed\"", "tools.a.key"),
             ("[ledger]\nurl = \"mysql:x\"", "ledger.url"),
             ("[upstreams.a]\nurl = \"ftp://x\"", "upstreams.a.url"),
+            ("[upstreams.a]\nurl = \"http://x\"\ntimeout = \"0s\"", "upstreams.a.timeout"),
+            ("[tools.a]\ndeadline = \"0ms\"", "tools.a.deadline"),
             ("[upstreams.a]\n", "needs either `command` or `url`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
             ("[tools.a.playbook.in_doubt]\ncompensation = \"retry_with_backoff\"", "tools.a.playbook"),
