@@ -34,7 +34,7 @@ impl Dispatcher {
             options: options.iter().map(|option| (*option).to_owned()).collect(),
             default: default.to_owned(),
             opened: now,
-            due: now + call.contract().answer_within_ms,
+            due: now + call.contract().answer_within_ms.max(1),
         };
         if self.state.questions.contains_key(&interaction.id) || self.state.questions.len() >= QUESTIONS_MAX {
             return;
