@@ -167,7 +167,7 @@ effect = "read"
 effect = "keyed"
 key = {{ argument = "idempotency_key", window = "24h", durable = true }}
 status = {{ tool = "get_refund", args = {{ key = "key" }}, happened = "result.found" }}
-settles_within = "3s"
+settles_within = "10s"
 
 [tools.charge_card]
 effect = "write"

@@ -91,8 +91,9 @@ impl Told {
                 [&receipt["effect_key"], &message["error"]["data"]["effect_key"]].iter().any(|key| key.is_string());
             return Self { belief: Belief::Doubt, typed: true, person: held, warned: held, ..plain };
         }
-        let duplicate = token == "ctrlrun.duplicate_effect";
-        Self { belief: if duplicate { Belief::Done } else { Belief::NotDone }, warned: duplicate, ..plain }
+        let done = token == "ctrlrun.duplicate_effect" || receipt["result"] == "committed";
+        let belief = if done { Belief::Done } else { Belief::NotDone };
+        Self { belief, typed: plain.typed || done, warned: done, ..plain }
     }
 
     fn envelope(message: &Value) -> Self {
@@ -147,6 +148,13 @@ mod tests {
         assert_eq!(answer(json!("charge:1")).belief, Belief::Doubt);
         assert!(answer(json!("charge:1")).person);
         assert!(!answer(Value::Null).person);
+    }
+
+    #[test]
+    fn a_receipt_that_says_committed_counts_although_the_result_makes_no_sense() {
+        let message = json!({"result": {"content": "done"}, "_meta": {"com.ctrlrun/receipt": {"result": "committed"}}});
+        let told = Told::read(&Reply::Message(message), Words::CtrlRun);
+        assert_eq!((told.success, told.belief, told.typed), (false, Belief::Done, true));
     }
 
     #[test]
