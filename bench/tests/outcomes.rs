@@ -28,7 +28,7 @@ fn amends_doubles_loses_and_hides_nothing_where_a_naive_loop_does() {
         rows.iter().find(|row| row["contender"] == name).unwrap_or_else(|| panic!("no `{name}` in {report}"))
     };
 
-    for name in ["Amends, agent follows", "Amends, agent repeats with a key"] {
+    for name in ["Amends, one call", "Amends, agent follows", "Amends, agent repeats with a key"] {
         for count in ["doubled", "lost_as_done", "done_as_failed", "untyped"] {
             assert_eq!(row(name)[count], 0, "{count}: {:#}", row(name));
         }

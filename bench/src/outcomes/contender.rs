@@ -42,7 +42,7 @@ const fn row(name: &'static str, front: Front, manner: Manner, key: Key) -> Cont
 
 impl Contender {
     /// Every contender, in the order of the table.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         row("direct, one call", Front::Nothing, Manner::Once, Key::Nowhere),
         row("direct, three retries", Front::Nothing, Manner::Repeats, Key::Nowhere),
         row("direct, three retries with a key", Front::Nothing, Manner::Repeats, Key::Argument),
@@ -50,6 +50,7 @@ impl Contender {
         row("FastMCP proxy, agent repeats", Front::FastMcp, Manner::Repeats, Key::Nowhere),
         row("CTRLRun, one call", Front::CtrlRun, Manner::Once, Key::Nowhere),
         row("CTRLRun, agent repeats", Front::CtrlRun, Manner::Repeats, Key::Nowhere),
+        row("Amends, one call", Front::Amends, Manner::Once, Key::Nowhere),
         row("Amends, agent follows", Front::Amends, Manner::Follows, Key::Nowhere),
         row("Amends, agent repeats", Front::Amends, Manner::Repeats, Key::Nowhere),
         row("Amends, agent repeats with a key", Front::Amends, Manner::Repeats, Key::Meta),
