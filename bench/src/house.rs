@@ -204,7 +204,7 @@ async fn ready(variant: &Variant) -> Result<()> {
 }
 
 /// Builds the binary of Amends beside this one. Where that fails, the one that is there is measured.
-fn build_amends(beside: &Path) -> Result<PathBuf> {
+pub(crate) fn build_amends(beside: &Path) -> Result<PathBuf> {
     let amends = beside.join(format!("amends{}", std::env::consts::EXE_SUFFIX));
     let target = beside.parent().context("this binary is in no target folder")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

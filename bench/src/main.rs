@@ -6,6 +6,7 @@ mod cpu;
 mod echo;
 mod house;
 mod load;
+mod outcomes;
 mod proxy;
 mod report;
 mod rounds;
@@ -28,13 +29,15 @@ struct Cli {
     measure: Measure,
 }
 
-/// The processes that are measured beside Amends.
+/// The processes that are measured beside Amends, and the other thing that is measured.
 #[derive(Debug, Subcommand)]
 enum Part {
     /// A lean MCP server with the tools `echo_read` and `echo_write`.
     Echo(echo::EchoArgs),
     /// A bare forwarding proxy: it reads the envelope, gives each request an id of its own, and forwards the rest.
     Proxy(proxy::ProxyArgs),
+    /// What happens to 10,000 calls, one in five of them faulty: with Amends, without, and behind other gateways.
+    Outcomes(outcomes::OutcomesArgs),
 }
 
 /// The flags of a measurement.
@@ -85,6 +88,7 @@ fn main() -> Result<()> {
     match cli.part {
         Some(Part::Echo(args)) => echo::run(args),
         Some(Part::Proxy(args)) => proxy::run(args),
+        Some(Part::Outcomes(args)) => outcomes::run(&args),
         None => measure(&cli.measure),
     }
 }

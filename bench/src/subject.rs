@@ -26,7 +26,7 @@ impl Subject {
         let mut lines = BufReader::new(child.stderr.take().context("no standard error")?).lines();
         let mut said = Vec::new();
         let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let address = line.split_once("listens on http://").and_then(|(_, rest)| rest.split(';').next());
+            let address = line.split_once(" on http://").and_then(|(_, rest)| rest.split([';', '/']).next());
             let address = address.map(str::to_owned);
             said.push(line);
             address
@@ -35,6 +35,11 @@ impl Subject {
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
         let address = address.with_context(|| format!("`{}` did not start: {said:?}", program.display()))?;
         Ok(Self { child, address })
+    }
+
+    /// A process that somebody else started and has found at that address.
+    pub(crate) fn found(child: Child, address: String) -> Self {
+        Self { child, address }
     }
 
     pub(crate) fn id(&self) -> u32 {

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Installs the gateways that the bench compares with, each in a virtual environment of its own: bench/gateways/setup.sh [FOLDER]
+set -euo pipefail
+
+FASTMCP_VERSION=4.1.2
+CTRLRUN_VERSION=0.12.2
+
+folder=${1:-"$(dirname "$0")/../../target/bench-gateways"}
+
+# The last line of a finished installation names its version, so that another one is installed anew.
+install() {
+  local name=$1 package=$2 place="$folder/$1"
+  if [ "$(cat "$place/installed" 2>/dev/null)" = "$package" ]; then
+    echo "$package is there"
+    return
+  fi
+  rm -rf "$place"
+  python3 -m venv "$place"
+  "$place/bin/pip" install --quiet --disable-pip-version-check "$package"
+  echo "$package" >"$place/installed"
+  echo "$package installed"
+}
+
+mkdir -p "$folder"
+install fastmcp "fastmcp==$FASTMCP_VERSION"
+install ctrlrun "ctrlrun[gateway]==$CTRLRUN_VERSION"
