@@ -21,11 +21,15 @@ pub enum Purpose {
     Status,
     /// To wait for the answer of the call that this one repeats.
     Join,
+    /// To read what the call is based on.
+    Evidence,
+    /// To undo what the call did.
+    Reverse,
 }
 
 impl Purpose {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Act, Self::Baseline, Self::Status, Self::Join];
+    pub const ALL: [Self; 6] = [Self::Act, Self::Baseline, Self::Status, Self::Join, Self::Evidence, Self::Reverse];
 
     /// The word for it on the wire.
     pub const fn as_str(self) -> &'static str {
@@ -34,6 +38,8 @@ impl Purpose {
             Self::Baseline => "baseline",
             Self::Status => "status",
             Self::Join => "join",
+            Self::Evidence => "evidence",
+            Self::Reverse => "reverse",
         }
     }
 }
@@ -59,6 +65,8 @@ pub struct Attempt {
     pub run: Option<u64>,
     /// The call whose answer is waited for, for an attempt that joins.
     pub holder: Option<Held>,
+    /// Which piece of evidence is read, from 0, for an attempt that reads evidence.
+    pub item: Option<u32>,
 }
 
 /// What came of an attempt: what the signal proves, and what it said. Payloads are seen by digest and size.
@@ -83,6 +91,55 @@ pub struct Report {
     /// For a join: how the call ended whose answer this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Recorded>,
+    /// What the answer looks like, where the contract says what to look for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Box<Shape>>,
+}
+
+/// What an answer looks like: what the contract's expressions found in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shape {
+    /// How many rows it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// Whether it was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// Whether it is older than it should be.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
+    /// The items that failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ItemFailure>,
+    /// How sure the tool is, in thousandths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence_permille: Option<u16>,
+    /// Where it comes from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub provenance: Vec<Provenance>,
+}
+
+/// One item of a partial answer that failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ItemFailure {
+    /// Which item: its place or its name, bounded.
+    pub item: String,
+    /// What went wrong with it.
+    pub failure: Failure,
+}
+
+/// Where a part of an answer comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The source's name, bounded.
+    pub source: String,
+    /// The hash of what was read, by which evidence names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<Digest>,
+    /// When it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_at: Option<Timestamp>,
 }
 
 /// The digest and size of bytes that pass by the core.
@@ -114,12 +171,22 @@ impl Report {
             happened: None,
             fits: false,
             recorded: None,
+            shape: None,
         }
     }
 
     /// The report of an attempt that the upstream answered with a failure.
     pub const fn answered(failure: Failure, certainty: Certainty, payload: Option<Payload>) -> Self {
-        Self { certainty, answered: true, failure: Some(failure), payload, happened: None, fits: false, recorded: None }
+        Self {
+            certainty,
+            answered: true,
+            failure: Some(failure),
+            payload,
+            happened: None,
+            fits: false,
+            recorded: None,
+            shape: None,
+        }
     }
 
     /// The report of an attempt that nobody answered.
@@ -132,6 +199,7 @@ impl Report {
             happened: None,
             fits: false,
             recorded: None,
+            shape: None,
         }
     }
 }

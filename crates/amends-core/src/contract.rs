@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::expression::Expression;
-use crate::limits::REQUEST_LIFE_MS;
+use crate::limits::{ANSWER_WITHIN_MS, REQUEST_LIFE_MS};
 
 /// What a tool does to the world, which decides whether an attempt in doubt may be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
@@ -67,6 +67,84 @@ pub struct Contract {
     /// The statuses whose word is taken that nothing was done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejects_before_effect: Vec<u16>,
+    /// The reads this call depends on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Reading>,
+    /// How a finished write is undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<Reverse>,
+    /// What its answers look like, so that an empty or cut one is told from a whole one.
+    #[serde(default, skip_serializing_if = "AnswerShape::is_plain")]
+    pub answer: AnswerShape,
+    /// Where questions about it go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// How long a person has for an answer.
+    #[serde(default = "answer_within_ms", skip_serializing_if = "is_answer_within_ms")]
+    pub answer_within_ms: u64,
+}
+
+/// A read that a call depends on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The read tool, by its served name.
+    pub tool: String,
+    /// Its arguments, from `args`.
+    pub args: BTreeMap<String, Expression>,
+}
+
+/// The tool that undoes a finished write.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reverse {
+    /// The tool, by its served name.
+    pub tool: String,
+    /// Its arguments, from `args` and `result`.
+    pub args: BTreeMap<String, Expression>,
+    /// For how long after its result the write can be undone.
+    pub within_ms: u64,
+}
+
+/// What a tool's answers look like: expressions over `result` and `args`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnswerShape {
+    /// The list of rows; none of them makes the answer empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Expression>,
+    /// Whether the answer was cut; that makes it partial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<Expression>,
+    /// The list of items that failed, each with `item`, `code`, `status` and `message` as far as it has them; any makes the
+    /// answer partial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Expression>,
+    /// Whether the answer is older than it should be; that makes it degraded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<Expression>,
+    /// How sure the tool is, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Expression>,
+    /// Where the answer comes from: a list of names, or of objects with a `source`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Expression>,
+    /// One to three tools worth calling next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub follow_up: Vec<String>,
+}
+
+impl AnswerShape {
+    /// Whether nothing is said of it.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+const fn answer_within_ms() -> u64 {
+    ANSWER_WITHIN_MS
+}
+
+const fn is_answer_within_ms(ms: &u64) -> bool {
+    *ms == ANSWER_WITHIN_MS
 }
 
 /// Where an idempotency key goes, and for how long the upstream remembers it.
@@ -122,7 +200,25 @@ impl Contract {
             deadline_ms,
             repeat_window_ms,
             rejects_before_effect: Vec::new(),
+            evidence: Vec::new(),
+            reverse: None,
+            answer: AnswerShape {
+                rows: None,
+                truncated: None,
+                errors: None,
+                stale: None,
+                confidence: None,
+                provenance: None,
+                follow_up: Vec::new(),
+            },
+            queue: None,
+            answer_within_ms: ANSWER_WITHIN_MS,
         }
+    }
+
+    /// The queue its questions go to.
+    pub fn queue(&self) -> &str {
+        self.queue.as_deref().unwrap_or("default")
     }
 
     /// Whether a baseline must be read before the intent.

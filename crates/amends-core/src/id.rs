@@ -65,6 +65,10 @@ name!(
     Principal
 );
 name!(
+    /// One question to a person.
+    InteractionId
+);
+name!(
     /// A digest in lower-case hexadecimal; keyed wherever its subject could be guessed.
     Digest
 );

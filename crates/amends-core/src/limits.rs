@@ -18,3 +18,11 @@ pub const NEAREST_MAX: usize = 3;
 pub const KEY_MARGIN_MS: u64 = 5_000;
 /// How long a sent request is taken to live where the contract does not say.
 pub const REQUEST_LIFE_MS: u64 = 60_000;
+/// How long a person has for an answer where nothing is said: a day.
+pub const ANSWER_WITHIN_MS: u64 = 24 * 60 * 60 * 1000;
+/// How many pieces of evidence a call may rest on.
+pub const EVIDENCE_MAX: usize = 8;
+/// How many questions of one session may be open at once.
+pub const QUESTIONS_MAX: usize = 1024;
+/// How many failed items a partial answer lists.
+pub const ITEMS_MAX: usize = 32;

@@ -73,18 +73,8 @@ impl Store for Sqlite {
 /// A step with these facts, all at one time, under epoch 1.
 pub(crate) fn step(session: &str, expected_seq: u64, at: u64, facts: Vec<Fact>) -> Append {
     let numbered = facts.into_iter().zip(expected_seq + 1..);
-    Append {
-        session: session.into(),
-        epoch: 1,
-        expected_seq,
-        events: numbered.map(|(fact, seq)| Event { v: 1, seq, at: ms(at), fact }).collect(),
-        claims: Vec::new(),
-        answers: Vec::new(),
-        arguments: Vec::new(),
-        forget: Vec::new(),
-        rules: Vec::new(),
-        open: OpenWork::default(),
-    }
+    let events = numbered.map(|(fact, seq)| Event { v: 1, seq, at: ms(at), fact }).collect();
+    Append::of(session.into(), 1, expected_seq, events)
 }
 
 /// A step that opens a session, and adds so many events to it.

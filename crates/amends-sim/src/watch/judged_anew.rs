@@ -35,7 +35,9 @@ impl Watch {
             let end = judged.end.as_ref()?;
             let effect = match judged.purpose {
                 Purpose::Act => view.effect(),
-                Purpose::Baseline | Purpose::Status | Purpose::Join => EffectKind::Read,
+                Purpose::Baseline | Purpose::Status | Purpose::Join | Purpose::Evidence | Purpose::Reverse => {
+                    EffectKind::Read
+                }
             };
             let code = end.report.failure.as_ref()?.code;
             Some(Verdict::judge(code, end.certainty, effect))

@@ -1,0 +1,111 @@
+//! One question to a person.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{CallId, InteractionId, Principal, SessionId, ToolName};
+use crate::time::Timestamp;
+
+/// What kind of question it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InteractionKind {
+    /// May this go on?
+    Approve,
+    /// A question with a free answer.
+    Ask,
+    /// Which of these is it?
+    Select,
+    /// Take notice of this.
+    Confirm,
+    /// Sign in at an address.
+    AuthUrl,
+    /// Sign in with a code.
+    AuthDeviceCode,
+}
+
+/// What the answer decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// Whether a call that is in doubt happened.
+    Doubt,
+    /// Whether a call that failed is sent again.
+    Resend,
+    /// Nothing about the call: a person should know of it.
+    Notice,
+}
+
+/// One question to a person: durable, with a deadline and a named default.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interaction {
+    /// Its id.
+    pub id: InteractionId,
+    /// The session it belongs to.
+    pub session: SessionId,
+    /// The call it is about.
+    pub call: CallId,
+    /// The tool that was called.
+    pub tool: ToolName,
+    /// Who called.
+    pub principal: Principal,
+    /// The queue it is on.
+    pub queue: String,
+    /// What kind of question it is.
+    pub kind: InteractionKind,
+    /// What the answer decides.
+    pub subject: Subject,
+    /// The question, in a sentence.
+    pub question: String,
+    /// The answers that can be given.
+    pub options: Vec<String>,
+    /// What counts when nobody answers in time.
+    pub default: String,
+    /// When it was asked.
+    pub opened: Timestamp,
+    /// When the default counts.
+    pub due: Timestamp,
+}
+
+/// What a person answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonAnswer {
+    /// One of the options.
+    pub choice: String,
+    /// Who answered.
+    pub by: String,
+    /// What they added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl InteractionKind {
+    /// The word for it on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Ask => "ask",
+            Self::Select => "select",
+            Self::Confirm => "confirm",
+            Self::AuthUrl => "auth_url",
+            Self::AuthDeviceCode => "auth_device_code",
+        }
+    }
+}
+
+/// The answers to whether a call in doubt happened, and to whether one is sent again.
+pub mod choice {
+    /// It happened.
+    pub const HAPPENED: &str = "happened";
+    /// It did not happen.
+    pub const DID_NOT_HAPPEN: &str = "did_not_happen";
+    /// Nobody knows; what is in doubt stays in doubt.
+    pub const UNKNOWN: &str = "unknown";
+    /// Go on.
+    pub const APPROVE: &str = "approve";
+    /// Do not go on.
+    pub const DENY: &str = "deny";
+    /// Taken notice of.
+    pub const SEEN: &str = "seen";
+}
