@@ -70,6 +70,7 @@ Code: TypeAlias = Literal[
 # What is amiss although it was done.
 DegradationReason: TypeAlias = Literal[
     "answer_not_kept",
+    "settled_by_person",
 ]
 
 # A refusal's own name, or a failure's code in snake case.
@@ -153,6 +154,8 @@ Purpose: TypeAlias = Literal[
     "baseline",
     "status",
     "join",
+    "evidence",
+    "reverse",
 ]
 
 # Why it was refused.
@@ -393,8 +396,8 @@ class Refusal(Trouble):
 
 
 class RefusalRecovery(Recovery):
-    # A safe version of the call.
-    suggested_rewrite: NotRequired[Any]
+    # A safe version of what was asked.
+    suggested_rewrite: NotRequired[str]
     # The scope that would unblock it.
     widening_hint: NotRequired[str]
 
@@ -422,8 +425,8 @@ class SuccessEnvelope(Common):
 
 
 class ItemFailure(Failure):
-    # Which item, by its index or name.
-    item: Union[int, str]
+    # Which item: its place or its name.
+    item: str
 
 
 Envelope: TypeAlias = Union[

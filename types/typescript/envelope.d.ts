@@ -61,7 +61,8 @@ export type Code =
 
 /** What is amiss although it was done. */
 export type DegradationReason =
-  | "answer_not_kept";
+  | "answer_not_kept"
+  | "settled_by_person";
 
 /** A refusal's own name, or a failure's code in snake case. */
 export type Kind =
@@ -141,7 +142,9 @@ export type Purpose =
   | "act"
   | "baseline"
   | "status"
-  | "join";
+  | "join"
+  | "evidence"
+  | "reverse";
 
 /** Why it was refused. */
 export type RefusalKind =
@@ -391,8 +394,8 @@ export interface Refusal extends Trouble {
 }
 
 export interface RefusalRecovery extends Recovery {
-  /** A safe version of the call. */
-  suggested_rewrite?: unknown;
+  /** A safe version of what was asked. */
+  suggested_rewrite?: string;
   /** The scope that would unblock it. */
   widening_hint?: string;
 }
@@ -429,8 +432,8 @@ export interface SuccessEnvelope extends Common {
 }
 
 export interface ItemFailure extends Failure {
-  /** Which item, by its index or name. */
-  item: number | string;
+  /** Which item: its place or its name. */
+  item: string;
 }
 
 export type Envelope =

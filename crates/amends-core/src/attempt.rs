@@ -29,7 +29,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Act, Self::Baseline, Self::Status, Self::Join];
+    pub const ALL: [Self; 6] = [Self::Act, Self::Baseline, Self::Status, Self::Join, Self::Evidence, Self::Reverse];
 
     /// The word for it on the wire.
     pub const fn as_str(self) -> &'static str {

@@ -141,7 +141,7 @@ pub enum Status {
 
 impl DegradationReason {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::AnswerNotKept];
+    pub const ALL: [Self; 2] = [Self::AnswerNotKept, Self::SettledByPerson];
 }
 
 impl Status {

@@ -10,7 +10,6 @@ use self::shape::{any_of, define, extends, list, milliseconds, object, one_of, s
 use super::{DegradationReason, Status};
 use crate::attempt::Purpose;
 use crate::certainty::Certainty;
-use crate::limits::{ATTEMPTS_MAX, NEAREST_MAX};
 use crate::outcome::Outcome;
 use crate::refusal::RefusalKind;
 use crate::registry::{Class, Code, WhoMustAct};
@@ -78,7 +77,7 @@ fn parts() -> Definitions {
                 json!({
                     "call": see("NextCall"),
                     "template": see("Template"),
-                    "fuzzy_matches": list(text("A name that exists."), 1, Some(NEAREST_MAX)),
+                    "fuzzy_matches": list(text("A name that exists."), 1, None),
                     "not_before": milliseconds("Not before this time, since 1970."),
                     "to_mean_another": text("How to mean a second one, where a recorded answer was given again."),
                 }),
@@ -90,7 +89,7 @@ fn parts() -> Definitions {
                 "Recovery",
                 &[],
                 json!({
-                    "suggested_rewrite": {"description": "A safe version of the call."},
+                    "suggested_rewrite": text("A safe version of what was asked."),
                     "widening_hint": text("The scope that would unblock it."),
                 }),
             ),
@@ -204,7 +203,7 @@ fn errors() -> Definitions {
         "upstream": see("Upstream"),
         "upstream_result": {"description": "What a write gave back although it does not fit."},
     });
-    let item = json!({"item": {"type": ["integer", "string"], "description": "Which item, by its index or name."}});
+    let item = json!({"item": text("Which item: its place or its name.")});
     let refusal = json!({
         "kind": see("RefusalKind"),
         "recovery": see("RefusalRecovery"),
@@ -223,7 +222,7 @@ fn errors() -> Definitions {
 fn bodies() -> Definitions {
     let common = json!({
         "charter_version": {"type": "string", "pattern": r"^1\.[0-9]+$"},
-        "attempts": list(see("AttemptLine"), 1, Some(ATTEMPTS_MAX as usize)),
+        "attempts": list(see("AttemptLine"), 1, None),
         "replayed": {"const": true, "description": "A recorded answer is given again."},
         "valid_next_actions": list(text("A move that is legal now."), 0, None),
         "follow_up_hints": list(text("A tool worth calling next."), 1, Some(3)),

@@ -116,7 +116,6 @@ impl Trouble {
                 Field::Recovery => (shown.recovery, shown.advice) = (None, None),
                 Field::Upstream => shown.upstream = None,
                 Field::UpstreamResult => shown.upstream_result = None,
-                Field::Interaction => shown.interaction = None,
                 Field::Changed => shown.changed.clear(),
             }
         }
@@ -143,7 +142,7 @@ impl Trouble {
             upstream_result: self.upstream_result.as_ref().and(payload).filter(|_| shows(Field::UpstreamResult)),
             item: self.item.as_deref(),
             changed: if shows(Field::Changed) { &self.changed } else { &[] },
-            interaction: self.interaction.as_ref().filter(|_| shows(Field::Interaction)),
+            interaction: self.interaction.as_ref(),
         }
     }
 }
@@ -210,8 +209,7 @@ mod tests {
         Trouble {
             upstream: Trouble::quote(&Failure::of(code).saying("words")),
             upstream_result: Some(AttemptId { call: "c1".into(), n: 1 }),
-            interaction: Some("int_1".into()),
-            changed: vec![Changed { reference: "r".into(), was: "a".into(), is: "b".into() }],
+            changed: vec![Changed { reference: "a".into(), was: "b".into(), is: "c".into() }],
             ..Trouble::refused("tool", &refusal)
         }
     }

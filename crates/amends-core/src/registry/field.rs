@@ -13,23 +13,14 @@ pub enum Field {
     Upstream,
     /// What a write gave back although it does not fit.
     UpstreamResult,
-    /// The question a person was asked.
-    Interaction,
     /// What the evidence was and is.
     Changed,
 }
 
 impl Field {
     /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::RetryAfterMs,
-        Self::Details,
-        Self::Recovery,
-        Self::Upstream,
-        Self::UpstreamResult,
-        Self::Interaction,
-        Self::Changed,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::RetryAfterMs, Self::Details, Self::Recovery, Self::Upstream, Self::UpstreamResult, Self::Changed];
 
     /// Its name on the wire.
     pub const fn as_str(self) -> &'static str {
@@ -39,7 +30,6 @@ impl Field {
             Self::Recovery => "recovery",
             Self::Upstream => "upstream",
             Self::UpstreamResult => "upstream_result",
-            Self::Interaction => "interaction",
             Self::Changed => "changed",
         }
     }
@@ -54,15 +44,12 @@ pub(super) const MESSAGE: &[Field] = &[Field::Details, Field::Recovery];
 /// What the upstream cannot do.
 pub(super) const CAPABILITY: &[Field] = &[Field::Upstream, Field::Recovery];
 /// What was tried, where time helps.
-pub(super) const TRIED: &[Field] =
-    &[Field::RetryAfterMs, Field::Upstream, Field::UpstreamResult, Field::Recovery, Field::Interaction];
+pub(super) const TRIED: &[Field] = &[Field::RetryAfterMs, Field::Upstream, Field::UpstreamResult, Field::Recovery];
 /// What the upstream decided. A time to come back would be an invitation to ask the same again.
-pub(super) const DECIDED: &[Field] = &[Field::Upstream, Field::UpstreamResult, Field::Recovery, Field::Interaction];
+pub(super) const DECIDED: &[Field] = &[Field::Upstream, Field::UpstreamResult, Field::Recovery];
 /// What the upstream decided about the arguments.
-pub(super) const ARGUMENTS: &[Field] =
-    &[Field::Details, Field::Upstream, Field::UpstreamResult, Field::Recovery, Field::Interaction];
+pub(super) const ARGUMENTS: &[Field] = &[Field::Details, Field::Upstream, Field::UpstreamResult, Field::Recovery];
 /// What the upstream decided about the evidence.
-pub(super) const EVIDENCE: &[Field] =
-    &[Field::Changed, Field::Upstream, Field::UpstreamResult, Field::Recovery, Field::Interaction];
+pub(super) const EVIDENCE: &[Field] = &[Field::Changed, Field::Upstream, Field::UpstreamResult, Field::Recovery];
 /// What was stopped.
-pub(super) const STOPPED: &[Field] = &[Field::UpstreamResult, Field::Recovery, Field::Interaction];
+pub(super) const STOPPED: &[Field] = &[Field::UpstreamResult, Field::Recovery];

@@ -107,6 +107,9 @@ refusals! {
     TooLarge: mcp Result, a2a Rejected, ag_ui RunError
         means "The message is larger or deeper than we take."
         then "Send less.";
+    ReversalRefused: mcp Result, a2a Rejected, ag_ui RunError
+        means "The token undoes nothing: it is unknown, used, too old, or its call is not done."
+        then "The message says why. Where it is still in doubt, the token may work once that is settled.";
     StoreUnavailable: mcp Result, a2a Rejected, ag_ui RunError
         means "Our ledger cannot record, so nothing is sent."
         then "The operator sees to the ledger; the same call may work later.";

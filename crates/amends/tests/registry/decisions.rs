@@ -91,6 +91,18 @@ fn told(out: &mut String, name: &str, story: &Story) {
             "cancel_requested" => seen.push("the agent went away".to_owned()),
             "resumed" => seen.push("taken up after a crash".to_owned()),
             "call_received" if !rest.is_empty() => seen.push(rest.to_owned()),
+            "evidence_compared" if rest.is_empty() => seen.push("the evidence is unchanged".to_owned()),
+            "evidence_compared" => seen.push(format!("changed: {rest}")),
+            "interaction_answered" => seen.push(format!("a person says {rest}")),
+            "interaction_lapsed" => seen.push(format!("nobody says anything, which means {rest}")),
+            "interaction_opened" => {
+                let queue = rest.split([' ', ',']).nth(1).unwrap_or("");
+                judged.push(format!("asks on the queue {}", code(queue)));
+            }
+            "doubt_resolved" => judged.push(format!("settled by a person: {rest}")),
+            "reversal_redeemed" => judged.push("undoes with a token".to_owned()),
+            "reversal_armed" => ended.push("can be undone".to_owned()),
+            "reversal_refused" => ended.push(format!("not undone: {rest}")),
             "failure_judged" => judged.push(format!("{n}: {}", rest.replace("->", "→"))),
             "doubt_settled" => judged.push(format!("settled: {}", rest.split(' ').next().unwrap_or(""))),
             "call_refused" => ended.push(format!("refused: {}", code(rest))),
@@ -122,6 +134,16 @@ fn contract(story: &Story) -> String {
         let by_key = status.get("by_key").and_then(toml::Value::as_bool) == Some(true);
         words.push(if by_key { "status by key" } else { "status" }.to_owned());
     }
+    if has("reverse").is_some() {
+        words.push("reversible".to_owned());
+    }
+    if has("object").and_then(toml::Value::as_bool) == Some(true) {
+        words.push("names its object".to_owned());
+    }
+    for evidence in has("evidence").and_then(toml::Value::as_array).into_iter().flatten() {
+        words.extend(evidence.get("tool").map(|tool| format!("evidence: {}", tool.as_str().unwrap_or(""))));
+    }
+    words.extend(has("queue").and_then(toml::Value::as_str).map(|queue| format!("queue {}", code(queue))));
     words.extend(has("settles_within_ms").map(|ms| format!("settles within {ms} ms")));
     words.extend(has("rejects_before_effect").map(|statuses| format!("taken at its word for {statuses}")));
     for (verdict, rule) in story.playbook.iter().flatten() {

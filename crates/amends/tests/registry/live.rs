@@ -23,6 +23,7 @@ fn a_running_gateway_refuses_as_its_goldens_say() {
     golden("unknown_name", &call("isue_refund", "{}"));
     golden("invalid_argument", &call("charge_card", r#"{"order":5}"#));
     golden("malformed_name", &call(&"n".repeat(300), "{}"));
+    golden("reversal_refused", &call("amends_reverse", r#"{"token":"rev_unknown"}"#));
     golden("too_large", &call("charge_card", &format!(r#"{{"order":"{}"}}"#, "o".repeat(3000))));
 
     let keyed =

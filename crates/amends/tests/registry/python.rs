@@ -88,7 +88,6 @@ fn kind(kind: &Kind) -> String {
         Kind::Text => "str".to_owned(),
         Kind::Integer => "int".to_owned(),
         Kind::Number => "float".to_owned(),
-        Kind::IntegerOrText => "Union[int, str]".to_owned(),
         Kind::Boolean => "bool".to_owned(),
         Kind::Object => "dict[str, Any]".to_owned(),
         Kind::Exactly(Value::Bool(true)) => "Literal[True]".to_owned(),

@@ -39,7 +39,6 @@ pub(crate) enum Kind {
     Text,
     Integer,
     Number,
-    IntegerOrText,
     Boolean,
     /// An object of which nothing more is known.
     Object,
@@ -111,7 +110,6 @@ fn kind(schema: &Value) -> Kind {
     }
     match schema.get("type") {
         None => Kind::Anything,
-        Some(Value::Array(_)) => Kind::IntegerOrText,
         Some(kind) => match kind.as_str() {
             Some("string") => Kind::Text,
             Some("integer") => Kind::Integer,
