@@ -40,14 +40,16 @@ impl Dispatcher {
         let earlier = earlier_judgements(call, attempt.purpose, verdict, id.n);
         let purpose = attempt.purpose;
 
-        let wait = match &compensation {
+        let planned = match &compensation {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder)
-                if may_send(call, purpose, gates, now) =>
+                if allowed(call, purpose, gates, now) =>
             {
                 next_wait(ladder, earlier, retry_after_ms, self.chance(id))
             }
             _ => None,
         };
+        let held_back = planned.and_then(|_| gates.held_back(&call.received.upstream, &call.received.tool));
+        let wait = planned.filter(|_| held_back.is_none());
         // What may have happened is read while it can be, rather than left until the agent comes back.
         let too_late = wait.is_some_and(|wait| now + wait >= call.received.deadline);
         let wait = wait.filter(|_| !(too_late && call.in_doubt() && can_read_status(call)));
@@ -57,6 +59,7 @@ impl Dispatcher {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => retry_after_ms.or(ladder.last_ms),
             _ => retry_after_ms,
         };
+        let last_ms = last_ms.max(held_back.and(planned));
         self.emit(
             now,
             Fact::FailureJudged {
@@ -65,6 +68,7 @@ impl Dispatcher {
                 compensation: compensation.as_str().to_owned(),
                 rule: origin,
                 retry,
+                held_back,
             },
         );
         match (compensation, wait) {
@@ -102,7 +106,7 @@ impl Dispatcher {
     }
 
     /// No further send is allowed. What is in doubt is read once more; the rest is over.
-    fn give_up(&mut self, now: Timestamp, gates: &Gates, id: &CallId, last_ms: Option<u64>) {
+    pub(super) fn give_up(&mut self, now: Timestamp, gates: &Gates, id: &CallId, last_ms: Option<u64>) {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
@@ -112,7 +116,8 @@ impl Dispatcher {
         if call.cancel.is_some() {
             return self.end_cancelled(now, id);
         }
-        match last_ms {
+        let breaker = gates.breaker_until(&call.received.upstream, &call.received.tool);
+        match last_ms.max(breaker.map(|until| until.since_ms(now))) {
             Some(wait_ms) => self.end_later(now, id, wait_ms),
             None => self.end_failed(now, id, Outcome::Exhausted),
         }
@@ -130,8 +135,13 @@ impl Dispatcher {
     }
 }
 
-/// Whether another attempt may go out at all, by the contract, whatever the playbook says.
+/// Whether another attempt may go out: the contract allows it, and neither the upstream's budget nor a breaker holds it back.
 pub(super) fn may_send(call: &CallState, purpose: Purpose, gates: &Gates, now: Timestamp) -> bool {
+    allowed(call, purpose, gates, now) && gates.held_back(&call.received.upstream, &call.received.tool).is_none()
+}
+
+/// Whether another attempt may go out at all, by the contract, whatever the playbook says.
+fn allowed(call: &CallState, purpose: Purpose, gates: &Gates, now: Timestamp) -> bool {
     if call.attempts.len() as u32 >= ATTEMPTS_MAX || call.answered || call.cancel == Some(CancelReason::Asked) {
         return false;
     }
