@@ -12,7 +12,7 @@ use crate::dispatcher::state::CallState;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
-use crate::limits::ATTEMPTS_MAX;
+use crate::limits::{ATTEMPT_MS_MIN, ATTEMPTS_MAX};
 use crate::outcome::Outcome;
 use crate::playbook::Rule;
 use crate::time::Timestamp;
@@ -51,7 +51,7 @@ impl Dispatcher {
         let held_back = planned.and_then(|_| gates.held_back(&call.received.upstream, &call.received.tool));
         let wait = planned.filter(|_| held_back.is_none());
         // What may have happened is read while it can be, rather than left until the agent comes back.
-        let too_late = wait.is_some_and(|wait| now + wait >= call.received.deadline);
+        let too_late = wait.is_some_and(|wait| now + wait + ATTEMPT_MS_MIN > call.received.deadline);
         let wait = wait.filter(|_| !(too_late && call.in_doubt() && can_read_status(call)));
         let doubtful = call.certainty() == Certainty::InDoubt;
         let retry = wait.filter(|_| !too_late).map(|_| earlier as u32 + 1);
@@ -99,7 +99,7 @@ impl Dispatcher {
             return;
         };
         let until = now + wait_ms;
-        if until >= call.received.deadline && next != Purpose::Status {
+        if until + ATTEMPT_MS_MIN > call.received.deadline && next != Purpose::Status {
             return self.end_later(now, id, wait_ms);
         }
         self.emit(now, Fact::WaitBegan { call: id.clone(), until, next });
@@ -145,7 +145,7 @@ fn allowed(call: &CallState, purpose: Purpose, gates: &Gates, now: Timestamp) ->
     if call.attempts.len() as u32 >= ATTEMPTS_MAX || call.answered || call.cancel == Some(CancelReason::Asked) {
         return false;
     }
-    if now >= call.received.deadline {
+    if now + ATTEMPT_MS_MIN > call.received.deadline {
         return false;
     }
     if call.cancel.is_some() && !call.in_doubt() {

@@ -250,7 +250,7 @@ impl World {
             }
             _ => None,
         };
-        Gates { refusal, runs: runs.collect() }
+        Gates { refusal, runs: runs.collect(), ..Gates::default() }
     }
 
     fn is_nonsense(&self, call: &CallId) -> bool {
