@@ -100,6 +100,7 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
                 recorded: HashMap::new(),
                 attempts: HashMap::new(),
                 room: None,
+                place: None,
                 made: None,
             },
         );
