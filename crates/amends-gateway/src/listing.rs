@@ -7,8 +7,8 @@ use amends_core::restraint::Sign;
 use amends_wire::mcp::{Era, ToolList, ToolListing, era};
 use thiserror::Error;
 
-use crate::gateway::Gateway;
 use crate::clock;
+use crate::gateway::Gateway;
 use crate::upstream::{Fault, Health, Reply, Request, Upstream};
 
 pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(15);

@@ -229,7 +229,10 @@ mod tests {
             ("[upstreams.a]\n", "needs either `command` or `url`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
             ("[upstreams.a]\nurl = \"http://x\"\nbreaker = { failures = 0 }", "upstreams.a.breaker.failures"),
-            ("[upstreams.a]\nurl = \"http://x\"\nbreaker = { cool_down = \"2m\" }", "upstreams.a.breaker.cool_down_max"),
+            (
+                "[upstreams.a]\nurl = \"http://x\"\nbreaker = { cool_down = \"2m\" }",
+                "upstreams.a.breaker.cool_down_max",
+            ),
             ("[upstreams.a]\nurl = \"http://x\"\nretry_budget = { tokens = 0 }", "upstreams.a.retry_budget.tokens"),
             ("[upstreams.a]\nurl = \"http://x\"\nretry_budget = { per_success = -1.0 }", "retry_budget.per_success"),
             ("[limits]\nrate = { per_second = 0.0 }", "limits.rate.per_second"),

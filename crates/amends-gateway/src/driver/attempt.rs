@@ -152,11 +152,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
 }
 
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
-async fn exchange(
-    outgoing: Outgoing,
-    deadline: Timestamp,
-    mut aborted: oneshot::Receiver<()>,
-) -> (Report, Carried) {
+async fn exchange(outgoing: Outgoing, deadline: Timestamp, mut aborted: oneshot::Receiver<()>) -> (Report, Carried) {
     let Outgoing { tool, rules, stands_for, ticket, mut request } = outgoing;
     let contract = &rules.contract;
     let send_by = tokio::time::Instant::from_std(request.send_by);

@@ -221,8 +221,11 @@ impl Session {
                     }
                 }
                 let mut gates = self.gates_of(&attempt.call);
-                if let Some(tool) =
-                    self.live.get(&attempt.call).and_then(|live| live.tool.as_ref()).filter(|_| report.failure.is_some())
+                if let Some(tool) = self
+                    .live
+                    .get(&attempt.call)
+                    .and_then(|live| live.tool.as_ref())
+                    .filter(|_| report.failure.is_some())
                 {
                     tool.upstream.restraint.sample(clock::now(), &tool.upstream.name, &tool.name, &mut gates);
                 }

@@ -10,6 +10,7 @@ mod load;
 mod lost;
 mod malformed;
 mod repeat;
+mod restraint;
 mod stall;
 mod status;
 mod store;
