@@ -138,6 +138,7 @@ pub async fn look_after(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
     let restraint = &upstream.restraint;
     loop {
         restraint.opened.notified().await;
+        let was_open = restraint.probe_at().is_some();
         while let Some(at) = restraint.probe_at() {
             tokio::time::sleep(clock::until(at).max(LOOK_EVERY)).await;
             if gateway.strong_count() == 0 {
@@ -149,7 +150,9 @@ pub async fn look_after(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
                 restraint.record_listing(clock::now(), sign);
             }
         }
-        tracing::info!(upstream = %upstream.name, "it answers again");
+        if was_open {
+            tracing::info!(upstream = %upstream.name, "it answers again");
+        }
     }
 }
 
