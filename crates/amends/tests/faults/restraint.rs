@@ -7,6 +7,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::more_faults;
+use crate::support::http::post;
 use crate::support::{AMENDS, Gateway, Place, eventually};
 
 /// A shop over HTTP, so that it can be away while the gateway stays. It is killed by its id when dropped.
@@ -104,6 +105,39 @@ fn a_tool_that_always_fails_is_left_alone_and_the_others_are_not() {
 }
 
 #[test]
+fn a_tool_that_never_answers_is_left_alone() {
+    let place = Place::new();
+    let faults = more_faults("get_order", "ord_mute", &["lose_request"], "repeat = true");
+    let upstream = "timeout = \"1s\"\nbreaker = { failures = 2, cool_down = \"60s\" }";
+    let gateway = up(&place, &faults, upstream, "");
+    let (_, ended) = gateway.call("get_order", r#"{"order":"ord_mute"}"#);
+    assert_eq!(ended["error"]["code"], "NetworkTimeout", "{ended}");
+    let sent = place.requests_on("get_order", "ord_mute");
+    assert!(sent >= 2, "{ended}");
+    let (_, refused) = gateway.call("get_order", r#"{"order":"ord_mute"}"#);
+    assert_eq!(refused["error"]["kind"], "breaker_open", "{refused}");
+    assert_eq!(place.requests_on("get_order", "ord_mute"), sent);
+    place.settled();
+}
+
+#[test]
+fn an_agent_without_patience_opens_nothing() {
+    let place = Place::new();
+    let faults = more_faults("get_order", "ord_mute", &["lose_request"], "repeat = true");
+    let gateway = up(&place, &faults, "timeout = \"20s\"\nbreaker = { failures = 1 }", "");
+    let params = r#"{"name":"get_order","arguments":{"order":"ord_mute"},"_meta":{"amends/deadline":300}}"#;
+    let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+    for _ in 0..3 {
+        let (_, answer) = post(&gateway.address, "/mcp", &[], request.as_bytes());
+        assert!(answer.to_string().contains("NetworkTimeout"), "{answer}");
+    }
+    let (_, found) = gateway.call("get_order", r#"{"order":"ord_1"}"#);
+    assert_eq!(found["status"], "success", "{found}");
+    assert_eq!(place.requests_on("get_order", "ord_mute"), 3);
+    place.settled();
+}
+
+#[test]
 fn a_storm_of_noes_opens_nothing() {
     let place = Place::new();
     let kinds = ["unprocessable", "forbidden", "precondition"];
@@ -177,5 +211,5 @@ fn a_call_beyond_the_queue_is_refused_and_the_others_are_answered() {
 /// A read of that order in a thread of its own; it gives the envelope.
 fn begin(gateway: &Gateway, order: &str) -> thread::JoinHandle<Value> {
     let (address, body) = (gateway.address.clone(), format!(r#"{{"order":"{order}"}}"#));
-    thread::spawn(move || crate::support::http::post(&address, "/call/get_order", &[], body.as_bytes()).1)
+    thread::spawn(move || post(&address, "/call/get_order", &[], body.as_bytes()).1)
 }
