@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::Payload;
 use crate::claim::{Claim, Held};
 use crate::contract::Contract;
+use crate::evidence::Evidence;
 use crate::id::{CallId, Digest, Principal, ToolName, UpstreamName};
 use crate::playbook::Playbook;
+use crate::reversal::Redeems;
 use crate::time::Timestamp;
 
 /// What governs a tool's calls: its contract and its playbook. An open call keeps those it began with.
@@ -50,8 +52,14 @@ pub struct Call {
     pub claims: Vec<Claim>,
     /// The key minted for its effect.
     pub effect_key: String,
-    /// The call that this one repeats, where the ledger said so.
+    /// The call that this one repeats, or that writes to the same object, where the ledger said so.
     pub repeat_of: Option<Held>,
+    /// The facts it is based on.
+    pub evidence: Vec<Evidence>,
+    /// The digest of the token that undoes it, for a reversible write.
+    pub reversal: Option<Digest>,
+    /// The token it redeems.
+    pub redeems: Option<Redeems>,
 }
 
 /// A call as the trace keeps it.
@@ -83,6 +91,15 @@ pub struct Received {
     /// The call that this one repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat_of: Option<Held>,
+    /// The facts it is based on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+    /// The digest of the token that undoes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reversal: Option<Digest>,
+    /// The token it redeems.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redeems: Option<Redeems>,
 }
 
 impl Call {
@@ -100,6 +117,9 @@ impl Call {
             claims: self.claims.clone(),
             effect_key: self.effect_key.clone(),
             repeat_of: self.repeat_of.clone(),
+            evidence: self.evidence.clone(),
+            reversal: self.reversal.clone(),
+            redeems: self.redeems.clone(),
         }
     }
 }

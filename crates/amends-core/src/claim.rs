@@ -27,6 +27,8 @@ pub enum ClaimKind {
     /// The same for a call that brought its own key: taken if it is free, left alone if not, since another key is
     /// another call.
     ArgumentsIfFree,
+    /// What is written. While another write to it is on its way or in doubt, this one is refused.
+    Object,
 }
 
 /// Where a claim stands. Past its `until` it is expired, and counts as free.

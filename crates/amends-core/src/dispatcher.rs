@@ -6,13 +6,17 @@
 pub mod cancel;
 
 mod admit;
+mod answer;
+mod ask;
 mod compensate;
 mod delivery;
 mod ending;
+mod evidence;
 mod reconcile;
 pub mod redecide;
 mod result;
 mod resume;
+mod reverse;
 mod start;
 mod state;
 mod tick;
@@ -28,7 +32,9 @@ use crate::claim::ClaimChange;
 use crate::effect::Effect;
 use crate::event::{Event, Fact, VERSION};
 use crate::gates::Gates;
-use crate::id::{AttemptId, CallId, Digest, Principal, SessionId};
+use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId};
+use crate::interaction::PersonAnswer;
+use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
 use cancel::CancelReason;
 use state::Session;
@@ -44,6 +50,13 @@ pub enum Input {
         attempt: AttemptId,
         /// What came of it.
         report: Box<Report>,
+    },
+    /// A person answered a question.
+    Answer {
+        /// Which one.
+        interaction: InteractionId,
+        /// The answer.
+        answer: Box<PersonAnswer>,
     },
     /// Somebody wants a call stopped.
     Cancel {
@@ -71,6 +84,8 @@ pub struct Step {
     pub events: Vec<Event>,
     /// What happens to the claims, in the same transaction.
     pub claims: Vec<ClaimChange>,
+    /// What happens to the tokens, in the same transaction.
+    pub reversals: Vec<ReversalChange>,
     /// What to do, once the events are durable.
     pub effects: Vec<Effect>,
 }
@@ -177,6 +192,7 @@ impl Dispatcher {
         match input {
             Input::Call(call) => self.admit(now, gates, *call),
             Input::Result { attempt, report } => self.result(now, gates, attempt, report),
+            Input::Answer { interaction, answer } => self.answer(now, gates, interaction, answer),
             Input::Cancel { call, reason } => self.cancel(now, call, reason),
             Input::Delivery { call } => self.delivery(now, call),
             Input::Tick => self.tick(now, gates),
@@ -187,7 +203,9 @@ impl Dispatcher {
 
     /// When a tick is wanted, and why. It is derived from the state, so it survives a restart.
     pub fn deadline(&self) -> Option<Deadline> {
-        self.state.calls.values().filter_map(state::CallState::deadline).min_by_key(|deadline| deadline.at)
+        let calls = self.state.calls.values().filter_map(state::CallState::deadline);
+        let questions = self.state.questions.values().filter_map(state::Question::deadline);
+        calls.chain(questions).min_by_key(|deadline| deadline.at)
     }
 
     /// The sequence of the last event.
@@ -198,6 +216,11 @@ impl Dispatcher {
     /// How many calls are open.
     pub fn open_calls(&self) -> usize {
         self.state.calls.len()
+    }
+
+    /// How many questions are open.
+    pub fn open_questions(&self) -> usize {
+        self.state.questions.len()
     }
 
     /// Whether that call is open.

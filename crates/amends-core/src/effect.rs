@@ -2,7 +2,8 @@
 
 use crate::attempt::Attempt;
 use crate::envelope::Envelope;
-use crate::id::{AttemptId, CallId};
+use crate::id::{AttemptId, CallId, InteractionId};
+use crate::interaction::Interaction;
 
 /// What the core asks the driver to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +14,10 @@ pub enum Effect {
     Abort(AttemptId),
     /// Answer the agent.
     Reply(Box<Reply>),
+    /// Ask a person.
+    Ask(Box<Interaction>),
+    /// A question is over.
+    Withdraw(InteractionId),
 }
 
 /// An answer to the agent.

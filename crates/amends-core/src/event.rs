@@ -6,8 +6,10 @@ use crate::attempt::{Purpose, Report};
 use crate::call::Received;
 use crate::certainty::Certainty;
 use crate::dispatcher::cancel::CancelReason;
+use crate::evidence::Changed;
 use crate::gates::{Gates, HeldBack};
-use crate::id::{AttemptId, CallId, Principal, SessionId, ToolName};
+use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName};
+use crate::interaction::{Interaction, PersonAnswer};
 use crate::outcome::Outcome;
 use crate::playbook::Origin;
 use crate::refusal::Refusal;
@@ -70,6 +72,9 @@ pub enum Fact {
         purpose: Purpose,
         /// The tool it goes to.
         tool: ToolName,
+        /// Which piece of evidence it reads.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<u32>,
         /// When an answer is no longer waited for.
         deadline: Timestamp,
         /// When the first byte must have left.
@@ -157,6 +162,89 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         replayed: bool,
     },
+    /// What the call is based on was read, and compared with what it was.
+    EvidenceCompared {
+        /// The call.
+        call: CallId,
+        /// What says something else; nothing where all is as it was.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<Changed>,
+    },
+    /// A person is asked.
+    InteractionOpened {
+        /// The question.
+        interaction: Box<Interaction>,
+    },
+    /// Input: a person answered.
+    InteractionAnswered {
+        /// Which question.
+        interaction: InteractionId,
+        /// The answer.
+        answer: Box<PersonAnswer>,
+        /// What was sampled with it.
+        #[serde(default, skip_serializing_if = "Gates::is_open")]
+        gates: Gates,
+    },
+    /// Nobody answered in time; the default counts.
+    InteractionLapsed {
+        /// Which question.
+        interaction: InteractionId,
+        /// The default.
+        default: String,
+    },
+    /// The question is pointless by now.
+    InteractionWithdrawn {
+        /// Which question.
+        interaction: InteractionId,
+    },
+    /// A person said what became of a call that had ended in doubt.
+    DoubtResolved {
+        /// The call.
+        call: CallId,
+        /// What is known now.
+        certainty: Certainty,
+        /// The question that was answered.
+        interaction: InteractionId,
+    },
+    /// A token was made for a write that is about to be sent.
+    ReversalMinted {
+        /// The call.
+        call: CallId,
+        /// The token's digest.
+        token: Digest,
+    },
+    /// The write was done, and its token can be redeemed.
+    ReversalArmed {
+        /// The call.
+        call: CallId,
+        /// The token's digest.
+        token: Digest,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// The write was not done; its token is worth nothing.
+    ReversalVoided {
+        /// The call.
+        call: CallId,
+        /// The token's digest.
+        token: Digest,
+    },
+    /// A write is not undone: there is no token for it, or none that counts.
+    ReversalRefused {
+        /// The call that should be undone, or that should undo.
+        call: CallId,
+        /// Why.
+        reason: String,
+    },
+    /// A write was undone with its token.
+    ReversalRedeemed {
+        /// The call that undid it; the write's own where the playbook said so.
+        call: CallId,
+        /// The token's digest.
+        token: Digest,
+        /// The write.
+        of: CallId,
+    },
     /// Input: somebody wants the call stopped.
     CancelRequested {
         /// The call.
@@ -218,6 +306,17 @@ impl Fact {
             Self::DoubtSettled { .. } => "doubt_settled",
             Self::InterimAnswered { .. } => "interim_answered",
             Self::CallEnded { .. } => "call_ended",
+            Self::EvidenceCompared { .. } => "evidence_compared",
+            Self::InteractionOpened { .. } => "interaction_opened",
+            Self::InteractionAnswered { .. } => "interaction_answered",
+            Self::InteractionLapsed { .. } => "interaction_lapsed",
+            Self::InteractionWithdrawn { .. } => "interaction_withdrawn",
+            Self::DoubtResolved { .. } => "doubt_resolved",
+            Self::ReversalMinted { .. } => "reversal_minted",
+            Self::ReversalArmed { .. } => "reversal_armed",
+            Self::ReversalVoided { .. } => "reversal_voided",
+            Self::ReversalRefused { .. } => "reversal_refused",
+            Self::ReversalRedeemed { .. } => "reversal_redeemed",
             Self::CancelRequested { .. } => "cancel_requested",
             Self::Ticked { .. } => "ticked",
             Self::Resumed { .. } => "resumed",
@@ -232,11 +331,19 @@ impl Fact {
     pub fn call(&self) -> Option<&CallId> {
         match self {
             Self::CallReceived { received, .. } => Some(&received.call),
+            Self::InteractionOpened { interaction } => Some(&interaction.call),
             Self::CallRefused { call, .. }
             | Self::WaitBegan { call, .. }
             | Self::DoubtSettled { call, .. }
             | Self::InterimAnswered { call }
             | Self::CallEnded { call, .. }
+            | Self::EvidenceCompared { call, .. }
+            | Self::DoubtResolved { call, .. }
+            | Self::ReversalMinted { call, .. }
+            | Self::ReversalArmed { call, .. }
+            | Self::ReversalVoided { call, .. }
+            | Self::ReversalRefused { call, .. }
+            | Self::ReversalRedeemed { call, .. }
             | Self::CancelRequested { call, .. }
             | Self::AnswerDelivered { call } => Some(call),
             Self::AttemptStarted { attempt, .. }
@@ -246,6 +353,9 @@ impl Fact {
             | Self::FailureJudged { attempt, .. }
             | Self::LateResult { attempt, .. } => Some(&attempt.call),
             Self::SessionOpened { .. }
+            | Self::InteractionAnswered { .. }
+            | Self::InteractionLapsed { .. }
+            | Self::InteractionWithdrawn { .. }
             | Self::Ticked { .. }
             | Self::Resumed { .. }
             | Self::Ignored { .. }

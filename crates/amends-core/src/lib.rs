@@ -18,6 +18,7 @@ pub mod dispatcher;
 pub mod effect;
 pub mod envelope;
 pub mod event;
+pub mod evidence;
 pub mod expression;
 pub mod failure;
 pub mod gates;

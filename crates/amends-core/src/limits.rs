@@ -24,5 +24,7 @@ pub const REQUEST_LIFE_MS: u64 = 60_000;
 pub const ANSWER_WITHIN_MS: u64 = 24 * 60 * 60 * 1000;
 /// How many pieces of evidence a call may rest on.
 pub const EVIDENCE_MAX: usize = 8;
+/// How many questions of one session may be open at once.
+pub const QUESTIONS_MAX: usize = 1024;
 /// How many failed items a partial answer lists.
 pub const ITEMS_MAX: usize = 32;

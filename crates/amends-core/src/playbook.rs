@@ -270,7 +270,26 @@ fn allowed(verdict: Verdict, compensation: &Compensation, contract: &Contract) -
         }
     }
     if matches!(compensation, Compensation::IssueReversal) {
-        return forbidden("the contract declares no `reverse`, so there is no token");
+        if contract.reverse.is_none() {
+            return forbidden("the contract declares no `reverse`, so there is no token");
+        }
+        match verdict {
+            Verdict::SchemaMismatch | Verdict::Cancelled => {}
+            Verdict::InDoubt => {
+                return forbidden("nothing is undone while it is in doubt; `reconcile` finds out first");
+            }
+            Verdict::TransientTimeout
+            | Verdict::ServerError5xx
+            | Verdict::RateLimited
+            | Verdict::UpstreamUnavailable
+            | Verdict::IdempotencyConflict
+            | Verdict::EvidenceStale
+            | Verdict::PolicyDenied
+            | Verdict::InputRejected
+            | Verdict::CapabilityMissing
+            | Verdict::StoreUnavailable
+            | Verdict::Unclassified => return forbidden("nothing is known to have been done that could be undone"),
+        }
     }
     Ok(())
 }

@@ -62,6 +62,7 @@ kinds! {
     BreakerOpen = "breaker_open", BreakerOpen, Nobody;
     TooLarge = "too_large", ShapeInvalid, Agent;
     StoreUnavailable = "store_unavailable", StoreUnavailable, Operator;
+    ReversalRefused = "reversal_refused", NotFound, Agent;
     InternalError = "internal_error", LifecycleFailure, Operator;
 }
 
@@ -83,6 +84,12 @@ pub struct Refusal {
     /// The next move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    /// A safe version of what was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_rewrite: Option<String>,
+    /// The scope that would unblock the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widening_hint: Option<String>,
 }
 
 impl Refusal {
@@ -95,6 +102,8 @@ impl Refusal {
             details: Vec::new(),
             retry_after_ms: None,
             recovery: None,
+            suggested_rewrite: None,
+            widening_hint: None,
         }
     }
 }

@@ -275,6 +275,8 @@ fn describe(session: &SessionId, input: &Input, step: &Step) -> String {
         let text = match effect {
             Effect::Send(attempt) => format!("Send {} {:?}", attempt.id, attempt.purpose),
             Effect::Abort(attempt) => format!("Abort {attempt}"),
+            Effect::Ask(interaction) => format!("Ask {}", interaction.id),
+            Effect::Withdraw(interaction) => format!("Withdraw {interaction}"),
             Effect::Reply(reply) => format!("Reply {} last={}", reply.call, reply.last),
         };
         out.push_str(&format!("\n             > {text}"));
@@ -289,6 +291,7 @@ fn input_name(input: &Input) -> String {
     match input {
         Input::Call(call) => format!("call {} {}", call.id, call.tool),
         Input::Result { attempt, .. } => format!("result of {attempt}"),
+        Input::Answer { interaction, answer } => format!("answer {} to {interaction}", answer.choice),
         Input::Cancel { call, reason } => format!("cancel {call} {reason:?}"),
         Input::Delivery { call } => format!("delivery of {call}"),
         Input::Tick => "tick".into(),

@@ -10,6 +10,7 @@ use crate::gates::{Gates, UNSEEN_RUN};
 use crate::limits::{ATTEMPT_MS_MIN, KEY_MARGIN_MS, OPEN_CALLS_MAX};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::Code;
+use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
 
 /// What a repeat does about the call it repeats.
@@ -20,6 +21,8 @@ enum Repeat {
     Join,
     /// It goes on with the holder's key, since the upstream honours it.
     TakeOver,
+    /// It is no repeat: another write to the same object is on its way or in doubt.
+    Busy,
 }
 
 impl Dispatcher {
@@ -58,6 +61,7 @@ impl Dispatcher {
             Some((Repeat::Join, held)) => {
                 return self.start(now, gates, &id, Purpose::Join, Some(held));
             }
+            Some((Repeat::Busy, held)) => return self.refuse(now, id, busy(&held)),
             Some((Repeat::TakeOver, held)) => Some(held),
             None => None,
         };
@@ -71,7 +75,10 @@ impl Dispatcher {
                 over: over.as_ref().map(|held| held.call.clone()),
             });
         }
-        let first = if call.rules.contract.needs_baseline() { Purpose::Baseline } else { Purpose::Act };
+        if let Some(redeems) = call.redeems {
+            self.step.reversals.push(ReversalChange::Redeem { token: redeems.token, by: id.clone() });
+        }
+        let first = self.next_purpose(&id);
         self.start(now, gates, &id, first, None);
     }
 }
@@ -83,6 +90,14 @@ fn plan(now: Timestamp, gates: &Gates, call: &Call, held: &Held) -> Repeat {
     }
     let contract = &call.rules.contract;
     let doubt = held.state == ClaimState::InDoubt;
+    if call.claims.iter().any(|claim| claim.kind == ClaimKind::Object && claim.name == held.name) {
+        let same = call.claims.iter().any(|claim| claim.fingerprint == held.fingerprint);
+        return if doubt && same && contract.effect == EffectKind::Idempotent {
+            Repeat::TakeOver
+        } else {
+            Repeat::Busy
+        };
+    }
     if doubt
         && contract.effect == EffectKind::Keyed
         && key_holds(contract, held.since, None, gates.run(&call.upstream), now)
@@ -90,6 +105,22 @@ fn plan(now: Timestamp, gates: &Gates, call: &Call, held: &Held) -> Repeat {
         return Repeat::TakeOver;
     }
     Repeat::Join
+}
+
+/// The refusal of a write to an object that another write holds.
+fn busy(held: &Held) -> Refusal {
+    let (message, retry_after_ms) = match held.state {
+        ClaimState::InFlight => {
+            let message = "another write to the same object is on its way; nothing was sent, come back when it is over";
+            (message, Some(1_000))
+        }
+        ClaimState::InDoubt | ClaimState::Complete => {
+            let message = "an earlier write to the same object may have happened and is not settled yet; nothing was \
+                           sent, and nothing will be until it is";
+            (message, None)
+        }
+    };
+    Refusal { code: Code::ResourceBusy, retry_after_ms, ..Refusal::of(RefusalKind::InFlight, message) }
 }
 
 /// Whether the upstream still honours a key that was first sent at that time, to that run of it.

@@ -51,7 +51,7 @@ impl Dispatcher {
             }
             // A resend that was planned will not happen; only the status can still tell.
             Phase::Waiting { next: Purpose::Act, .. } => self.reconcile(now, &Gates::default(), &id),
-            Phase::Attempting(_) | Phase::Waiting { .. } | Phase::Received => {}
+            Phase::Attempting(_) | Phase::Waiting { .. } | Phase::Received | Phase::Asking => {}
         }
     }
 }

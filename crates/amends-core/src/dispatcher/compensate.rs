@@ -12,6 +12,7 @@ use crate::dispatcher::state::CallState;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
+use crate::interaction::Subject;
 use crate::limits::{ATTEMPT_MS_MIN, ATTEMPTS_MAX};
 use crate::outcome::Outcome;
 use crate::playbook::Rule;
@@ -35,7 +36,7 @@ impl Dispatcher {
         let effect = if attempt.purpose == Purpose::Act { call.effect() } else { EffectKind::Read };
         let verdict = Verdict::judge(failure.code, end.certainty, effect);
         let Rule { compensation, origin } = call.rules().playbook.rule(verdict);
-        let (compensation, origin) = (arrived(compensation), *origin);
+        let (compensation, origin) = (reachable(compensation, call), *origin);
         let retry_after_ms = failure.retry_after_ms;
         let earlier = earlier_judgements(call, attempt.purpose, verdict, id.n);
         let purpose = attempt.purpose;
@@ -51,7 +52,7 @@ impl Dispatcher {
         let held_back = planned.and_then(|_| gates.held_back(&call.received.upstream, &call.received.tool));
         let wait = planned.filter(|_| held_back.is_none());
         // What may have happened is read while it can be, rather than left until the agent comes back.
-        let too_late = wait.is_some_and(|wait| now + wait + ATTEMPT_MS_MIN > call.received.deadline);
+        let too_late = wait.is_some_and(|wait| now + wait + ATTEMPT_MS_MIN > call.deadline);
         let wait = wait.filter(|_| !(too_late && call.in_doubt() && can_read_status(call)));
         let doubtful = call.certainty() == Certainty::InDoubt;
         let retry = wait.filter(|_| !too_late).map(|_| earlier as u32 + 1);
@@ -82,14 +83,12 @@ impl Dispatcher {
             (_, None) if doubtful => self.end_in_doubt(now, &id.call),
             (_, None) if verdict == Verdict::Cancelled => self.end_cancelled(now, &id.call),
             (Compensation::DeprecateToolCall, None) => self.end_failed(now, &id.call, Outcome::Deprecated),
-            (
-                Compensation::Surface
-                | Compensation::FailFast
-                | Compensation::RefreshEvidence
-                | Compensation::EscalateToHuman { .. }
-                | Compensation::IssueReversal,
-                None,
-            ) => self.end_failed(now, &id.call, Outcome::Exhausted),
+            (Compensation::RefreshEvidence, None) => self.refresh_evidence(now, gates, &id.call),
+            (Compensation::IssueReversal, None) => self.reverse(now, gates, &id.call),
+            (Compensation::EscalateToHuman { queue }, None) => self.escalate(now, gates, &id.call, verdict, &queue),
+            (Compensation::Surface | Compensation::FailFast, None) => {
+                self.end_failed(now, &id.call, Outcome::Exhausted);
+            }
         }
     }
 
@@ -99,10 +98,24 @@ impl Dispatcher {
             return;
         };
         let until = now + wait_ms;
-        if until + ATTEMPT_MS_MIN > call.received.deadline && next != Purpose::Status {
+        if until + ATTEMPT_MS_MIN > call.deadline && !matches!(next, Purpose::Status | Purpose::Reverse) {
             return self.end_later(now, id, wait_ms);
         }
         self.emit(now, Fact::WaitBegan { call: id.clone(), until, next });
+    }
+
+    /// A person is asked. A denial is final, and what was done is done: of those a person only takes notice.
+    fn escalate(&mut self, now: Timestamp, gates: &Gates, id: &CallId, verdict: Verdict, queue: &str) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        let purpose = self.next_purpose(id);
+        let open = verdict != Verdict::PolicyDenied && allowed(call, purpose, gates, now) && self.can_ask();
+        if open {
+            return self.ask(now, id, Subject::Resend, queue);
+        }
+        self.ask(now, id, Subject::Notice, queue);
+        self.end_failed(now, id, Outcome::Escalated);
     }
 
     /// No further send is allowed. What is in doubt is read once more; the rest is over.
@@ -141,11 +154,11 @@ pub(super) fn may_send(call: &CallState, purpose: Purpose, gates: &Gates, now: T
 }
 
 /// Whether another attempt may go out at all, by the contract, whatever the playbook says.
-fn allowed(call: &CallState, purpose: Purpose, gates: &Gates, now: Timestamp) -> bool {
+pub(super) fn allowed(call: &CallState, purpose: Purpose, gates: &Gates, now: Timestamp) -> bool {
     if call.attempts.len() as u32 >= ATTEMPTS_MAX || call.answered || call.cancel == Some(CancelReason::Asked) {
         return false;
     }
-    if now + ATTEMPT_MS_MIN > call.received.deadline {
+    if now + ATTEMPT_MS_MIN > call.deadline {
         return false;
     }
     if call.cancel.is_some() && !call.in_doubt() {
@@ -172,7 +185,7 @@ fn first_claimed(call: &CallState) -> Timestamp {
 }
 
 /// How often this call was judged so before, for that purpose.
-fn earlier_judgements(call: &CallState, purpose: Purpose, verdict: Verdict, n: u32) -> usize {
+pub(super) fn earlier_judgements(call: &CallState, purpose: Purpose, verdict: Verdict, n: u32) -> usize {
     let same = |end: &super::state::AttemptEnd| end.verdict == Some(verdict);
     call.attempts
         .iter()
@@ -181,7 +194,7 @@ fn earlier_judgements(call: &CallState, purpose: Purpose, verdict: Verdict, n: u
 }
 
 /// The wait before the next send: never earlier than the upstream asked, and a little after it.
-fn next_wait(ladder: &Ladder, earlier: usize, retry_after_ms: Option<u64>, chance: u64) -> Option<u64> {
+pub(super) fn next_wait(ladder: &Ladder, earlier: usize, retry_after_ms: Option<u64>, chance: u64) -> Option<u64> {
     let step = ladder.step(earlier, chance)?;
     Some(match retry_after_ms {
         Some(asked) => asked.saturating_add(chance % (asked / 20 + 50)),
@@ -189,12 +202,14 @@ fn next_wait(ladder: &Ladder, earlier: usize, retry_after_ms: Option<u64>, chanc
     })
 }
 
-/// The compensations that have not arrived yet tell the agent instead.
-fn arrived(compensation: &Compensation) -> Compensation {
+/// What the playbook says, as far as there is somebody to do it: where nobody declared the tool, nobody looks at a queue.
+fn reachable(compensation: &Compensation, call: &CallState) -> Compensation {
     match compensation {
-        Compensation::RefreshEvidence => Compensation::DeprecateToolCall,
-        Compensation::EscalateToHuman { .. } | Compensation::IssueReversal => Compensation::Surface,
-        Compensation::RetryWithBackoff(_)
+        Compensation::EscalateToHuman { .. } if !call.contract().declared => Compensation::Surface,
+        Compensation::EscalateToHuman { .. }
+        | Compensation::RefreshEvidence
+        | Compensation::IssueReversal
+        | Compensation::RetryWithBackoff(_)
         | Compensation::Wait(_)
         | Compensation::Reconcile
         | Compensation::DeprecateToolCall

@@ -2,21 +2,25 @@
 
 use crate::attempt::{Purpose, Recorded};
 use crate::certainty::Certainty;
-use crate::claim::{ClaimChange, ClaimKind, ClaimState};
+use crate::claim::{Claim, ClaimChange, ClaimKind, ClaimState};
+use crate::compensation::Compensation;
 use crate::contract::EffectKind;
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::CallState;
 use crate::dispatcher::wording;
 use crate::effect::{Answer, Effect, Reply};
-use crate::envelope::{Body, Data, Envelope, Trouble};
+use crate::envelope::{Body, Data, Envelope, ReversalNote, Trouble};
 use crate::event::Fact;
+use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
 use crate::outcome::Outcome;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, RefusalKind};
 use crate::time::Timestamp;
+use crate::verdict::Verdict;
 
 /// How long a call is found by the agent's own key after it ended.
-const KEY_KEPT_MS: u64 = 24 * 60 * 60 * 1000;
+pub(super) const KEY_KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 
 impl Dispatcher {
     pub(super) fn refuse(&mut self, now: Timestamp, id: CallId, refusal: Refusal) {
@@ -24,15 +28,23 @@ impl Dispatcher {
             return;
         };
         let error = Box::new(Trouble::refused(call.received.tool.as_str(), &refusal));
+        if refusal.kind == RefusalKind::ReversalRefused {
+            self.emit(now, Fact::ReversalRefused { call: id.clone(), reason: refusal.message.clone() });
+        }
         self.emit(now, Fact::CallRefused { call: id.clone(), refusal: Box::new(refusal) });
         self.reply(id, Answer::Envelope(Envelope::of(Body::Refused { error })), true);
     }
 
     /// The call did what it should; the answer is what that attempt gave back.
-    pub(super) fn end_with_result(&mut self, now: Timestamp, attempt: &AttemptId, outcome: Outcome) {
+    pub(super) fn end_with_result(&mut self, now: Timestamp, gates: &Gates, attempt: &AttemptId, outcome: Outcome) {
         let Some(call) = self.state.calls.get(&attempt.call) else {
             return;
         };
+        let unwinds = call.rules().playbook.rule(Verdict::Cancelled).compensation == Compensation::IssueReversal;
+        if call.cancel == Some(CancelReason::Asked) && unwinds && call.certainty() == Certainty::Processed {
+            // It was done although somebody had stopped it.
+            return self.reverse(now, gates, &attempt.call);
+        }
         let acted = self.state.attempt(&attempt.call, attempt.n).is_some_and(|a| a.purpose == Purpose::Act);
         let body = Body::Success { outcome, data: Data::Of(attempt.clone()) };
         let attempts = if outcome == Outcome::Succeeded { Vec::new() } else { wording::history(call) };
@@ -108,13 +120,18 @@ impl Dispatcher {
         outcome: Outcome,
         certainty: Certainty,
         attempt: Option<AttemptId>,
-        answer: Answer,
+        mut answer: Answer,
     ) {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
+        if let Answer::Forward { envelope, .. } | Answer::Envelope(envelope) = &mut answer {
+            envelope.reversal = reversal_note(call, now);
+        }
         let changes = claim_changes(call, now);
         self.step.claims.extend(changes);
+        self.withdraw(now, id);
+        self.settle_tokens(now, id);
         self.emit(now, Fact::CallEnded { call: id.clone(), outcome, certainty, attempt, replayed: false });
         self.reply(id.clone(), answer, true);
     }
@@ -124,9 +141,24 @@ impl Dispatcher {
     }
 }
 
+/// How a call that was done can be undone. The driver, which alone knows the token, fills it in.
+fn reversal_note(call: &CallState, now: Timestamp) -> Option<ReversalNote> {
+    let reverse = call.contract().reverse.as_ref()?;
+    let armed = call.received.reversal.is_some() && call.certainty() == Certainty::Processed && !call.undone;
+    let undoing = call.attempts.iter().rfind(|attempt| attempt.purpose == Purpose::Reverse);
+    let spent =
+        undoing.is_some_and(|undoing| !undoing.end.as_ref().is_some_and(|end| end.certainty.nothing_happened()));
+    (armed && !spent).then(|| ReversalNote {
+        token: String::new(),
+        tool: reverse.tool.clone(),
+        until: now + reverse.within_ms,
+    })
+}
+
 /// What becomes of a call's claims at its end; nothing where they are given up.
 pub(super) fn claims_end(call: &CallState) -> Option<ClaimState> {
     match (call.certainty(), call.effect()) {
+        _ if call.undone => None,
         (Certainty::Processed, EffectKind::Idempotent | EffectKind::Keyed | EffectKind::Write) => {
             Some(ClaimState::Complete)
         }
@@ -157,7 +189,18 @@ fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
         _ if kind == ClaimKind::Key => Some(now + KEY_KEPT_MS),
         _ => Some(now + contract.repeat_window_ms),
     };
-    let change = |claim: &crate::claim::Claim| match end {
+    let quiet = now + contract.request_life_ms();
+    let change = |claim: &Claim| match end {
+        // What was sent may still arrive, and undo what another write does in between.
+        None if claim.kind == ClaimKind::Object && call.in_doubt() => ClaimChange::Settle {
+            name: claim.name.clone(),
+            call: id.clone(),
+            state: ClaimState::InDoubt,
+            until: Some(quiet),
+        },
+        Some(ClaimState::Complete) if claim.kind == ClaimKind::Object => {
+            ClaimChange::Release { name: claim.name.clone(), call: id.clone() }
+        }
         Some(state) => {
             ClaimChange::Settle { name: claim.name.clone(), call: id.clone(), state, until: until(claim.kind) }
         }

@@ -10,6 +10,7 @@ use crate::dispatcher::state::{AttemptEnd, AttemptState, CallState};
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
+use crate::interaction::Subject;
 use crate::limits::{STATUS_READS_MAX, WAIT_MS_MAX};
 use crate::outcome::Outcome;
 use crate::refusal::{Refusal, RefusalKind};
@@ -82,7 +83,7 @@ impl Dispatcher {
                 let certainty = Certainty::Processed;
                 self.emit(now, Fact::DoubtSettled { call: id.clone(), certainty, by: attempt.clone() });
                 if fits {
-                    return self.end_with_result(now, attempt, Outcome::SucceededAfterCompensation);
+                    return self.end_with_result(now, gates, attempt, Outcome::SucceededAfterCompensation);
                 }
                 self.end_failed(now, id, Outcome::Deprecated);
             }
@@ -163,10 +164,17 @@ impl Dispatcher {
         };
         // What may be sent again may not be before the upstream said.
         let asked = |end: &AttemptEnd| Some(end.at + end.report.failure.as_ref()?.retry_after_ms?);
+        let asks = call.needs_person();
+        let queue = call.contract().queue().to_owned();
         let not_before = call.last_act().and_then(|(_, end)| asked(end)).filter(|at| *at > now);
         match not_before {
-            Some(at) if outcome == Outcome::Exhausted => self.end_later(now, id, at.since_ms(now)),
-            _ => self.end_failed(now, id, outcome),
+            Some(at) if outcome == Outcome::Exhausted && !asks => self.end_later(now, id, at.since_ms(now)),
+            _ => {
+                if asks {
+                    self.ask(now, id, Subject::Doubt, &queue);
+                }
+                self.end_failed(now, id, outcome);
+            }
         }
     }
 }

@@ -79,6 +79,9 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         Fact::LateResult { attempt, report } => {
             (Input::Result { attempt: attempt.clone(), report: report.clone() }, open())
         }
+        Fact::InteractionAnswered { interaction, answer, gates } => {
+            (Input::Answer { interaction: interaction.clone(), answer: answer.clone() }, gates.clone())
+        }
         Fact::CancelRequested { call, reason } => (Input::Cancel { call: call.clone(), reason: *reason }, open()),
         Fact::AnswerDelivered { call } => (Input::Delivery { call: call.clone() }, open()),
         Fact::Ticked { gates } => (Input::Tick, gates.clone()),
@@ -93,6 +96,16 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         | Fact::DoubtSettled { .. }
         | Fact::InterimAnswered { .. }
         | Fact::CallEnded { .. }
+        | Fact::EvidenceCompared { .. }
+        | Fact::InteractionOpened { .. }
+        | Fact::InteractionLapsed { .. }
+        | Fact::InteractionWithdrawn { .. }
+        | Fact::DoubtResolved { .. }
+        | Fact::ReversalMinted { .. }
+        | Fact::ReversalArmed { .. }
+        | Fact::ReversalVoided { .. }
+        | Fact::ReversalRefused { .. }
+        | Fact::ReversalRedeemed { .. }
         | Fact::Ignored { .. }
         | Fact::SuppressedError { .. } => return Ok(None),
     }))
@@ -112,5 +125,8 @@ fn call_of(received: &Received, rules: Arc<Rules>) -> Call {
         claims: received.claims.clone(),
         effect_key: received.effect_key.clone(),
         repeat_of: received.repeat_of.clone(),
+        evidence: received.evidence.clone(),
+        reversal: received.reversal.clone(),
+        redeems: received.redeems.clone(),
     }
 }

@@ -17,15 +17,18 @@ impl Dispatcher {
             return self.emit(now, Fact::LateResult { attempt, report });
         };
         if state.end.is_some() {
-            return self.late(now, attempt, report);
+            return self.late(now, gates, attempt, report);
         }
         let (purpose, failed) = (state.purpose, report.failure.is_some());
         self.emit(now, Fact::AttemptEnded { attempt: attempt.clone(), report, gates: gates.clone() });
         match (purpose, failed) {
-            (Purpose::Act | Purpose::Reverse, false) => self.succeed(now, &attempt),
+            (Purpose::Act, false) => self.succeed(now, gates, &attempt),
             (Purpose::Act, true) => self.compensate(now, gates, &attempt),
-            (Purpose::Baseline | Purpose::Evidence, false) => self.begin_after_baseline(now, gates, &attempt),
-            (Purpose::Baseline | Purpose::Evidence | Purpose::Reverse, true) => self.compensate(now, gates, &attempt),
+            (Purpose::Baseline, false) => self.begin_after_baseline(now, gates, &attempt),
+            (Purpose::Evidence, false) => self.evidence_was_read(now, gates, &attempt),
+            (Purpose::Baseline | Purpose::Evidence, true) => self.compensate(now, gates, &attempt),
+            (Purpose::Reverse, false) => self.reversed(now, &attempt.call),
+            (Purpose::Reverse, true) => self.reverse_failed(now, &attempt),
             (Purpose::Status, _) => self.status_read(now, gates, &attempt),
             (Purpose::Join, _) => self.joined(now, &attempt),
         }
@@ -33,7 +36,7 @@ impl Dispatcher {
 
     /// A result that comes after its attempt was over. While the call is open a success still proves what happened; to a
     /// call that is over it changes nothing.
-    fn late(&mut self, now: Timestamp, attempt: AttemptId, report: Box<Report>) {
+    fn late(&mut self, now: Timestamp, gates: &Gates, attempt: AttemptId, report: Box<Report>) {
         let proves = report.failure.is_none() && report.certainty == Certainty::Processed;
         self.emit(now, Fact::LateResult { attempt: attempt.clone(), report });
         let Some(call) = self.state.calls.get(&attempt.call) else {
@@ -49,13 +52,13 @@ impl Dispatcher {
         let settled =
             Fact::DoubtSettled { call: attempt.call.clone(), certainty: Certainty::Processed, by: attempt.clone() };
         self.emit(now, settled);
-        self.end_with_result(now, &attempt, Outcome::SucceededAfterCompensation);
+        self.end_with_result(now, gates, &attempt, Outcome::SucceededAfterCompensation);
     }
 
-    fn succeed(&mut self, now: Timestamp, attempt: &AttemptId) {
+    fn succeed(&mut self, now: Timestamp, gates: &Gates, attempt: &AttemptId) {
         let first = self.state.calls.get(&attempt.call).is_some_and(|call| call.acts().count() == 1);
         let outcome = if first { Outcome::Succeeded } else { Outcome::SucceededAfterCompensation };
-        self.end_with_result(now, attempt, outcome);
+        self.end_with_result(now, gates, attempt, outcome);
     }
 
     fn begin_after_baseline(&mut self, now: Timestamp, gates: &Gates, attempt: &AttemptId) {
@@ -65,7 +68,7 @@ impl Dispatcher {
         if call.cancel.is_some() {
             return self.end_cancelled(now, &attempt.call);
         }
-        if now >= call.received.deadline {
+        if now >= call.deadline {
             return self.end_failed(now, &attempt.call, Outcome::Exhausted);
         }
         self.start(now, gates, &attempt.call, Purpose::Act, None);

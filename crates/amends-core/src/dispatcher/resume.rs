@@ -28,7 +28,7 @@ impl Dispatcher {
         };
         let attempting = match call.phase {
             Phase::Attempting(n) => self.state.attempt(id, n).filter(|attempt| attempt.end.is_none()),
-            Phase::Received | Phase::Waiting { .. } => None,
+            Phase::Received | Phase::Waiting { .. } | Phase::Asking => None,
         };
         let Some((n, purpose)) = attempting.map(|attempt| (attempt.n, attempt.purpose)) else {
             if !call.may_have_acted() {
@@ -43,9 +43,8 @@ impl Dispatcher {
         match purpose {
             Purpose::Act if !reads => self.compensate(now, gates, &attempt),
             Purpose::Status => self.status_read(now, gates, &attempt),
-            Purpose::Act | Purpose::Baseline | Purpose::Join | Purpose::Evidence | Purpose::Reverse => {
-                self.end_cancelled(now, id)
-            }
+            Purpose::Reverse => self.reverse_failed(now, &attempt),
+            Purpose::Act | Purpose::Baseline | Purpose::Join | Purpose::Evidence => self.end_cancelled(now, id),
         }
     }
 }

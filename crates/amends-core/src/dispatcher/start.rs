@@ -7,6 +7,7 @@ use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId, ToolName};
+use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
 
 impl Dispatcher {
@@ -17,17 +18,24 @@ impl Dispatcher {
         };
         let contract = call.contract();
         let attempt = AttemptId { call: id.clone(), n: call.attempts.len() as u32 + 1 };
+        let item = call.next_evidence().filter(|_| purpose == Purpose::Evidence);
+        let minted = call.received.reversal.clone().filter(|_| purpose == Purpose::Act && call.acts().next().is_none());
         let tool = match (purpose, &contract.status) {
             (Purpose::Baseline | Purpose::Status, Some(status)) => ToolName::new(status.tool.as_str()),
+            (Purpose::Evidence, _) => item
+                .and_then(|item| call.received.evidence.get(item as usize))
+                .map_or_else(|| call.received.tool.clone(), |evidence| evidence.tool.clone()),
+            (Purpose::Reverse, _) => contract
+                .reverse
+                .as_ref()
+                .map_or_else(|| call.received.tool.clone(), |reverse| ToolName::new(reverse.tool.as_str())),
             _ => call.received.tool.clone(),
         };
         let deadline = match purpose {
-            Purpose::Join => call.received.deadline,
-            // A status read may outlive the agent's patience: settling goes on after it.
-            Purpose::Status => now + contract.timeout_ms,
-            Purpose::Act | Purpose::Baseline | Purpose::Evidence | Purpose::Reverse => {
-                (now + contract.timeout_ms).min(call.received.deadline)
-            }
+            Purpose::Join => call.deadline,
+            // A status read may outlive the agent's patience, and so may an undoing: settling goes on after it.
+            Purpose::Status | Purpose::Reverse => now + contract.timeout_ms,
+            Purpose::Act | Purpose::Baseline | Purpose::Evidence => (now + contract.timeout_ms).min(call.deadline),
         };
         let by_status = contract.status.as_ref().is_some_and(|status| status.by_key);
         let effect_key = (contract.key.is_some() || by_status).then(|| call.received.effect_key.clone());
@@ -35,12 +43,17 @@ impl Dispatcher {
         let holder = holder.or_else(|| call.received.repeat_of.clone()).filter(|_| purpose == Purpose::Join);
         // A first send may go to any run; one in doubt only to the run that remembers its key.
         let pinned = gates.run(&upstream).filter(|_| purpose == Purpose::Act && call.in_doubt());
+        if let Some(token) = minted {
+            self.emit(now, Fact::ReversalMinted { call: id.clone(), token: token.clone() });
+            self.step.reversals.push(ReversalChange::Mint { token, call: id.clone() });
+        }
         self.emit(
             now,
             Fact::AttemptStarted {
                 attempt: attempt.clone(),
                 purpose,
                 tool: tool.clone(),
+                item,
                 deadline,
                 send_by: deadline,
                 run: gates.run(&upstream).filter(|_| purpose == Purpose::Act),
@@ -56,7 +69,7 @@ impl Dispatcher {
             send_by: deadline,
             run: pinned,
             holder,
-            item: None,
+            item,
         })));
     }
 }

@@ -1,22 +1,25 @@
 //! What a session knows, and how each event changes it.
 
+mod call;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::attempt::{Purpose, Report};
+use crate::attempt::Report;
 use crate::call::{Received, Rules};
-use crate::certainty::Certainty;
-use crate::claim::ClaimState;
-use crate::contract::{Contract, EffectKind};
+use crate::claim::{Claim, ClaimState};
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::ending::claims_end;
 use crate::dispatcher::{Deadline, TraceError};
 use crate::event::{Event, Fact};
 use crate::failure::Failure;
-use crate::id::{CallId, Digest, Principal, SessionId};
+use crate::id::{CallId, Digest, InteractionId, Principal, SessionId};
+use crate::interaction::{Interaction, Subject};
 use crate::registry::Code;
+use crate::reversal::Redeems;
 use crate::time::Timestamp;
-use crate::verdict::Verdict;
+
+pub(super) use call::{AttemptEnd, AttemptState, CallState, Phase};
 
 /// How many ended calls are remembered for the news of their delivery.
 const ENDED_MAX: usize = 1024;
@@ -32,55 +35,26 @@ pub(super) struct Session {
     pub(super) now: Timestamp,
     pub(super) calls: BTreeMap<CallId, CallState>,
     pub(super) ended: BTreeMap<CallId, Ended>,
+    pub(super) questions: BTreeMap<InteractionId, Question>,
 }
 
-/// An open call.
+/// A question that is open, and what hangs on its answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct CallState {
-    pub(super) received: Received,
-    /// Missing only while a trace is folded past calls that end within it.
-    rules: Option<Arc<Rules>>,
-    pub(super) at: Timestamp,
-    pub(super) attempts: Vec<AttemptState>,
-    pub(super) phase: Phase,
-    /// The agent has its answer, though the call is not over.
-    pub(super) answered: bool,
-    pub(super) cancel: Option<CancelReason>,
-    /// What is known of the effect of the call whose key it goes on with, which ended in doubt.
-    pub(super) inherited: Option<Certainty>,
+pub(super) struct Question {
+    pub(super) interaction: Interaction,
+    pub(super) claims: Vec<Claim>,
+    /// The token of the call it is about.
+    pub(super) reversal: Option<Digest>,
+    pub(super) redeems: Option<Redeems>,
+    /// Its time is over, and an answer still helps.
+    pub(super) overdue: bool,
 }
 
-/// What an open call waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Nothing yet: it was just received.
-    Received,
-    /// The attempt of that number.
-    Attempting(u32),
-    /// The time of its next attempt.
-    Waiting { until: Timestamp, next: Purpose },
-}
-
-/// One attempt of an open call.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct AttemptState {
-    pub(super) n: u32,
-    pub(super) purpose: Purpose,
-    pub(super) started: Timestamp,
-    pub(super) deadline: Timestamp,
-    pub(super) send_by: Timestamp,
-    pub(super) run: Option<u64>,
-    pub(super) end: Option<AttemptEnd>,
-}
-
-/// How an attempt ended.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct AttemptEnd {
-    pub(super) at: Timestamp,
-    pub(super) report: Report,
-    /// What is known by now, which a later status read may have settled.
-    pub(super) certainty: Certainty,
-    pub(super) verdict: Option<Verdict>,
+impl Question {
+    pub(super) fn deadline(&self) -> Option<Deadline> {
+        let call = self.interaction.call.clone();
+        (!self.overdue).then_some(Deadline { at: self.interaction.due, call, reason: "a person's answer is due" })
+    }
 }
 
 /// An ended call whose delivery still matters.
@@ -102,6 +76,7 @@ impl Session {
             now: Timestamp::default(),
             calls: BTreeMap::new(),
             ended: BTreeMap::new(),
+            questions: BTreeMap::new(),
         }
     }
 
@@ -141,8 +116,21 @@ impl Session {
             | Fact::DoubtSettled { call, .. }
             | Fact::InterimAnswered { call }
             | Fact::CallEnded { call, .. }
+            | Fact::EvidenceCompared { call, .. }
+            | Fact::ReversalMinted { call, .. }
+            | Fact::ReversalArmed { call, .. }
             | Fact::CancelRequested { call, .. } => known(call),
+            Fact::InteractionOpened { interaction } => {
+                known(&interaction.call) && !self.questions.contains_key(&interaction.id)
+            }
+            Fact::InteractionAnswered { interaction, .. }
+            | Fact::InteractionLapsed { interaction, .. }
+            | Fact::InteractionWithdrawn { interaction } => self.questions.contains_key(interaction),
             Fact::AnswerDelivered { .. }
+            | Fact::DoubtResolved { .. }
+            | Fact::ReversalVoided { .. }
+            | Fact::ReversalRefused { .. }
+            | Fact::ReversalRedeemed { .. }
             | Fact::LateResult { .. }
             | Fact::Ticked { .. }
             | Fact::Resumed { .. }
@@ -180,7 +168,7 @@ impl Session {
             Fact::CallRefused { call, .. } => {
                 self.calls.remove(call);
             }
-            Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, .. } => {
+            Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, item, .. } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
                     call.attempts.push(AttemptState {
                         n: attempt.n,
@@ -189,6 +177,7 @@ impl Session {
                         deadline: *deadline,
                         send_by: *send_by,
                         run: *run,
+                        item: *item,
                         end: None,
                     });
                     call.phase = Phase::Attempting(attempt.n);
@@ -237,6 +226,23 @@ impl Session {
                     }
                 }
             }
+            Fact::EvidenceCompared { call, changed } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.compared += 1;
+                    call.changed.clone_from(changed);
+                }
+            }
+            Fact::InteractionOpened { interaction } => self.open_question(interaction),
+            Fact::InteractionAnswered { interaction, .. } => self.close_question(interaction, at, true),
+            Fact::InteractionLapsed { interaction, .. } => self.close_question(interaction, at, false),
+            Fact::InteractionWithdrawn { interaction } => {
+                self.questions.remove(interaction);
+            }
+            Fact::ReversalRedeemed { call, of, .. } => {
+                if let Some(call) = self.calls.get_mut(of).filter(|_| call == of) {
+                    call.undone = true;
+                }
+            }
             Fact::CancelRequested { call, reason } => {
                 if let Some(call) = self.calls.get_mut(call)
                     && call.cancel != Some(CancelReason::Asked)
@@ -251,8 +257,47 @@ impl Session {
             | Fact::Ticked { .. }
             | Fact::Resumed { .. }
             | Fact::LateResult { .. }
+            | Fact::DoubtResolved { .. }
+            | Fact::ReversalMinted { .. }
+            | Fact::ReversalArmed { .. }
+            | Fact::ReversalVoided { .. }
+            | Fact::ReversalRefused { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. } => {}
+        }
+    }
+
+    fn open_question(&mut self, interaction: &Interaction) {
+        let Some(call) = self.calls.get_mut(&interaction.call) else {
+            return;
+        };
+        call.asked = Some(interaction.id.clone());
+        if interaction.subject == Subject::Resend {
+            call.phase = Phase::Asking;
+        }
+        let question = Question {
+            interaction: interaction.clone(),
+            claims: call.received.claims.clone(),
+            reversal: call.received.reversal.clone(),
+            redeems: call.received.redeems.clone(),
+            overdue: false,
+        };
+        self.questions.insert(interaction.id.clone(), question);
+    }
+
+    /// A question is answered, or its time is over. What is in doubt stays so without an answer, and can still get one.
+    fn close_question(&mut self, id: &InteractionId, at: Timestamp, answered: bool) {
+        let doubt = |question: &Question| question.interaction.subject == Subject::Doubt;
+        if let Some(question) = self.questions.get_mut(id).filter(|question| !answered && doubt(question)) {
+            question.overdue = true;
+            return;
+        }
+        let Some(question) = self.questions.remove(id) else {
+            return;
+        };
+        // People's time is not the tool's time.
+        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|call| !call.answered) {
+            call.deadline = call.deadline + at.since_ms(question.interaction.opened);
         }
     }
 
@@ -268,130 +313,6 @@ impl Session {
         if let Some(attempt) = self.attempt_mut(call, n) {
             let certainty = report.certainty;
             attempt.end = Some(AttemptEnd { at, report, certainty, verdict: None });
-        }
-    }
-}
-
-impl CallState {
-    fn new(received: &Received, rules: Option<Arc<Rules>>, at: Timestamp) -> Self {
-        // Only a call that goes on with the holder's key has the holder's key.
-        let taken_over = received
-            .repeat_of
-            .as_ref()
-            .is_some_and(|held| held.state == ClaimState::InDoubt && held.effect_key == received.effect_key);
-        Self {
-            received: received.clone(),
-            rules,
-            at,
-            attempts: Vec::new(),
-            phase: Phase::Received,
-            answered: false,
-            cancel: None,
-            inherited: taken_over.then_some(Certainty::InDoubt),
-        }
-    }
-
-    pub(super) fn rules(&self) -> &Rules {
-        self.rules.as_ref().expect("`restore` refuses a trace in which an open call has no rules")
-    }
-
-    pub(super) fn contract(&self) -> &Contract {
-        &self.rules().contract
-    }
-
-    pub(super) fn effect(&self) -> EffectKind {
-        self.contract().effect
-    }
-
-    /// The attempts that did, or may have done, what the agent asked for.
-    pub(super) fn acts(&self) -> impl DoubleEndedIterator<Item = &AttemptState> {
-        self.attempts.iter().filter(|attempt| attempt.purpose == Purpose::Act)
-    }
-
-    /// The attempts that may have had an effect nobody knows of. A read has none.
-    pub(super) fn doubts(&self) -> impl Iterator<Item = &AttemptState> {
-        let read = self.effect().is_read();
-        self.acts()
-            .filter(move |attempt| !read && attempt.end.as_ref().is_none_or(|end| end.certainty == Certainty::InDoubt))
-    }
-
-    pub(super) fn in_doubt(&self) -> bool {
-        self.inherits_doubt() || self.doubts().next().is_some()
-    }
-
-    /// Whether the call whose key it goes on with may have done it.
-    pub(super) fn inherits_doubt(&self) -> bool {
-        self.inherited == Some(Certainty::InDoubt)
-    }
-
-    /// Whether it did something to the world, or may have.
-    pub(super) fn may_have_acted(&self) -> bool {
-        !self.effect().is_read() && !self.certainty().nothing_happened()
-    }
-
-    /// Whether the upstream itself ended every attempt in doubt, with an error that proves nothing.
-    pub(super) fn doubts_were_answered(&self) -> bool {
-        let answered = |doubt: &AttemptState| doubt.end.as_ref().is_some_and(|end| end.report.answered);
-        self.doubts().next().is_some() && self.doubts().all(answered)
-    }
-
-    /// What is known of the call's effect, over all its attempts.
-    pub(super) fn certainty(&self) -> Certainty {
-        let of = |attempt: &AttemptState| attempt.end.as_ref().map_or(Certainty::InDoubt, |end| end.certainty);
-        let done = self.acts().any(|attempt| of(attempt) == Certainty::Processed);
-        if done || self.inherited == Some(Certainty::Processed) {
-            Certainty::Processed
-        } else if self.in_doubt() {
-            Certainty::InDoubt
-        } else if self.acts().all(|attempt| of(attempt) == Certainty::NotSent) {
-            Certainty::NotSent
-        } else {
-            Certainty::NotProcessed
-        }
-    }
-
-    /// The last attempt to act, and how it ended.
-    pub(super) fn last_act(&self) -> Option<(&AttemptState, &AttemptEnd)> {
-        self.acts().rev().find_map(|attempt| attempt.end.as_ref().map(|end| (attempt, end)))
-    }
-
-    /// When none of the attempts in doubt can take effect any more.
-    pub(super) fn quiet_at(&self) -> Option<Timestamp> {
-        let settles = self.contract().settles_within_ms?;
-        let last = self.doubts().map(|attempt| match &attempt.end {
-            // An orphan was perhaps sent by a process that only stalled, as late as its send deadline.
-            Some(end) if end.report.answered => end.at.min(attempt.send_by),
-            Some(_) | None => attempt.send_by,
-        });
-        // Whatever the call before this one sent had left when it ended, before this one arrived.
-        let inherited = self.inherits_doubt().then_some(self.at);
-        last.chain(inherited).max().map(|at| at + settles)
-    }
-
-    pub(super) fn deadline(&self) -> Option<Deadline> {
-        let call = || self.received.call.clone();
-        let own = match self.phase {
-            Phase::Received => return None,
-            Phase::Attempting(n) => {
-                let attempt = self.attempts.get((n as usize).checked_sub(1)?)?;
-                Deadline { at: attempt.deadline, call: call(), reason: "an attempt's answer is due" }
-            }
-            Phase::Waiting { until, .. } => Deadline { at: until, call: call(), reason: "the next attempt is due" },
-        };
-        if !self.answered && self.received.deadline < own.at {
-            return Some(Deadline { at: self.received.deadline, call: call(), reason: "the agent's answer is due" });
-        }
-        Some(own)
-    }
-
-    fn settle(&mut self, certainty: Certainty) {
-        if self.inherits_doubt() {
-            self.inherited = Some(certainty);
-        }
-        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.purpose == Purpose::Act) {
-            if let Some(end) = attempt.end.as_mut().filter(|end| end.certainty == Certainty::InDoubt) {
-                end.certainty = certainty;
-            }
         }
     }
 }

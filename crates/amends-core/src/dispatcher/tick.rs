@@ -5,11 +5,11 @@ use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::compensate::may_send;
 use crate::dispatcher::reconcile::still_in_flight;
-use crate::dispatcher::state::Phase;
+use crate::dispatcher::state::{Phase, Question};
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
-use crate::id::{AttemptId, CallId};
+use crate::id::{AttemptId, CallId, InteractionId};
 use crate::outcome::Outcome;
 use crate::time::Timestamp;
 
@@ -21,10 +21,16 @@ impl Dispatcher {
             .filter(|(_, call)| call.deadline().is_some_and(|deadline| deadline.at <= now))
             .map(|(id, _)| id.clone())
             .collect();
-        if due.is_empty() {
+        let due_at = |question: &Question| question.deadline().is_some_and(|deadline| deadline.at <= now);
+        let lapsed: Vec<InteractionId> =
+            self.state.questions.iter().filter(|(_, question)| due_at(question)).map(|(id, _)| id.clone()).collect();
+        if due.is_empty() && lapsed.is_empty() {
             return;
         }
         self.emit(now, Fact::Ticked { gates: gates.clone() });
+        for id in lapsed {
+            self.lapse(now, &id);
+        }
         for id in due {
             self.tick_call(now, gates, &id);
             self.agent_deadline(now, &id);
@@ -52,20 +58,20 @@ impl Dispatcher {
                 let timed_out = Fact::AttemptTimedOut { attempt: attempt.clone(), certainty: Certainty::InDoubt };
                 self.emit(now, timed_out);
                 match purpose {
-                    Purpose::Act | Purpose::Baseline | Purpose::Evidence | Purpose::Reverse => {
-                        self.compensate(now, gates, &attempt)
-                    }
+                    Purpose::Act | Purpose::Baseline | Purpose::Evidence => self.compensate(now, gates, &attempt),
+                    Purpose::Reverse => self.reverse_failed(now, &attempt),
                     Purpose::Status | Purpose::Join => self.status_read(now, gates, &attempt),
                 }
             }
             Phase::Waiting { until, next } if until <= now => {
-                if next != Purpose::Status && !may_send(call, next, gates, now) {
+                let settles = matches!(next, Purpose::Status | Purpose::Reverse);
+                if !settles && !may_send(call, next, gates, now) {
                     // It was planned and is no longer allowed: a restart, a window that is over, a breaker that opened.
                     return self.give_up(now, gates, id, None);
                 }
                 self.start(now, gates, id, next, None);
             }
-            Phase::Waiting { .. } | Phase::Received => {}
+            Phase::Waiting { .. } | Phase::Received | Phase::Asking => {}
         }
     }
 
@@ -74,10 +80,10 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
-        if call.answered || call.received.deadline > now {
+        if call.answered || call.deadline > now {
             return;
         }
-        if call.may_have_acted() {
+        if call.may_have_acted() || call.phase == Phase::Asking {
             return self.answer_interim(now, id);
         }
         if let Phase::Attempting(n) = call.phase {

@@ -3,10 +3,11 @@
 use crate::attempt::Purpose;
 use crate::certainty::Certainty;
 use crate::contract::EffectKind;
-use crate::dispatcher::state::CallState;
-use crate::envelope::{AttemptLine, Body, Envelope, Trouble};
+use crate::dispatcher::state::{AttemptState, CallState, Phase};
+use crate::envelope::{AttemptLine, Body, DegradationReason, Envelope, Trouble};
 use crate::failure::Failure;
 use crate::id::AttemptId;
+use crate::interaction::Subject;
 use crate::outcome::Outcome;
 use crate::recovery::Recovery;
 use crate::refusal::RefusalKind;
@@ -16,7 +17,10 @@ use crate::time::Timestamp;
 /// The envelope of a call that failed or is in doubt. Without an outcome it is still being settled.
 pub(super) fn failed(call: &CallState, outcome: Option<Outcome>) -> Envelope {
     let failure = last_failure(call);
-    let error = trouble(call, &failure, outcome);
+    let mut error = trouble(call, &failure, outcome);
+    if outcome.is_none() && call.phase == Phase::Asking {
+        awaiting(&mut error);
+    }
     Envelope { attempts: history(call), ..Envelope::of(Body::Error { outcome, error: Box::new(error) }) }
 }
 
@@ -26,6 +30,30 @@ pub(super) fn cancelled(call: &CallState, outcome: Option<Outcome>) -> Envelope 
     let mut error = trouble(call, &failure, outcome);
     error.verdict = Some(crate::verdict::Verdict::Cancelled);
     Envelope { attempts: history(call), ..Envelope::of(Body::Error { outcome, error: Box::new(error) }) }
+}
+
+/// The envelope of a call of which a person said that it happened.
+pub(super) fn settled_by_person() -> Envelope {
+    Envelope::of(Body::Degraded { data: None, reason: DegradationReason::SettledByPerson })
+}
+
+/// A question about a call, in a sentence.
+pub(super) fn question(call: &CallState, subject: Subject) -> String {
+    let what = message(call, &last_failure(call), Some(Outcome::Unresolved));
+    let tool = &call.received.tool;
+    match subject {
+        Subject::Doubt => format!("did `{tool}` happen? {what}"),
+        Subject::Resend => format!("send `{tool}` again? {what}"),
+        Subject::Notice => format!("take notice of `{tool}`: {what}"),
+    }
+}
+
+/// Turns an error into one that says that a person is asked, and that calling again does not help.
+fn awaiting(error: &mut Trouble) {
+    error.kind = RefusalKind::AwaitingPerson.as_str();
+    error.who_must_act = WhoMustAct::Person;
+    error.retryable = false;
+    error.message = format!("{}; a person is asked: tell the user, and do not call again in this turn", error.message);
 }
 
 /// Turns an error into one that says when to come back.
@@ -60,6 +88,9 @@ fn seen(call: &CallState, certainty: Certainty) -> Certainty {
 }
 
 fn last_failure(call: &CallState) -> Failure {
+    if !call.changed.is_empty() {
+        return Failure::of(Code::EvidenceStale);
+    }
     let acted = call.last_act().and_then(|(_, end)| end.report.failure.clone());
     let other = || call.attempts.iter().rev().find_map(|a| a.end.as_ref()?.report.failure.clone());
     acted.or_else(other).unwrap_or(Failure::of(Code::NetworkTimeout))
@@ -68,15 +99,8 @@ fn last_failure(call: &CallState) -> Failure {
 fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Trouble {
     let certainty = call.certainty();
     let contract = call.contract();
-    let safe = match certainty {
-        Certainty::NotSent | Certainty::NotProcessed => true,
-        Certainty::Processed => contract.effect.is_read(),
-        Certainty::InDoubt => match contract.effect {
-            EffectKind::Read | EffectKind::Idempotent => true,
-            EffectKind::Keyed => contract.key.as_ref().is_some_and(|key| key.durable),
-            EffectKind::Write => false,
-        },
-    };
+    let safe = call.safe_to_repeat();
+    let stale = (!call.changed.is_empty()).then_some(crate::verdict::Verdict::EvidenceStale);
     let malformed = failure.code == Code::OutputMalformed;
     let kept = call.last_act().filter(|(_, end)| malformed && end.report.payload.is_some());
     let status = call.attempts.iter().rev().find(|attempt| attempt.purpose == Purpose::Status);
@@ -85,9 +109,8 @@ fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Tro
     Trouble {
         kind: failure.code.kind(),
         code: failure.code,
-        verdict: call
-            .last_act()
-            .and_then(|(_, end)| end.verdict)
+        verdict: stale
+            .or_else(|| call.last_act().and_then(|(_, end)| end.verdict))
             .or_else(|| call.attempts.iter().rev().find_map(|attempt| attempt.end.as_ref()?.verdict)),
         requested: call.received.tool.to_string(),
         message: message(call, failure, outcome),
@@ -108,6 +131,10 @@ fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Tro
         recovery: Some(Recovery::default()),
         upstream: Trouble::quote(failure),
         upstream_result: kept.map(|(attempt, _)| id(attempt.n)).or_else(|| shown.map(|attempt| id(attempt.n))),
+        item: None,
+        changed: call.changed.clone(),
+        interaction: call.asked.clone(),
+        advice: None,
     }
 }
 
@@ -140,14 +167,15 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         code => lower_first(code.means()),
     };
     // What failed was our reading, not what the agent asked for.
-    let before = call.acts().next().is_none() && call.attempts.iter().any(|a| a.purpose == Purpose::Baseline);
-    let what = match &contract.status {
-        Some(status) if before && failure.code != Code::ToolCancelled => {
-            format!(
-                "`{}` could not be read before `{tool}` was sent ({})",
-                status.tool,
-                lower_first(failure.code.means())
-            )
+    let preparing = |a: &&AttemptState| matches!(a.purpose, Purpose::Baseline | Purpose::Evidence) && !a.succeeded();
+    let before = call.attempts.iter().rfind(preparing).filter(|_| call.acts().next().is_none());
+    let reader = before.and_then(|attempt| match attempt.item {
+        Some(item) => Some(call.received.evidence.get(item as usize)?.tool.as_str()),
+        None => Some(contract.status.as_ref()?.tool.as_str()),
+    });
+    let what = match reader {
+        Some(reader) if call.changed.is_empty() && failure.code != Code::ToolCancelled => {
+            format!("`{reader}` could not be read before `{tool}` was sent ({})", lower_first(failure.code.means()))
         }
         _ => what,
     };
@@ -155,9 +183,13 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         return format!("{what}; that was a repeat: the call it repeats goes on, and may have happened");
     }
     let consequence = match (call.certainty(), contract.effect) {
+        _ if call.undone => "; it was done and then undone",
         (_, EffectKind::Read) => "; nothing was changed",
         (Certainty::NotSent, _) => "; nothing was sent",
         (Certainty::NotProcessed, _) => "; nothing was done",
+        (Certainty::Processed, _) if call.attempts.iter().any(|a| a.purpose == Purpose::Reverse) => {
+            "; it was done, and undoing it did not work: do not repeat it"
+        }
         (Certainty::Processed, _) => "; it was done, do not repeat it",
         (Certainty::InDoubt, _) if outcome.is_none() => "; it may have happened, and is still being settled",
         (Certainty::InDoubt, _) => "; it may have happened",

@@ -1,17 +1,20 @@
 //! From what was written to what it means.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use amends_core::contract::{Contract, KeyPlace, Place, StatusReader};
+use amends_core::contract::{Contract, KeyPlace, Place, Reading, Reverse, StatusReader};
 use amends_core::expression::Expression;
+use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX};
 use amends_core::nearest::nearest;
 use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};
 use amends_wire::mcp::TranslateRule;
 
 use super::restraint;
-use super::spec::{KeySpec, ReadsSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec};
+use super::spec::{
+    KeySpec, ReadingSpec, ReadsSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
+};
 use super::{Config, ConfigError, LedgerPlace, Limits, Reach, Span, ToolConfig, UpstreamConfig};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -19,6 +22,7 @@ const DEADLINE: Duration = Duration::from_secs(50);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
 const CONCURRENCY: usize = 256;
 const QUEUE: usize = 1024;
+const REVERSE_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 const KEY_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Settles a configuration: every key gets its value, every rule is checked.
@@ -29,11 +33,13 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     }
     let repeat_window = spec.repeats.window.map_or(REPEAT_WINDOW, |span| span.0);
     let mut tools = BTreeMap::new();
+    let mut evidence_tools = BTreeSet::new();
     for (name, tool) in spec.tools {
         let config = ToolConfig { spec: tool };
         // Checked here against any upstream at all, so that a mistake is found before the tool is ever listed.
         let contract = config.contract(&name, &anywhere(), repeat_window)?;
         config.playbook(&name, &contract)?;
+        evidence_tools.extend(contract.evidence.into_iter().map(|reading| reading.tool));
         tools.insert(name, config);
     }
     let http = spec.listen.http.as_deref().unwrap_or("127.0.0.1:7070");
@@ -45,6 +51,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         hosts: spec.listen.hosts,
         upstreams,
         tools,
+        evidence_tools,
         repeat_window,
         limits: Limits {
             body_bytes: spec.limits.body_bytes.unwrap_or(4 << 20),
@@ -69,6 +76,9 @@ pub(super) fn contract(
     if effect == EffectKind::Keyed && place.is_none() {
         return Err(invalid(&key("key"), "a keyed tool says where its key goes: `key = { argument = … }`".into()));
     }
+    if effect == EffectKind::Read && spec.reverse.is_some() {
+        return Err(invalid(&key("reverse"), "a read has no effect that could be undone".into()));
+    }
     if effect == EffectKind::Read && spec.status.is_some() {
         return Err(invalid(&key("status"), "a read has no effect whose status could be read".into()));
     }
@@ -86,8 +96,29 @@ pub(super) fn contract(
             .rejects_before_effect
             .clone()
             .unwrap_or_else(|| upstream.rejects_before_effect.clone()),
+        evidence: evidence(&key("evidence"), &spec.evidence)?,
+        reverse: spec.reverse.as_ref().map(|reverse| self::reverse(&key("reverse"), reverse)).transpose()?,
+        queue: spec.queue.clone(),
+        answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
         ..Contract::undeclared(0, 0, 0)
     })
+}
+
+fn evidence(key: &str, readings: &[ReadingSpec]) -> Result<Vec<Reading>, ConfigError> {
+    if readings.len() > EVIDENCE_MAX {
+        return Err(invalid(key, format!("a call may rest on {EVIDENCE_MAX} reads at most")));
+    }
+    let reading = |spec: &ReadingSpec| Ok(Reading { tool: spec.tool.clone(), args: arguments(key, &spec.args)? });
+    readings.iter().map(reading).collect()
+}
+
+fn reverse(key: &str, spec: &ReverseSpec) -> Result<Reverse, ConfigError> {
+    let Span(within) = spec.within.unwrap_or(Span(REVERSE_WITHIN));
+    Ok(Reverse { tool: spec.tool.clone(), args: arguments(key, &spec.args)?, within_ms: ms(within) })
+}
+
+fn arguments(key: &str, args: &BTreeMap<String, String>) -> Result<BTreeMap<String, Expression>, ConfigError> {
+    args.iter().map(|(name, text)| Ok((name.clone(), expression(key, text)?))).collect()
 }
 
 fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigError> {
@@ -167,10 +198,7 @@ fn key_place(key: &str, spec: &KeySpec) -> Result<KeyPlace, ConfigError> {
 }
 
 fn status(key: &str, spec: &StatusSpec) -> Result<StatusReader, ConfigError> {
-    let mut args = BTreeMap::new();
-    for (name, text) in &spec.args {
-        args.insert(name.clone(), expression(key, text)?);
-    }
+    let args = arguments(key, &spec.args)?;
     let by_key = args.values().any(|argument| argument.mentions("key"));
     Ok(StatusReader { tool: spec.tool.clone(), args, happened: expression(key, &spec.happened)?, by_key })
 }

@@ -34,9 +34,10 @@ impl Watch {
         Ok(())
     }
 
-    /// Nothing is sent again to an upstream whose budget is spent or whose breaker is open.
+    /// Nothing is sent again to an upstream whose budget is spent or whose breaker is open, but for what settles a doubt or undoes.
     pub(crate) fn held_back(&self, attempt: &AttemptId, purpose: Purpose, gates: &Gates) -> Verdicts {
-        let Some(view) = self.calls.get(&attempt.call).filter(|_| purpose != Purpose::Status) else {
+        let restrained = matches!(purpose, Purpose::Act | Purpose::Baseline);
+        let Some(view) = self.calls.get(&attempt.call).filter(|_| restrained) else {
             return Ok(());
         };
         let again = view.attempts.iter().any(|earlier| earlier.purpose == purpose);

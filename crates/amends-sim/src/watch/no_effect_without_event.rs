@@ -18,9 +18,28 @@ impl Watch {
                             reply.last && *call == reply.call
                         }
                         Fact::InterimAnswered { call } => !reply.last && *call == reply.call,
+                        Fact::DoubtResolved { call, .. } => reply.last && *call == reply.call,
                         _ => false,
                     };
                     (facts().any(said), &reply.call)
+                }
+                Effect::Ask(asked) => {
+                    let opened = |fact: &Fact| matches!(fact, Fact::InteractionOpened { interaction } if interaction.id == asked.id);
+                    (facts().any(opened), &asked.call)
+                }
+                Effect::Withdraw(id) => {
+                    let over = |fact: &Fact| match fact {
+                        Fact::InteractionWithdrawn { interaction } | Fact::InteractionLapsed { interaction, .. } => {
+                            interaction == id
+                        }
+                        _ => false,
+                    };
+                    let justified = facts().any(over);
+                    if !justified {
+                        let what = format!("nothing in its step justifies {effect:?}");
+                        return Err(self.broken("no_effect_without_event", None, what));
+                    }
+                    continue;
                 }
             };
             if !justified {
@@ -38,6 +57,9 @@ impl Watch {
                 }
                 Fact::InterimAnswered { call } => {
                     step.effects.iter().any(|e| matches!(e, Effect::Reply(r) if r.call == *call && !r.last))
+                }
+                Fact::InteractionOpened { interaction } => {
+                    step.effects.iter().any(|e| matches!(e, Effect::Ask(asked) if asked.id == interaction.id))
                 }
                 _ => true,
             };

@@ -43,6 +43,7 @@ impl World {
                 }
                 Ok(())
             }
+            Effect::Ask(_) | Effect::Withdraw(_) => Ok(()),
             Effect::Reply(reply) => {
                 self.watch.replies(session, &reply, &self.book)?;
                 self.receive(node, session, &reply)

@@ -145,7 +145,9 @@ impl World {
                 self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
                 Ok(())
             }
-            Some(Err(error @ Error::Corrupt { .. })) => Err(self.watch.broken("ledger", None, error.to_string())),
+            Some(Err(error @ (Error::Corrupt { .. } | Error::Spent { .. }))) => {
+                Err(self.watch.broken("ledger", None, error.to_string()))
+            }
             None => Err(self.watch.broken("ledger", None, "it waits".into())),
         }
     }
@@ -195,7 +197,7 @@ impl World {
                 Effect::Send(attempt) => {
                     justified.runs.iter().find(|(id, _)| *id == attempt.id).and_then(|(_, run)| *run)
                 }
-                Effect::Abort(_) | Effect::Reply(_) => None,
+                Effect::Abort(_) | Effect::Reply(_) | Effect::Ask(_) | Effect::Withdraw(_) => None,
             };
             let news = News::Perform(session.clone(), Box::new(effect), run, justified.lease_until);
             self.tell(at, node, news);
@@ -298,7 +300,7 @@ fn early_effects(flaw: Option<Flaw>, step: &Step) -> Vec<(Effect, Option<u64>)> 
     let wanted = |effect: &&Effect| match effect {
         Effect::Send(_) => flaw == Some(Flaw::SendBeforeAppend),
         Effect::Reply(_) => flaw == Some(Flaw::ReplyBeforeAppend),
-        Effect::Abort(_) => false,
+        Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) => false,
     };
     let effects = step.effects.iter().filter(wanted);
     effects.map(|effect| (effect.clone(), None)).collect()

@@ -248,5 +248,8 @@ fn call_of(id: &CallId, tool: &Tool, wish: &Wish, now: u64) -> Call {
         claims,
         effect_key: format!("e-{id}"),
         repeat_of: None,
+        evidence: Vec::new(),
+        reversal: None,
+        redeems: None,
     }
 }

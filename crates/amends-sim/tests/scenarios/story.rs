@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use amends_core::attempt::Payload;
 use amends_core::claim::ClaimKind;
+use amends_core::evidence::Evidence;
 use amends_core::playbook::PlaybookSpec;
 use amends_core::refusal::{Refusal, RefusalKind};
 use amends_core::{
-    Call, CallKey, Claim, ClaimState, Contract, Digest, EffectKind, Held, Playbook, Recovery, Rules, Timestamp,
+    Call, CallKey, Claim, ClaimState, Contract, Digest, EffectKind, Held, Playbook, Recovery, Redeems, Rules, Timestamp,
 };
 use serde::Deserialize;
 
@@ -50,6 +51,13 @@ pub(crate) struct ToolSpec {
     deadline_ms: u64,
     repeat_window_ms: u64,
     rejects_before_effect: Vec<u16>,
+    reverse: Option<amends_core::contract::Reverse>,
+    queue: Option<String>,
+    answer_within_ms: u64,
+    /// Whether it names the object it writes.
+    object: bool,
+    /// What its calls are based on.
+    evidence: Vec<Evidence>,
 }
 
 impl Default for ToolSpec {
@@ -65,6 +73,11 @@ impl Default for ToolSpec {
             deadline_ms: 50_000,
             repeat_window_ms: 600_000,
             rejects_before_effect: Vec::new(),
+            reverse: None,
+            queue: None,
+            answer_within_ms: 3_600_000,
+            object: false,
+            evidence: Vec::new(),
         }
     }
 }
@@ -85,6 +98,11 @@ pub(crate) struct InputSpec {
     /// The result of that attempt, and what it says.
     pub(crate) result: Option<String>,
     pub(crate) says: Option<String>,
+    /// The question that a person answers, and how.
+    pub(crate) answer: Option<String>,
+    pub(crate) choice: Option<String>,
+    /// Whose token it redeems.
+    redeems: Option<String>,
     /// The call to be stopped, and why.
     pub(crate) cancel: Option<String>,
     pub(crate) disconnect: Option<String>,
@@ -109,6 +127,9 @@ struct RepeatSpec {
     state: ClaimState,
     #[serde(default)]
     other_arguments: bool,
+    /// It is not a repeat: it writes to the same object.
+    #[serde(default)]
+    object: bool,
 }
 
 impl Story {
@@ -121,6 +142,9 @@ impl Story {
             status: tool.status.clone(),
             settles_within_ms: tool.settles_within_ms,
             rejects_before_effect: tool.rejects_before_effect.clone(),
+            reverse: tool.reverse.clone(),
+            queue: tool.queue.clone(),
+            answer_within_ms: tool.answer_within_ms,
             ..Contract::undeclared(tool.timeout_ms, tool.deadline_ms, tool.repeat_window_ms)
         };
         let playbook = Playbook::parse(&self.playbook, &contract).expect("the story's playbook is one");
@@ -130,16 +154,23 @@ impl Story {
 
 impl InputSpec {
     /// The call it is, under those rules.
-    pub(crate) fn to_call(&self, id: &str, tool: &str, rules: &Arc<Rules>, now: Timestamp) -> Call {
+    pub(crate) fn to_call(&self, id: &str, tool: &ToolSpec, rules: &Arc<Rules>, now: Timestamp) -> Call {
         let fingerprint = Digest::from("arguments");
         let claim = |kind, name: &str| Claim { name: name.into(), fingerprint: fingerprint.clone(), kind };
-        let claims = match &self.key {
+        let mut claims = match &self.key {
             _ if rules.contract.effect.is_read() => Vec::new(),
             Some(_) => vec![claim(ClaimKind::Key, "by-key"), claim(ClaimKind::ArgumentsIfFree, "by-arguments")],
             None => vec![claim(ClaimKind::Arguments, "by-arguments")],
         };
+        if tool.object {
+            claims.push(claim(ClaimKind::Object, "by-object"));
+        }
         let repeat_of = self.repeat_of.as_ref().map(|repeat| Held {
-            name: if self.key.is_some() { "by-key".into() } else { "by-arguments".into() },
+            name: match (&self.key, repeat.object) {
+                (_, true) => "by-object".into(),
+                (Some(_), false) => "by-key".into(),
+                (None, false) => "by-arguments".into(),
+            },
             session: "another".into(),
             call: repeat.call.as_str().into(),
             state: repeat.state,
@@ -149,7 +180,7 @@ impl InputSpec {
         });
         Call {
             id: id.into(),
-            tool: tool.into(),
+            tool: tool.name.as_str().into(),
             upstream: "shop".into(),
             rules: rules.clone(),
             rules_hash: "rules".into(),
@@ -160,6 +191,13 @@ impl InputSpec {
             claims,
             effect_key: format!("key-of-{id}"),
             repeat_of,
+            evidence: tool.evidence.clone(),
+            reversal: tool.reverse.as_ref().map(|_| Digest::new(format!("token-of-{id}"))),
+            redeems: self.redeems.as_ref().map(|call| Redeems {
+                token: Digest::new(format!("token-of-{call}")),
+                session: "another".into(),
+                call: call.as_str().into(),
+            }),
         }
     }
 

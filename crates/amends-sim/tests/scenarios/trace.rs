@@ -7,13 +7,13 @@ use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::dispatcher::redecide::redecide;
 use amends_core::gates::OpenBreaker;
 use amends_core::{
-    Answer, AttemptId, ClaimChange, Dispatcher, Effect, Event, Fact, Gates, Input, Report, Rules, Step, Timestamp,
-    UpstreamName,
+    Answer, AttemptId, ClaimChange, Dispatcher, Effect, Event, Fact, Gates, Input, PersonAnswer, Report,
+    ReversalChange, Rules, Step, Timestamp, UpstreamName,
 };
 use serde_json::Value;
 
 use crate::says;
-use crate::story::{BEGIN, InputSpec, Story};
+use crate::story::{BEGIN, InputSpec, Story, ToolSpec};
 
 /// Tells a story: feeds its inputs to a dispatcher and writes down what follows.
 pub(crate) fn tell(story: &Story) -> String {
@@ -41,7 +41,7 @@ pub(crate) fn tell(story: &Story) -> String {
         }
         let tool = story.tool.name.as_str();
         gates.refusal = spec.call.as_ref().and_then(|_| spec.to_refusal(tool));
-        let step = dispatcher.handle(now, &gates, input(spec, tool, &rules, now));
+        let step = dispatcher.handle(now, &gates, input(spec, &story.tool, &rules, now));
         history.extend(step.events.iter().cloned());
         write_step(&mut out, now, &step);
         let deadline = dispatcher.deadline().map(|deadline| (deadline.at.since_ms(BEGIN), deadline.reason));
@@ -57,13 +57,17 @@ pub(crate) fn tell(story: &Story) -> String {
     out
 }
 
-fn input(spec: &InputSpec, tool: &str, rules: &Arc<Rules>, now: Timestamp) -> Input {
+fn input(spec: &InputSpec, tool: &ToolSpec, rules: &Arc<Rules>, now: Timestamp) -> Input {
     let stop = |call: &String, reason| Input::Cancel { call: call.as_str().into(), reason };
     match spec {
         InputSpec { call: Some(id), .. } => Input::Call(Box::new(spec.to_call(id, tool, rules, now))),
         InputSpec { result: Some(attempt), says: Some(says), .. } => {
             let report = says::report(says, &rules.contract);
             Input::Result { attempt: attempt_id(attempt), report: Box::new(report) }
+        }
+        InputSpec { answer: Some(interaction), choice: Some(choice), .. } => {
+            let answer = PersonAnswer { choice: choice.clone(), by: "ada".into(), note: None, at: now };
+            Input::Answer { interaction: interaction.as_str().into(), answer: Box::new(answer) }
         }
         InputSpec { cancel: Some(call), .. } => stop(call, CancelReason::Asked),
         InputSpec { disconnect: Some(call), .. } => stop(call, CancelReason::Disconnected),
@@ -87,6 +91,7 @@ fn write_step(out: &mut String, now: Timestamp, step: &Step) {
         }
     }
     lines.extend(step.claims.iter().map(claim));
+    lines.extend(step.reversals.iter().map(token));
     for effect in &step.effects {
         lines.extend(effect_lines(effect));
     }
@@ -130,6 +135,25 @@ fn short(fact: &Fact) -> String {
             let replayed = if *replayed { ", replayed" } else { "" };
             format!("{name} {call} {}, {}{replayed}", outcome.as_str(), certainty.as_str())
         }
+        Fact::EvidenceCompared { call, changed } => {
+            let changed: Vec<String> =
+                changed.iter().map(|c| format!(" {} was {} is {}", c.reference, c.was, c.is)).collect();
+            format!("{name} {call}{}", changed.concat())
+        }
+        Fact::InteractionOpened { interaction } => {
+            let due = interaction.due.since_ms(BEGIN);
+            format!("{name} {} on {}, due {due}: {}", interaction.id, interaction.queue, interaction.question)
+        }
+        Fact::InteractionAnswered { interaction, answer, .. } => format!("{name} {interaction} {}", answer.choice),
+        Fact::InteractionLapsed { interaction, default } => format!("{name} {interaction} {default}"),
+        Fact::InteractionWithdrawn { interaction } => format!("{name} {interaction}"),
+        Fact::DoubtResolved { call, certainty, .. } => format!("{name} {call} {}", certainty.as_str()),
+        Fact::ReversalMinted { call, token } | Fact::ReversalVoided { call, token } => format!("{name} {call} {token}"),
+        Fact::ReversalArmed { call, token, until } => {
+            format!("{name} {call} {token} until {}", until.since_ms(BEGIN))
+        }
+        Fact::ReversalRefused { call, reason } => format!("{name} {call}: {reason}"),
+        Fact::ReversalRedeemed { call, token, of } => format!("{name} {call} {token} of {of}"),
         Fact::CancelRequested { call, reason } => format!("{name} {call} {reason:?}"),
         Fact::InterimAnswered { call } | Fact::AnswerDelivered { call } => format!("{name} {call}"),
         Fact::Ignored { why } => format!("{name}: {why}"),
@@ -144,6 +168,17 @@ fn report_words(report: &Report) -> String {
         (Some(failure), _) => format!("{}, {certainty}", failure.code.as_str()),
         (None, Some(happened)) => format!("happened: {happened}"),
         (None, None) => format!("without a failure, {certainty}"),
+    }
+}
+
+fn token(change: &ReversalChange) -> String {
+    match change {
+        ReversalChange::Mint { token, .. } => format!("# mint {token}"),
+        ReversalChange::Arm { token, until } => format!("# arm {token} until {}", until.since_ms(BEGIN)),
+        ReversalChange::Void { token } => format!("# void {token}"),
+        ReversalChange::Redeem { token, by } => format!("# redeem {token} by {by}"),
+        ReversalChange::Rearm { token, by } => format!("# arm {token} again after {by}"),
+        ReversalChange::Spend { token, by } => format!("# spend {token} by {by}"),
     }
 }
 
@@ -167,6 +202,8 @@ fn effect_lines(effect: &Effect) -> Vec<String> {
             let key = attempt.effect_key.as_ref().map(|key| format!(" with {key}")).unwrap_or_default();
             vec![format!("> send {} {}{key}", attempt.id, attempt.purpose.as_str())]
         }
+        Effect::Ask(interaction) => vec![format!("> ask {}", interaction.id)],
+        Effect::Withdraw(interaction) => vec![format!("> withdraw {interaction}")],
         Effect::Abort(attempt) => vec![format!("> abort {attempt}")],
         Effect::Reply(reply) => {
             let interim = if reply.last { "" } else { ", interim" };

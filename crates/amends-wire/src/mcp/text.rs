@@ -41,6 +41,9 @@ pub fn text(envelope: &Envelope, payload: Option<&RawValue>) -> String {
                 DegradationReason::AnswerNotKept => {
                     "It was done, and its answer is no longer kept. Do not call it again to get the answer.".to_owned()
                 }
+                DegradationReason::SettledByPerson => {
+                    "A person found that it was done; what it gave back is not known. Do not call it again.".to_owned()
+                }
             });
             lines.extend(data_text(data.as_ref(), payload));
         }
@@ -66,6 +69,7 @@ pub fn text(envelope: &Envelope, payload: Option<&RawValue>) -> String {
 }
 
 fn trouble(error: &Trouble, settling: bool, lines: &mut Vec<String>) {
+    let error = &error.shown();
     lines.push(headline(error));
     lines.push(next(error, settling));
     lines.extend(error.details.iter().map(detail));

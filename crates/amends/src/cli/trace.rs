@@ -120,6 +120,27 @@ fn sentence(event: &Event) -> (&'static str, String) {
             let replayed = if *replayed { ", the recorded answer of an equal call" } else { "" };
             format!("{}, {}{replayed}", outcome.as_str(), certainty.as_str())
         }
+        Fact::EvidenceCompared { changed, .. } => match changed.as_slice() {
+            [] => "as it was".to_owned(),
+            changed => {
+                let names: Vec<&str> = changed.iter().map(|changed| changed.reference.as_str()).collect();
+                format!("changed: `{}`", names.join("`, `"))
+            }
+        },
+        Fact::InteractionOpened { interaction } => {
+            format!("{} on `{}`: {}", interaction.id, interaction.queue, interaction.question)
+        }
+        Fact::InteractionAnswered { interaction, answer, .. } => {
+            let note = answer.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+            format!("{interaction}: {} by {}{note}", answer.choice, answer.by)
+        }
+        Fact::InteractionLapsed { interaction, default } => format!("{interaction}: nobody answered, {default}"),
+        Fact::InteractionWithdrawn { interaction } => format!("{interaction}: pointless by now"),
+        Fact::DoubtResolved { call, certainty, .. } => format!("{call}: {}, a person says", certainty.as_str()),
+        Fact::ReversalMinted { .. } | Fact::ReversalVoided { .. } => String::new(),
+        Fact::ReversalArmed { until, .. } => format!("for {} ms", until.since_ms(event.at)),
+        Fact::ReversalRefused { reason, .. } => reason.clone(),
+        Fact::ReversalRedeemed { call, of, .. } => format!("{call} undid {of}"),
         Fact::CancelRequested { reason, .. } => match reason {
             amends_core::dispatcher::cancel::CancelReason::Asked => "the agent asked".to_owned(),
             amends_core::dispatcher::cancel::CancelReason::Disconnected => "the agent is gone".to_owned(),

@@ -1,0 +1,86 @@
+//! A person answered.
+
+use crate::certainty::Certainty;
+use crate::claim::{ClaimChange, ClaimKind, ClaimState};
+use crate::dispatcher::Dispatcher;
+use crate::dispatcher::compensate::allowed;
+use crate::dispatcher::ending::KEY_KEPT_MS;
+use crate::dispatcher::state::Question;
+use crate::dispatcher::wording;
+use crate::effect::{Answer, Effect, Reply};
+use crate::event::Fact;
+use crate::gates::Gates;
+use crate::id::{CallId, InteractionId};
+use crate::interaction::{PersonAnswer, Subject, choice};
+use crate::outcome::Outcome;
+use crate::reversal::ReversalChange;
+use crate::time::Timestamp;
+
+impl Dispatcher {
+    pub(super) fn answer(&mut self, now: Timestamp, gates: &Gates, id: InteractionId, answer: Box<PersonAnswer>) {
+        let Some(question) = self.state.questions.get(&id).cloned() else {
+            return self.ignore(now, format!("the question `{id}` is not open"));
+        };
+        if !question.interaction.options.contains(&answer.choice) {
+            return self.ignore(now, format!("`{}` is not an answer to `{id}`", answer.choice));
+        }
+        let picked = answer.choice.clone();
+        self.emit(now, Fact::InteractionAnswered { interaction: id.clone(), answer, gates: gates.clone() });
+        let call = question.interaction.call.clone();
+        match (question.interaction.subject, picked.as_str()) {
+            (Subject::Doubt, choice::HAPPENED) => self.resolve(now, &question, Certainty::Processed),
+            (Subject::Doubt, _) => self.resolve(now, &question, Certainty::NotProcessed),
+            (Subject::Resend, choice::APPROVE) => self.resend_approved(now, gates, &call),
+            (Subject::Resend, _) => self.end_failed(now, &call, Outcome::Escalated),
+            (Subject::Notice, _) => {}
+        }
+    }
+
+    /// A person says what became of a call that ended in doubt: its claims go where they would have gone.
+    fn resolve(&mut self, now: Timestamp, question: &Question, certainty: Certainty) {
+        let (call, interaction) = (question.interaction.call.clone(), question.interaction.id.clone());
+        self.emit(now, Fact::DoubtResolved { call: call.clone(), certainty, interaction });
+        let happened = certainty == Certainty::Processed;
+        for claim in &question.claims {
+            let (name, call) = (claim.name.clone(), call.clone());
+            let change = if happened && claim.kind != ClaimKind::Object {
+                ClaimChange::Settle { name, call, state: ClaimState::Complete, until: Some(now + KEY_KEPT_MS) }
+            } else {
+                ClaimChange::Release { name, call }
+            };
+            self.step.claims.push(change);
+        }
+        if let Some(token) = question.reversal.clone() {
+            // What a person saw happen left no result from which it could be undone.
+            self.emit(now, Fact::ReversalVoided { call: call.clone(), token: token.clone() });
+            self.step.reversals.push(ReversalChange::Void { token });
+        }
+        if let Some(redeems) = &question.redeems {
+            let token = redeems.token.clone();
+            if happened {
+                let of = redeems.call.clone();
+                self.emit(now, Fact::ReversalRedeemed { call: call.clone(), token: token.clone(), of });
+                self.step.reversals.push(ReversalChange::Spend { token, by: call.clone() });
+            } else {
+                self.step.reversals.push(ReversalChange::Rearm { token, by: call.clone() });
+            }
+        }
+        if happened {
+            let answer = Answer::Envelope(wording::settled_by_person());
+            self.step.effects.push(Effect::Reply(Box::new(Reply { call, answer, last: true })));
+        }
+    }
+
+    /// A person wants the call sent again. Nobody waits for it any more once the agent has its answer.
+    fn resend_approved(&mut self, now: Timestamp, gates: &Gates, id: &CallId) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        let next = self.next_purpose(id);
+        // What a person asks for is no retry of ours: neither the budget nor a breaker holds it back.
+        if call.cancel.is_some() || !allowed(call, next, gates, now) {
+            return self.end_failed(now, id, Outcome::Escalated);
+        }
+        self.start(now, gates, id, next, None);
+    }
+}

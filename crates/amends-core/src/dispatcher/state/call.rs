@@ -1,0 +1,254 @@
+//! An open call: its attempts, what it waits for, and what is known of its effect.
+
+use std::sync::Arc;
+
+use crate::attempt::{Purpose, Report};
+use crate::call::{Received, Rules};
+use crate::certainty::Certainty;
+use crate::claim::ClaimState;
+use crate::contract::{Contract, EffectKind};
+use crate::dispatcher::Deadline;
+use crate::dispatcher::cancel::CancelReason;
+use crate::evidence::Changed;
+use crate::id::{Digest, InteractionId};
+use crate::time::Timestamp;
+use crate::verdict::Verdict;
+
+/// An open call.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct CallState {
+    pub(in crate::dispatcher) received: Received,
+    /// Missing only while a trace is folded past calls that end within it.
+    pub(super) rules: Option<Arc<Rules>>,
+    pub(in crate::dispatcher) at: Timestamp,
+    pub(in crate::dispatcher) attempts: Vec<AttemptState>,
+    pub(in crate::dispatcher) phase: Phase,
+    /// The agent has its answer, though the call is not over.
+    pub(in crate::dispatcher) answered: bool,
+    pub(in crate::dispatcher) cancel: Option<CancelReason>,
+    /// What is known of the effect of the call whose key it goes on with, which ended in doubt.
+    pub(in crate::dispatcher) inherited: Option<Certainty>,
+    /// When the agent's patience is over. A wait for a person does not count.
+    pub(in crate::dispatcher) deadline: Timestamp,
+    /// How often its evidence was compared.
+    pub(in crate::dispatcher) compared: u32,
+    /// What its evidence says that it did not say before.
+    pub(in crate::dispatcher) changed: Vec<Changed>,
+    /// The last question about it.
+    pub(in crate::dispatcher) asked: Option<InteractionId>,
+    /// Whether it was done and then undone.
+    pub(in crate::dispatcher) undone: bool,
+}
+
+/// What an open call waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::dispatcher) enum Phase {
+    /// Nothing yet: it was just received.
+    Received,
+    /// The attempt of that number.
+    Attempting(u32),
+    /// The time of its next attempt.
+    Waiting { until: Timestamp, next: Purpose },
+    /// A person's answer.
+    Asking,
+}
+
+/// One attempt of an open call.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct AttemptState {
+    pub(in crate::dispatcher) n: u32,
+    pub(in crate::dispatcher) purpose: Purpose,
+    pub(in crate::dispatcher) started: Timestamp,
+    pub(in crate::dispatcher) deadline: Timestamp,
+    pub(in crate::dispatcher) send_by: Timestamp,
+    pub(in crate::dispatcher) run: Option<u64>,
+    pub(in crate::dispatcher) item: Option<u32>,
+    pub(in crate::dispatcher) end: Option<AttemptEnd>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct AttemptEnd {
+    pub(in crate::dispatcher) at: Timestamp,
+    pub(in crate::dispatcher) report: Report,
+    /// What is known by now, which a later status read may have settled.
+    pub(in crate::dispatcher) certainty: Certainty,
+    pub(in crate::dispatcher) verdict: Option<Verdict>,
+}
+
+impl CallState {
+    pub(super) fn new(received: &Received, rules: Option<Arc<Rules>>, at: Timestamp) -> Self {
+        // Only a call that goes on with the holder's key has the holder's key.
+        let taken_over = received
+            .repeat_of
+            .as_ref()
+            .is_some_and(|held| held.state == ClaimState::InDoubt && held.effect_key == received.effect_key);
+        Self {
+            received: received.clone(),
+            rules,
+            at,
+            attempts: Vec::new(),
+            phase: Phase::Received,
+            answered: false,
+            cancel: None,
+            inherited: taken_over.then_some(Certainty::InDoubt),
+            deadline: received.deadline,
+            compared: 0,
+            changed: Vec::new(),
+            asked: None,
+            undone: false,
+        }
+    }
+
+    pub(in crate::dispatcher) fn rules(&self) -> &Rules {
+        self.rules.as_ref().expect("`restore` refuses a trace in which an open call has no rules")
+    }
+
+    pub(in crate::dispatcher) fn contract(&self) -> &Contract {
+        &self.rules().contract
+    }
+
+    pub(in crate::dispatcher) fn effect(&self) -> EffectKind {
+        self.contract().effect
+    }
+
+    /// The attempts that did, or may have done, what the agent asked for.
+    pub(in crate::dispatcher) fn acts(&self) -> impl DoubleEndedIterator<Item = &AttemptState> {
+        self.attempts.iter().filter(|attempt| attempt.purpose == Purpose::Act)
+    }
+
+    /// The attempts that may have had an effect nobody knows of. A read has none.
+    pub(in crate::dispatcher) fn doubts(&self) -> impl Iterator<Item = &AttemptState> {
+        let read = self.effect().is_read();
+        self.acts()
+            .filter(move |attempt| !read && attempt.end.as_ref().is_none_or(|end| end.certainty == Certainty::InDoubt))
+    }
+
+    pub(in crate::dispatcher) fn in_doubt(&self) -> bool {
+        self.inherits_doubt() || self.doubts().next().is_some()
+    }
+
+    /// Whether the call whose key it goes on with may have done it.
+    pub(in crate::dispatcher) fn inherits_doubt(&self) -> bool {
+        self.inherited == Some(Certainty::InDoubt)
+    }
+
+    /// Whether it did something to the world, or may have.
+    pub(in crate::dispatcher) fn may_have_acted(&self) -> bool {
+        !self.effect().is_read() && !self.certainty().nothing_happened()
+    }
+
+    /// Whether the upstream itself ended every attempt in doubt, with an error that proves nothing.
+    pub(in crate::dispatcher) fn doubts_were_answered(&self) -> bool {
+        let answered = |doubt: &AttemptState| doubt.end.as_ref().is_some_and(|end| end.report.answered);
+        self.doubts().next().is_some() && self.doubts().all(answered)
+    }
+
+    /// What is known of the call's effect, over all its attempts.
+    pub(in crate::dispatcher) fn certainty(&self) -> Certainty {
+        let of = |attempt: &AttemptState| attempt.end.as_ref().map_or(Certainty::InDoubt, |end| end.certainty);
+        let done = self.acts().any(|attempt| of(attempt) == Certainty::Processed);
+        if done || self.inherited == Some(Certainty::Processed) {
+            Certainty::Processed
+        } else if self.in_doubt() {
+            Certainty::InDoubt
+        } else if self.acts().all(|attempt| of(attempt) == Certainty::NotSent) {
+            Certainty::NotSent
+        } else {
+            Certainty::NotProcessed
+        }
+    }
+
+    /// The last attempt to act, and how it ended.
+    pub(in crate::dispatcher) fn last_act(&self) -> Option<(&AttemptState, &AttemptEnd)> {
+        self.acts().rev().find_map(|attempt| attempt.end.as_ref().map(|end| (attempt, end)))
+    }
+
+    /// When none of the attempts in doubt can take effect any more.
+    pub(in crate::dispatcher) fn quiet_at(&self) -> Option<Timestamp> {
+        let settles = self.contract().settles_within_ms?;
+        let last = self.doubts().map(|attempt| match &attempt.end {
+            // An orphan was perhaps sent by a process that only stalled, as late as its send deadline.
+            Some(end) if end.report.answered => end.at.min(attempt.send_by),
+            Some(_) | None => attempt.send_by,
+        });
+        // Whatever the call before this one sent had left when it ended, before this one arrived.
+        let inherited = self.inherits_doubt().then_some(self.at);
+        last.chain(inherited).max().map(|at| at + settles)
+    }
+
+    pub(in crate::dispatcher) fn deadline(&self) -> Option<Deadline> {
+        let call = || self.received.call.clone();
+        let own = match self.phase {
+            Phase::Received => return None,
+            Phase::Attempting(n) => {
+                let attempt = self.attempts.get((n as usize).checked_sub(1)?)?;
+                Deadline { at: attempt.deadline, call: call(), reason: "an attempt's answer is due" }
+            }
+            Phase::Waiting { until, .. } => Deadline { at: until, call: call(), reason: "the next attempt is due" },
+            Phase::Asking if self.answered => return None,
+            Phase::Asking => Deadline { at: self.deadline, call: call(), reason: "the agent's answer is due" },
+        };
+        if !self.answered && self.deadline < own.at {
+            return Some(Deadline { at: self.deadline, call: call(), reason: "the agent's answer is due" });
+        }
+        Some(own)
+    }
+
+    pub(super) fn settle(&mut self, certainty: Certainty) {
+        if self.inherits_doubt() {
+            self.inherited = Some(certainty);
+        }
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.purpose == Purpose::Act) {
+            if let Some(end) = attempt.end.as_mut().filter(|end| end.certainty == Certainty::InDoubt) {
+                end.certainty = certainty;
+            }
+        }
+    }
+
+    /// The piece of evidence that is to be read next, in this round of reading.
+    pub(in crate::dispatcher) fn next_evidence(&self) -> Option<u32> {
+        let read = |item: u32| {
+            let of = |attempt: &&AttemptState| attempt.purpose == Purpose::Evidence && attempt.item == Some(item);
+            self.attempts.iter().filter(of).filter(|attempt| attempt.succeeded()).count() as u32
+        };
+        (0..self.received.evidence.len() as u32).find(|item| read(*item) <= self.compared)
+    }
+
+    /// What that piece of evidence said when it was read for the n-th time, from 0.
+    pub(in crate::dispatcher) fn evidence_read(&self, item: u32, n: usize) -> Option<&Digest> {
+        let of = |attempt: &&AttemptState| attempt.purpose == Purpose::Evidence && attempt.item == Some(item);
+        let reads = self.attempts.iter().filter(of).filter(|attempt| attempt.succeeded());
+        reads.filter_map(|read| Some(&read.end.as_ref()?.report.payload.as_ref()?.digest)).nth(n)
+    }
+
+    /// Whether sending the same call again can do no harm.
+    pub(in crate::dispatcher) fn safe_to_repeat(&self) -> bool {
+        let contract = self.contract();
+        match self.certainty() {
+            _ if self.undone => true,
+            Certainty::NotSent | Certainty::NotProcessed => true,
+            Certainty::Processed => contract.effect.is_read(),
+            Certainty::InDoubt => match contract.effect {
+                EffectKind::Read | EffectKind::Idempotent => true,
+                EffectKind::Keyed => contract.key.as_ref().is_some_and(|key| key.durable),
+                EffectKind::Write => false,
+            },
+        }
+    }
+
+    /// Whether only a person can say what became of it. Where nobody declared anything there is none.
+    pub(in crate::dispatcher) fn needs_person(&self) -> bool {
+        self.certainty() == Certainty::InDoubt
+            && !self.safe_to_repeat()
+            && self.contract().declared
+            && !self.doubts_were_answered()
+    }
+}
+
+impl AttemptState {
+    /// Whether it did what it should.
+    pub(in crate::dispatcher) fn succeeded(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.report.failure.is_none())
+    }
+}
