@@ -7,7 +7,7 @@ use crate::call::Received;
 use crate::certainty::Certainty;
 use crate::dispatcher::cancel::CancelReason;
 use crate::evidence::Changed;
-use crate::gates::Gates;
+use crate::gates::{Gates, HeldBack};
 use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName};
 use crate::interaction::{Interaction, PersonAnswer};
 use crate::outcome::Outcome;
@@ -120,6 +120,9 @@ pub enum Fact {
         /// The number of the further send that follows, where one does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry: Option<u32>,
+        /// Why no further send follows, though the playbook and the contract would allow one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_back: Option<HeldBack>,
     },
     /// The call waits before its next attempt.
     WaitBegan {

@@ -1,11 +1,12 @@
 //! What lives outside a session, as it was when an input arrived.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::UpstreamName;
+use crate::id::{ToolName, UpstreamName};
 use crate::refusal::Refusal;
+use crate::time::Timestamp;
 
 /// A run that stands for an upstream whose restarts are not ours to see.
 pub const UNSEEN_RUN: u64 = 0;
@@ -20,6 +21,44 @@ pub struct Gates {
     /// Which run of each upstream that matters would be sent to: another one after it restarted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub runs: BTreeMap<UpstreamName, u64>,
+    /// The upstreams whose retry budget is spent.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub spent: BTreeSet<UpstreamName>,
+    /// The breakers that are not closed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakers: Vec<OpenBreaker>,
+}
+
+/// A breaker that is not closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenBreaker {
+    /// Whose it is.
+    pub upstream: UpstreamName,
+    /// The tool, where it is only that tool's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolName>,
+    /// When it may close, at the earliest.
+    pub until: Timestamp,
+}
+
+/// Why a call that could be sent again is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldBack {
+    /// The upstream's retry budget is spent.
+    Budget,
+    /// A breaker is open.
+    Breaker,
+}
+
+impl HeldBack {
+    /// The word for it on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Breaker => "breaker",
+        }
+    }
 }
 
 impl Gates {
@@ -31,5 +70,21 @@ impl Gates {
     /// Which run of that upstream would be sent to.
     pub fn run(&self, upstream: &UpstreamName) -> Option<u64> {
         self.runs.get(upstream).copied()
+    }
+
+    /// Why nothing is sent again to that tool; nothing where it may be.
+    pub fn held_back(&self, upstream: &UpstreamName, tool: &ToolName) -> Option<HeldBack> {
+        if self.breaker_until(upstream, tool).is_some() {
+            return Some(HeldBack::Breaker);
+        }
+        self.spent.contains(upstream).then_some(HeldBack::Budget)
+    }
+
+    /// When the breakers in the way of that tool may be closed, at the earliest.
+    pub fn breaker_until(&self, upstream: &UpstreamName, tool: &ToolName) -> Option<Timestamp> {
+        let in_the_way = |breaker: &&OpenBreaker| {
+            breaker.upstream == *upstream && breaker.tool.as_ref().is_none_or(|its| its == tool)
+        };
+        self.breakers.iter().filter(in_the_way).map(|breaker| breaker.until).max()
     }
 }

@@ -31,6 +31,7 @@ pub mod playbook;
 pub mod recovery;
 pub mod refusal;
 pub mod registry;
+pub mod restraint;
 pub mod reversal;
 pub mod time;
 pub mod verdict;

@@ -4,6 +4,8 @@
 pub const OPEN_CALLS_MAX: usize = 1024;
 /// How many attempts one call may make, compensations included, whatever its playbook says.
 pub const ATTEMPTS_MAX: u32 = 32;
+/// How much of the agent's time must be left for an attempt to be worth starting.
+pub const ATTEMPT_MS_MIN: u64 = 50;
 /// How many status reads one call may make.
 pub const STATUS_READS_MAX: u32 = 8;
 /// How many steps a ladder may have.

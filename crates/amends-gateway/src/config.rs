@@ -1,5 +1,6 @@
 //! The configuration: what was written, and what it means.
 
+mod restraint;
 mod settle;
 mod span;
 pub mod spec;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use amends_core::contract::Contract;
 use amends_core::playbook::{PlaybookError, PlaybookSpec};
+use amends_core::restraint::{BreakerRules, BudgetRules, Rate};
 use amends_core::{Playbook, UpstreamName};
 use amends_wire::mcp::TranslateRule;
 use thiserror::Error;
@@ -72,6 +74,12 @@ pub struct UpstreamConfig {
     pub translate: Vec<TranslateRule>,
     /// How many calls it may have at once.
     pub concurrency: usize,
+    /// How many more calls may wait for it.
+    pub queue: usize,
+    /// When its breakers open, and for how long.
+    pub breaker: BreakerRules,
+    /// How many retries it may cause.
+    pub retry_budget: BudgetRules,
 }
 
 /// How an upstream is reached.
@@ -110,6 +118,8 @@ pub struct Limits {
     pub answer_bytes: usize,
     /// How many calls may be open at once.
     pub calls: usize,
+    /// How often one principal may call.
+    pub rate: Option<Rate>,
 }
 
 /// Why a configuration was not taken.

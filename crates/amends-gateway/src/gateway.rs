@@ -15,6 +15,7 @@ use crate::clock;
 use crate::config::{Config, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, settle_orphans};
 use crate::listing;
+use crate::restraint::{self, Rates};
 use crate::upstream::{Greeting, Unasked, Upstream};
 
 /// How long a heartbeat counts.
@@ -39,6 +40,8 @@ pub struct Gateway {
     pub(crate) answered: Notify,
     /// How many calls may be open.
     pub(crate) room: Arc<Semaphore>,
+    /// How often each principal called.
+    pub(crate) rates: Rates,
     /// The rules that are on the ledger.
     pub(crate) stored_rules: StoredRules,
     /// The answers that are leaving.
@@ -104,6 +107,7 @@ impl Gateway {
             upstreams,
             answered: Notify::new(),
             room: Arc::new(Semaphore::new(config.limits.calls)),
+            rates: Rates::new(config.limits.rate),
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
             driven: watch::Sender::new(0),
@@ -117,6 +121,9 @@ impl Gateway {
         gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
+        for upstream in gateway.upstreams.values() {
+            gateway.keep(tokio::spawn(restraint::look_after(Arc::downgrade(&gateway), upstream.clone())));
+        }
         if greeting == Greeting::Ours {
             for upstream in gateway.upstreams.values() {
                 gateway.keep(tokio::spawn(listing::follow(Arc::downgrade(&gateway), upstream.clone())));

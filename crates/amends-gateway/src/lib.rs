@@ -8,6 +8,7 @@ pub mod driver;
 pub mod gateway;
 pub mod listing;
 pub mod mint;
+pub mod restraint;
 pub mod upstream;
 
 pub use config::{Config, ConfigError};

@@ -3,13 +3,15 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use amends_core::restraint::Sign;
 use amends_wire::mcp::{Era, ToolList, ToolListing, era};
 use thiserror::Error;
 
+use crate::clock;
 use crate::gateway::Gateway;
-use crate::upstream::{Health, Reply, Request, Upstream};
+use crate::upstream::{Fault, Health, Reply, Request, Upstream};
 
-const LIST_TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How many pages of a list are read, and so how long the list may be.
 const PAGES_MAX: usize = 100;
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -52,7 +54,9 @@ pub async fn refresh(gateway: &Gateway, upstream: &Arc<Upstream>, meta: Option<&
     let mut all: Vec<ToolListing> = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES_MAX {
-        let page = page(upstream, cursor.as_deref(), meta).await?;
+        let reply = ask(upstream, cursor.as_deref(), meta, LIST_TIMEOUT).await;
+        upstream.restraint.record_listing(clock::now(), sign(reply.as_ref()));
+        let page = read(reply)?;
         all.extend(page.tools);
         match page.next_cursor {
             Some(next) => cursor = Some(next),
@@ -63,7 +67,26 @@ pub async fn refresh(gateway: &Gateway, upstream: &Arc<Upstream>, meta: Option<&
     Ok(())
 }
 
-async fn page(upstream: &Upstream, cursor: Option<&str>, meta: Option<&str>) -> Result<ToolList, ListError> {
+/// Asks for the first page of an upstream's tools, to see whether it answers.
+pub(crate) async fn probe(upstream: &Upstream, within: Duration) -> Sign {
+    sign(ask(upstream, None, None, within).await.as_ref())
+}
+
+/// What came of asking says of the upstream.
+fn sign(reply: Option<&Reply>) -> Sign {
+    match reply {
+        Some(Reply::Result(_) | Reply::Error(_)) => Sign::Up,
+        Some(Reply::Fault(Fault::HttpStatus { status: 500.., .. })) => Sign::Down,
+        Some(Reply::Fault(Fault::HttpStatus { status: 429, .. })) => Sign::Nothing,
+        Some(Reply::Fault(
+            Fault::HttpStatus { .. } | Fault::TooLarge | Fault::Unreadable { .. } | Fault::SessionGone,
+        )) => Sign::Up,
+        Some(Reply::Fault(Fault::ConnectRefused | Fault::NotWritten | Fault::Lost)) | None => Sign::Down,
+    }
+}
+
+/// Asks for a page; nothing where no answer came in time.
+async fn ask(upstream: &Upstream, cursor: Option<&str>, meta: Option<&str>, within: Duration) -> Option<Reply> {
     let mut params = match cursor {
         Some(cursor) => serde_json::json!({ "cursor": cursor }).to_string(),
         None => "{}".to_owned(),
@@ -82,17 +105,21 @@ async fn page(upstream: &Upstream, cursor: Option<&str>, meta: Option<&str>) -> 
         params: Some(params),
         headers: Vec::new(),
         progress: None,
-        send_by: Instant::now() + LIST_TIMEOUT,
+        send_by: Instant::now() + within,
         run: None,
     };
     let mut exchange = upstream.send(upstream.ticket(), request);
-    match tokio::time::timeout(LIST_TIMEOUT, exchange.reply()).await {
-        Ok(Reply::Result(result)) => {
+    tokio::time::timeout(within, exchange.reply()).await.ok()
+}
+
+fn read(reply: Option<Reply>) -> Result<ToolList, ListError> {
+    match reply {
+        Some(Reply::Result(result)) => {
             let text = String::from_utf8_lossy(&result);
             ToolList::parse(&text).ok_or_else(|| ListError::Refused("what is no list".into()))
         }
-        Ok(Reply::Error(error)) => Err(ListError::Refused(format!("error {}", error.code))),
-        Ok(Reply::Fault(fault)) => Err(ListError::Refused(format!("{fault}"))),
-        Err(_) => Err(ListError::Silent),
+        Some(Reply::Error(error)) => Err(ListError::Refused(format!("error {}", error.code))),
+        Some(Reply::Fault(fault)) => Err(ListError::Refused(format!("{fault}"))),
+        None => Err(ListError::Silent),
     }
 }

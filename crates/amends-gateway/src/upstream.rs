@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 pub use exchange::{Exchange, Fault, Progress, Reply, Request, RpcFault};
 
 use crate::config::{Limits, Reach, UpstreamConfig};
+use crate::restraint::Restraint;
 
 /// Somebody whose tools are called.
 #[derive(Debug)]
@@ -25,6 +26,10 @@ pub struct Upstream {
     pub config: UpstreamConfig,
     /// How many calls it may have at once; the others wait, within their own time.
     pub(crate) permits: Semaphore,
+    /// The places of the calls that are open for it: those it has, and those that wait.
+    pub(crate) places: Arc<Semaphore>,
+    /// What is known of its troubles.
+    pub(crate) restraint: Restraint,
     link: Link,
 }
 
@@ -100,7 +105,15 @@ impl Upstream {
             }
             Reach::Http { url } => Link::Http(http::Endpoint::start(url.clone(), limits)),
         };
-        Self { name, permits: Semaphore::new(config.concurrency), config, link }
+        let places = config.concurrency.saturating_add(config.queue).min(Semaphore::MAX_PERMITS);
+        Self {
+            name,
+            permits: Semaphore::new(config.concurrency),
+            places: Arc::new(Semaphore::new(places)),
+            restraint: Restraint::new(config.retry_budget, config.breaker),
+            config,
+            link,
+        }
     }
 
     /// A number for a request: its id, and the token of its progress.

@@ -149,13 +149,21 @@ impl Watch {
         view.epoch = epoch;
         view.events.extend(events.iter().cloned());
         self.events += events.len() as u64;
+        let mut gates = &Gates::default();
         for event in events {
+            if let Fact::AttemptEnded { gates: seen, .. }
+            | Fact::Ticked { gates: seen }
+            | Fact::Resumed { gates: seen } = &event.fact
+            {
+                gates = seen;
+            }
             self.one_end(event)?;
             match &event.fact {
                 Fact::AttemptStarted { attempt, purpose, .. } => {
                     self.judged_before_the_next(attempt)?;
                     self.no_blind_resend(attempt, *purpose, event)?;
                     self.bounded_attempt(attempt, *purpose, event.at)?;
+                    self.held_back(attempt, *purpose, gates)?;
                     self.cancellation(attempt, *purpose)?;
                     self.repeats_find_it(attempt, *purpose, event.at)?;
                 }

@@ -8,7 +8,7 @@ pub mod reply;
 pub mod text;
 pub mod tools;
 
-pub use call::{CallError, Edits, Meta, ProgressToken, ToolCall, progress_ticket};
+pub use call::{CallError, Edits, Meta, ProgressToken, ToolCall, progress_ticket, with_deadline};
 pub use classify::{Classified, ResultKind, Signal, TranslateRule};
 pub use era::Era;
 pub use reply::{ClientTraits, Receipt};

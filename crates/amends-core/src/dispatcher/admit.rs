@@ -7,7 +7,7 @@ use crate::contract::{Contract, EffectKind};
 use crate::dispatcher::Dispatcher;
 use crate::event::Fact;
 use crate::gates::{Gates, UNSEEN_RUN};
-use crate::limits::{KEY_MARGIN_MS, OPEN_CALLS_MAX};
+use crate::limits::{ATTEMPT_MS_MIN, KEY_MARGIN_MS, OPEN_CALLS_MAX};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::Code;
 use crate::reversal::ReversalChange;
@@ -48,8 +48,8 @@ impl Dispatcher {
             refusal.retry_after_ms = Some(1000);
             return self.refuse(now, id, refusal);
         }
-        if now >= call.deadline {
-            let message = "the time this call had was over before anything was sent";
+        if now + ATTEMPT_MS_MIN > call.deadline {
+            let message = "there is no time left for this call, and nothing was sent";
             let refusal = Refusal { code: Code::ExecutionTimeout, ..Refusal::of(RefusalKind::RetryLater, message) };
             return self.refuse(now, id, refusal);
         }

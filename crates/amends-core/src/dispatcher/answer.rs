@@ -3,7 +3,7 @@
 use crate::certainty::Certainty;
 use crate::claim::{ClaimChange, ClaimKind, ClaimState};
 use crate::dispatcher::Dispatcher;
-use crate::dispatcher::compensate::may_send;
+use crate::dispatcher::compensate::allowed;
 use crate::dispatcher::ending::KEY_KEPT_MS;
 use crate::dispatcher::state::Question;
 use crate::dispatcher::wording;
@@ -77,7 +77,8 @@ impl Dispatcher {
             return;
         };
         let next = self.next_purpose(id);
-        if call.cancel.is_some() || !may_send(call, next, gates, now) {
+        // What a person asks for is no retry of ours: neither the budget nor a breaker holds it back.
+        if call.cancel.is_some() || !allowed(call, next, gates, now) {
             return self.end_failed(now, id, Outcome::Escalated);
         }
         self.start(now, gates, id, next, None);

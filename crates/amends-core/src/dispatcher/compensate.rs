@@ -13,7 +13,7 @@ use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
 use crate::interaction::Subject;
-use crate::limits::ATTEMPTS_MAX;
+use crate::limits::{ATTEMPT_MS_MIN, ATTEMPTS_MAX};
 use crate::outcome::Outcome;
 use crate::playbook::Rule;
 use crate::time::Timestamp;
@@ -41,16 +41,18 @@ impl Dispatcher {
         let earlier = earlier_judgements(call, attempt.purpose, verdict, id.n);
         let purpose = attempt.purpose;
 
-        let wait = match &compensation {
+        let planned = match &compensation {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder)
-                if may_send(call, purpose, gates, now) =>
+                if allowed(call, purpose, gates, now) =>
             {
                 next_wait(ladder, earlier, retry_after_ms, self.chance(id))
             }
             _ => None,
         };
+        let held_back = planned.and_then(|_| gates.held_back(&call.received.upstream, &call.received.tool));
+        let wait = planned.filter(|_| held_back.is_none());
         // What may have happened is read while it can be, rather than left until the agent comes back.
-        let too_late = wait.is_some_and(|wait| now + wait >= call.deadline);
+        let too_late = wait.is_some_and(|wait| now + wait + ATTEMPT_MS_MIN > call.deadline);
         let wait = wait.filter(|_| !(too_late && call.in_doubt() && can_read_status(call)));
         let doubtful = call.certainty() == Certainty::InDoubt;
         let retry = wait.filter(|_| !too_late).map(|_| earlier as u32 + 1);
@@ -58,6 +60,7 @@ impl Dispatcher {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => retry_after_ms.or(ladder.last_ms),
             _ => retry_after_ms,
         };
+        let last_ms = last_ms.max(held_back.and(planned));
         self.emit(
             now,
             Fact::FailureJudged {
@@ -66,6 +69,7 @@ impl Dispatcher {
                 compensation: compensation.as_str().to_owned(),
                 rule: origin,
                 retry,
+                held_back,
             },
         );
         match (compensation, wait) {
@@ -94,7 +98,7 @@ impl Dispatcher {
             return;
         };
         let until = now + wait_ms;
-        if until >= call.deadline && !matches!(next, Purpose::Status | Purpose::Reverse) {
+        if until + ATTEMPT_MS_MIN > call.deadline && !matches!(next, Purpose::Status | Purpose::Reverse) {
             return self.end_later(now, id, wait_ms);
         }
         self.emit(now, Fact::WaitBegan { call: id.clone(), until, next });
@@ -106,7 +110,7 @@ impl Dispatcher {
             return;
         };
         let purpose = self.next_purpose(id);
-        let open = verdict != Verdict::PolicyDenied && may_send(call, purpose, gates, now) && self.can_ask();
+        let open = verdict != Verdict::PolicyDenied && allowed(call, purpose, gates, now) && self.can_ask();
         if open {
             return self.ask(now, id, Subject::Resend, queue);
         }
@@ -115,7 +119,7 @@ impl Dispatcher {
     }
 
     /// No further send is allowed. What is in doubt is read once more; the rest is over.
-    fn give_up(&mut self, now: Timestamp, gates: &Gates, id: &CallId, last_ms: Option<u64>) {
+    pub(super) fn give_up(&mut self, now: Timestamp, gates: &Gates, id: &CallId, last_ms: Option<u64>) {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
@@ -125,7 +129,8 @@ impl Dispatcher {
         if call.cancel.is_some() {
             return self.end_cancelled(now, id);
         }
-        match last_ms {
+        let breaker = gates.breaker_until(&call.received.upstream, &call.received.tool);
+        match last_ms.max(breaker.map(|until| until.since_ms(now))) {
             Some(wait_ms) => self.end_later(now, id, wait_ms),
             None => self.end_failed(now, id, Outcome::Exhausted),
         }
@@ -143,12 +148,17 @@ impl Dispatcher {
     }
 }
 
-/// Whether another attempt may go out at all, by the contract, whatever the playbook says.
+/// Whether another attempt may go out: the contract allows it, and neither the upstream's budget nor a breaker holds it back.
 pub(super) fn may_send(call: &CallState, purpose: Purpose, gates: &Gates, now: Timestamp) -> bool {
+    allowed(call, purpose, gates, now) && gates.held_back(&call.received.upstream, &call.received.tool).is_none()
+}
+
+/// Whether another attempt may go out at all, by the contract, whatever the playbook says.
+pub(super) fn allowed(call: &CallState, purpose: Purpose, gates: &Gates, now: Timestamp) -> bool {
     if call.attempts.len() as u32 >= ATTEMPTS_MAX || call.answered || call.cancel == Some(CancelReason::Asked) {
         return false;
     }
-    if now >= call.deadline {
+    if now + ATTEMPT_MS_MIN > call.deadline {
         return false;
     }
     if call.cancel.is_some() && !call.in_doubt() {

@@ -79,6 +79,7 @@ impl Dispatcher {
             compensation: if wait.is_some() { rule.compensation.as_str() } else { "surface" }.to_owned(),
             rule: rule.origin,
             retry: wait.map(|_| earlier as u32 + 1),
+            held_back: None,
         };
         let token = call.received.reversal.clone();
         let queue = call.contract().queue().to_owned();

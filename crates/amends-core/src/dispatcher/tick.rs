@@ -66,26 +66,13 @@ impl Dispatcher {
             Phase::Waiting { until, next } if until <= now => {
                 let settles = matches!(next, Purpose::Status | Purpose::Reverse);
                 if !settles && !may_send(call, next, gates, now) {
-                    return self.reconcile_or_end(now, gates, id);
+                    // It was planned and is no longer allowed: a restart, a window that is over, a breaker that opened.
+                    return self.give_up(now, gates, id, None);
                 }
                 self.start(now, gates, id, next, None);
             }
             Phase::Waiting { .. } | Phase::Received | Phase::Asking => {}
         }
-    }
-
-    /// A send that was planned is no longer allowed: the upstream restarted, or the key's window is over.
-    pub(super) fn reconcile_or_end(&mut self, now: Timestamp, gates: &Gates, id: &CallId) {
-        let Some(call) = self.state.calls.get(id) else {
-            return;
-        };
-        if call.in_doubt() {
-            return self.reconcile(now, gates, id);
-        }
-        if call.cancel.is_some() {
-            return self.end_cancelled(now, id);
-        }
-        self.end_failed(now, id, Outcome::Exhausted);
     }
 
     /// The agent waits no longer. What may have happened is settled on; the rest ends.

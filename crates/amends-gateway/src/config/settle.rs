@@ -7,9 +7,11 @@ use amends_core::contract::{Contract, KeyPlace, Place, Reading, Reverse, StatusR
 use amends_core::expression::Expression;
 use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX};
 use amends_core::nearest::nearest;
+use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};
 use amends_wire::mcp::TranslateRule;
 
+use super::restraint;
 use super::spec::{
     KeySpec, ReadingSpec, ReadsSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
 };
@@ -18,6 +20,8 @@ use super::{Config, ConfigError, LedgerPlace, Limits, Reach, Span, ToolConfig, U
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
+const CONCURRENCY: usize = 256;
+const QUEUE: usize = 1024;
 const REVERSE_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
 const EXPRESSION_BYTES_MAX: usize = 1024;
@@ -56,6 +60,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             depth: spec.limits.depth.unwrap_or(64),
             answer_bytes: spec.limits.answer_bytes.unwrap_or(32 << 20),
             calls: spec.limits.calls.unwrap_or(4096),
+            rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
         },
     })
 }
@@ -148,7 +153,10 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
         deadline: some_time(&key("deadline"), spec.deadline, DEADLINE)?,
         rejects_before_effect: spec.rejects_before_effect.clone(),
         translate: translate?,
-        concurrency: spec.concurrency.unwrap_or(256).max(1),
+        concurrency: spec.concurrency.unwrap_or(CONCURRENCY).max(1),
+        queue: spec.queue.unwrap_or(QUEUE),
+        breaker: restraint::breaker(&key("breaker"), &spec.breaker)?,
+        retry_budget: restraint::budget(&key("retry_budget"), &spec.retry_budget)?,
     })
 }
 
@@ -162,7 +170,10 @@ pub(super) fn anywhere() -> UpstreamConfig {
         deadline: DEADLINE,
         rejects_before_effect: Vec::new(),
         translate: Vec::new(),
-        concurrency: 256,
+        concurrency: CONCURRENCY,
+        queue: QUEUE,
+        breaker: BreakerRules::default(),
+        retry_budget: BudgetRules::default(),
     }
 }
 
@@ -218,11 +229,11 @@ fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
     Expression::parse(text).map_err(|error| invalid(key, error.to_string()))
 }
 
-fn invalid(key: &str, reason: String) -> ConfigError {
+pub(super) fn invalid(key: &str, reason: String) -> ConfigError {
     ConfigError::Invalid { key: key.to_owned(), reason }
 }
 
-fn ms(duration: Duration) -> u64 {
+pub(super) fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -269,6 +280,14 @@ mod tests {
             ("[tools.a]\ndeadline = \"0ms\"", "tools.a.deadline"),
             ("[upstreams.a]\n", "needs either `command` or `url`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
+            ("[upstreams.a]\nurl = \"http://x\"\nbreaker = { failures = 0 }", "upstreams.a.breaker.failures"),
+            (
+                "[upstreams.a]\nurl = \"http://x\"\nbreaker = { cool_down = \"2m\" }",
+                "upstreams.a.breaker.cool_down_max",
+            ),
+            ("[upstreams.a]\nurl = \"http://x\"\nretry_budget = { tokens = 0 }", "upstreams.a.retry_budget.tokens"),
+            ("[upstreams.a]\nurl = \"http://x\"\nretry_budget = { per_success = -1.0 }", "retry_budget.per_success"),
+            ("[limits]\nrate = { per_second = 0.0 }", "limits.rate.per_second"),
             ("[tools.a.playbook.in_doubt]\ncompensation = \"retry_with_backoff\"", "tools.a.playbook"),
         ] {
             let refused = settled(text).unwrap_err().to_string();

@@ -81,6 +81,34 @@ pub struct UpstreamSpec {
     pub translate: Vec<TranslateSpec>,
     /// How many calls it may have at once. The default is 256.
     pub concurrency: Option<usize>,
+    /// How many more calls may wait for it: for their turn, or for their next attempt. The default is 1024.
+    pub queue: Option<usize>,
+    /// When it is not called for a while.
+    pub breaker: BreakerSpec,
+    /// How many retries it may cause.
+    pub retry_budget: BudgetSpec,
+}
+
+/// `breaker = { failures = …, cool_down = …, cool_down_max = … }`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BreakerSpec {
+    /// How many failures in a row open it, 1 to 32. The default is 5.
+    pub failures: Option<u32>,
+    /// How long it stays open at first. The default is `5s`.
+    pub cool_down: Option<Span>,
+    /// How long it stays open at most. The default is `60s`.
+    pub cool_down_max: Option<Span>,
+}
+
+/// `retry_budget = { tokens = …, per_success = … }`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BudgetSpec {
+    /// How many tokens there are, 1 to 1000. Nothing is sent again unless more than half is left. The default is 10.
+    pub tokens: Option<u32>,
+    /// What a success gives back; a failure takes one. The default is 0.1.
+    pub per_success: Option<f64>,
 }
 
 /// `[[upstreams.NAME.translate]]`
@@ -198,6 +226,18 @@ pub struct LimitSpec {
     pub answer_bytes: Option<usize>,
     /// How many calls may be open at once. The default is 4096.
     pub calls: Option<usize>,
+    /// How often one principal may call. There is no limit by default.
+    pub rate: Option<RateSpec>,
+}
+
+/// `rate = { per_second = …, burst = … }`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateSpec {
+    /// Calls a second.
+    pub per_second: f64,
+    /// How many may come at once. The default is one second's worth.
+    pub burst: Option<u64>,
 }
 
 impl Spec {

@@ -7,7 +7,8 @@ use amends_core::claim::{Claim, ClaimKind};
 use amends_core::contract::{Contract, Place};
 use amends_core::nearest::nearest;
 use amends_core::{
-    Call, CallKey, Digest, Gates, Playbook, Principal, Recovery, Refusal, RefusalKind, Rules, ToolName, UpstreamName,
+    Call, CallKey, Digest, Gates, Playbook, Principal, Recovery, Refusal, RefusalKind, Rules, Timestamp, ToolName,
+    UpstreamName,
 };
 use amends_ledger::{digest, keyed_digest};
 use amends_wire::mcp::ToolCall;
@@ -48,6 +49,7 @@ pub(super) struct Admitted {
     pub(super) tool: Option<Arc<ServedTool>>,
     pub(super) params: Arc<str>,
     pub(super) room: Option<tokio::sync::OwnedSemaphorePermit>,
+    pub(super) place: Option<tokio::sync::OwnedSemaphorePermit>,
 }
 
 /// Samples the gates for a wish and makes a call of it.
@@ -65,6 +67,7 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                 Ok(meta) => meta,
                 Err(error) => return refused(principal, call.name(), error.refusal()),
             };
+            let now = clock::now();
             let mut gates = Gates::default();
             let reads = tool.rules.contract.effect.is_read();
             let parsed = (tool.input.is_some() || !reads).then(|| serde_json::from_str::<Value>(arguments));
@@ -89,16 +92,30 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                 refusal.retry_after_ms = Some(5000);
                 gates.refusal = Some(Box::new(refusal));
             }
+            if let Err(wait_ms) = gateway.rates.take(principal, now) {
+                let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
+                refusal.retry_after_ms = Some(wait_ms);
+                gates.refusal.get_or_insert(Box::new(refusal));
+            }
             let room = gateway.room.clone().try_acquire_owned().ok();
             if room.is_none() {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "the gateway has too many open calls");
                 refusal.retry_after_ms = Some(1000);
                 gates.refusal.get_or_insert(Box::new(refusal));
             }
+            let place = tool.upstream.places.clone().try_acquire_owned().ok();
+            if place.is_none() {
+                let words = format!("too many calls wait for `{}`", tool.upstream.name);
+                let mut refusal = Refusal::of(RefusalKind::RateLimited, words);
+                refusal.retry_after_ms = Some(1000);
+                gates.refusal.get_or_insert(Box::new(refusal));
+            }
+            if gates.refusal.is_none() {
+                gates.refusal = breaker_open(tool, now).map(Box::new);
+            }
             if !reads && let Some(run) = tool.upstream.run() {
                 gates.runs.insert(tool.upstream.name.clone(), run);
             }
-            let now = clock::now();
             let contract = &tool.rules.contract;
             let agent_waits = meta.deadline_ms.unwrap_or(contract.deadline_ms).min(contract.deadline_ms);
             let id = mint::call();
@@ -150,6 +167,7 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                 tool: Some(tool.clone()),
                 params: params.into(),
                 room,
+                place,
             }
         }
     }
@@ -226,6 +244,16 @@ fn claims(
     (fingerprint, claims)
 }
 
+/// The refusal of a call whose upstream or tool failed too often. It comes last: what passes may be the one call that finds out.
+fn breaker_open(tool: &ServedTool, now: Timestamp) -> Option<Refusal> {
+    let contract = &tool.rules.contract;
+    let until = tool.upstream.restraint.pass(now, &tool.name, contract.effect, contract.timeout_ms).err()?;
+    let words = format!("`{}` failed too often and is left alone for a while; nothing was sent", tool.upstream.name);
+    let mut refusal = Refusal::of(RefusalKind::BreakerOpen, words);
+    refusal.retry_after_ms = Some(until.since_ms(now));
+    Some(refusal)
+}
+
 fn unknown(gateway: &Gateway, listing: &Listing, name: &str) -> Refusal {
     let missing: Vec<&str> =
         gateway.upstreams.keys().filter(|upstream| !listing.has_listed(upstream)).map(UpstreamName::as_str).collect();
@@ -280,5 +308,6 @@ pub(super) fn refused(principal: &Principal, requested: &str, refusal: Refusal) 
         tool: None,
         params: "{}".into(),
         room: None,
+        place: None,
     }
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use amends_core::attempt::{Payload, Provenance, Recorded};
 use amends_core::contract::{Contract, Place};
 use amends_core::gates::UNSEEN_RUN;
-use amends_core::limits::WAIT_MS_MAX;
+use amends_core::limits::{ATTEMPT_MS_MIN, WAIT_MS_MAX};
 use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report, Rules, Timestamp, ToolName};
 use amends_ledger::digest;
 use amends_wire::mcp::classify::{self, Signal, structured};
-use amends_wire::mcp::{Edits, Era, ProgressToken, ToolCall, era};
+use amends_wire::mcp::{Edits, Era, ProgressToken, ToolCall, era, with_deadline};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -55,7 +55,7 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     tokio::spawn(async move {
         let id = attempt.id.clone();
         let (mut report, carried) = match prepared {
-            Ok(outgoing) => exchange(outgoing, aborted).await,
+            Ok(outgoing) => exchange(outgoing, attempt.deadline, aborted).await,
             Err(code) => (Report::silent(Failure::of(code), Certainty::NotSent), Carried::Nothing),
         };
         if let Some(failure) = &mut report.failure {
@@ -140,7 +140,6 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 name: (tool.local != tool.name.as_str()).then_some(tool.local.as_str()),
                 progress_token: token,
                 key,
-                deadline_ms: None,
                 meta: if modern { &stamps } else { &[] },
                 without_meta: &[],
             });
@@ -205,8 +204,8 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
 }
 
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
-async fn exchange(outgoing: Outgoing, mut aborted: oneshot::Receiver<()>) -> (Report, Carried) {
-    let Outgoing { tool, rules, stands_for, canonical, based_on, ticket, request } = outgoing;
+async fn exchange(outgoing: Outgoing, deadline: Timestamp, mut aborted: oneshot::Receiver<()>) -> (Report, Carried) {
+    let Outgoing { tool, rules, stands_for, canonical, based_on, ticket, mut request } = outgoing;
     let seen = Seen { stands_for, canonical, based_on };
     let contract = &rules.contract;
     let send_by = tokio::time::Instant::from_std(request.send_by);
@@ -214,16 +213,32 @@ async fn exchange(outgoing: Outgoing, mut aborted: oneshot::Receiver<()>) -> (Re
     let Ok(Ok(_permit)) = permit else {
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     };
+    let left_ms = deadline.since_ms(clock::now());
+    if left_ms < ATTEMPT_MS_MIN.min(contract.timeout_ms / 2) {
+        return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
+    }
+    request.params = request.params.map(|params| with_deadline(&params, left_ms));
+    let restraint = &tool.upstream.restraint;
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
     let reply = tokio::select! {
         reply = exchange.reply() => reply,
         _ = &mut aborted => {
             exchange.abort();
+            // An upstream that was given little time, since the agent has none or the others took it, is not to blame.
+            if clock::until(deadline).is_zero() && left_ms >= contract.timeout_ms / 2 {
+                restraint.record_timeout(clock::now(), &tool.name);
+            }
             let late = Duration::from_millis(LATE_MS);
-            tokio::time::timeout(late, exchange.reply()).await.unwrap_or(Reply::Fault(Fault::Lost))
+            let reply = tokio::time::timeout(late, exchange.reply()).await.unwrap_or(Reply::Fault(Fault::Lost));
+            return report(reply, &tool, contract, seen);
         }
     };
-    report(reply, &tool, contract, seen)
+    let left_us = !matches!(reply, Reply::Fault(Fault::NotWritten));
+    let (report, carried) = report(reply, &tool, contract, seen);
+    if left_us {
+        restraint.record(clock::now(), &tool.name, &report);
+    }
+    (report, carried)
 }
 
 /// What is looked for in a result beside what it says of itself.

@@ -101,6 +101,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
                 recorded: HashMap::new(),
                 attempts: HashMap::new(),
                 room: None,
+                place: None,
                 made: None,
             },
         );

@@ -66,6 +66,8 @@ pub(crate) struct Live {
     pub(super) attempts: HashMap<AttemptId, oneshot::Sender<()>>,
     /// Held while the call is open.
     pub(super) room: Option<tokio::sync::OwnedSemaphorePermit>,
+    /// The same, for its upstream.
+    pub(super) place: Option<tokio::sync::OwnedSemaphorePermit>,
     /// When it was made; nothing once it was held against the answers that may have been read before.
     pub(super) made: Option<Moment>,
 }
@@ -101,7 +103,7 @@ impl Mail {
         answer: oneshot::Sender<Answered>,
         progress: Option<mpsc::UnboundedSender<Progress>>,
     ) -> Self {
-        let Admitted { call, gates, evidence, tool, params, room } = admitted;
+        let Admitted { call, gates, evidence, tool, params, room, place } = admitted;
         let live = Live {
             tool,
             rules: call.rules.clone(),
@@ -117,6 +119,7 @@ impl Mail {
             recorded: HashMap::new(),
             attempts: HashMap::new(),
             room,
+            place,
             made: Some(made),
         };
         Self::Call { call, gates, live: Box::new(live) }
@@ -232,7 +235,15 @@ impl Session {
                     }
                 }
                 self.remember(&attempt, &report);
-                let gates = self.gates_of(&attempt.call);
+                let mut gates = self.gates_of(&attempt.call);
+                if let Some(tool) = self
+                    .live
+                    .get(&attempt.call)
+                    .and_then(|live| live.tool.as_ref())
+                    .filter(|_| report.failure.is_some())
+                {
+                    tool.upstream.restraint.sample(clock::now(), &tool.upstream.name, &tool.name, &mut gates);
+                }
                 self.take(Input::Result { attempt, report }, gates);
             }
             Mail::Cancel { call, reason } => {
@@ -293,10 +304,19 @@ impl Session {
 
     /// The gates for all calls that are open.
     pub(super) fn gates(&self) -> Gates {
-        if self.dispatcher.only_reads() {
-            return Gates::default();
+        let calls = || self.dispatcher.calls().map(|(_, received)| received);
+        let mut gates = if self.dispatcher.only_reads() {
+            Gates::default()
+        } else {
+            self.runs(calls().map(|received| received.upstream.clone()))
+        };
+        let now = clock::now();
+        for received in calls() {
+            if let Some(upstream) = self.gateway.upstreams.get(&received.upstream) {
+                upstream.restraint.sample(now, &received.upstream, &received.tool, &mut gates);
+            }
         }
-        self.runs(self.dispatcher.calls().map(|(_, received)| received.upstream.clone()))
+        gates
     }
 
     fn runs(&self, upstreams: impl IntoIterator<Item = UpstreamName>) -> Gates {

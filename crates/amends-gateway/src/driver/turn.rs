@@ -274,6 +274,7 @@ impl Session {
         }
         if reply.last {
             live.room = None;
+            live.place = None;
             self.live.remove(&reply.call);
             self.gateway.answered.notify_waiters();
         }

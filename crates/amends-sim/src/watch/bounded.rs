@@ -1,7 +1,7 @@
 //! Retries are bounded.
 
 use amends_core::limits::{ATTEMPTS_MAX, STATUS_READS_MAX};
-use amends_core::{AttemptId, Compensation, Event, Fact, Purpose, Timestamp};
+use amends_core::{AttemptId, Compensation, Event, Fact, Gates, Purpose, Timestamp};
 
 use crate::watch::view::CallView;
 use crate::watch::{Verdicts, Watch};
@@ -32,6 +32,22 @@ impl Watch {
             return broken(format!("{attempt} begins after the agent was answered"));
         }
         Ok(())
+    }
+
+    /// Nothing is sent again to an upstream whose budget is spent or whose breaker is open, but for what settles a doubt or undoes.
+    pub(crate) fn held_back(&self, attempt: &AttemptId, purpose: Purpose, gates: &Gates) -> Verdicts {
+        let restrained = matches!(purpose, Purpose::Act | Purpose::Baseline);
+        let Some(view) = self.calls.get(&attempt.call).filter(|_| restrained) else {
+            return Ok(());
+        };
+        let again = view.attempts.iter().any(|earlier| earlier.purpose == purpose);
+        match gates.held_back(&view.received.upstream, &view.received.tool) {
+            Some(by) if again => {
+                let what = format!("{attempt} is sent again in spite of the {}", by.as_str());
+                Err(self.broken("bounded", Some(attempt.call.clone()), what))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// An upstream that asked for time is not asked for the same thing before that.

@@ -1,11 +1,12 @@
 //! The driver's turn: handle, append, only then perform.
 
-use amends_core::gates::Gates;
+use amends_core::gates::{Gates, OpenBreaker};
 use amends_core::refusal::{Refusal, RefusalKind};
-use amends_core::{CallId, Effect, Event, Fact, Input, Purpose, SessionId, Step, UpstreamName};
+use amends_core::{CallId, Effect, Event, Fact, Input, Purpose, SessionId, Step, Timestamp, UpstreamName};
 use amends_ledger::{Error, Ledger as _, OpenWork};
 
 use crate::catalog::UPSTREAMS;
+use crate::chance::Chance;
 use crate::driver::{Justified, Waiting};
 use crate::flaw::Flaw;
 use crate::watch::Broken;
@@ -13,6 +14,8 @@ use crate::world::{Happening, News, World, record};
 
 /// How long a driver waits before it asks a ledger again that was away.
 pub(super) const ASK_AGAIN_MS: u64 = 500;
+/// For how long an upstream stays held back, or does not.
+const STRETCH_MS: u64 = 2_000;
 /// The arguments that no tool takes.
 pub(crate) const NONSENSE: u64 = 99;
 
@@ -252,7 +255,24 @@ impl World {
             }
             _ => None,
         };
-        Gates { refusal, runs: runs.collect() }
+        let mut gates = Gates { refusal, runs: runs.collect(), ..Gates::default() };
+        for (n, name) in UPSTREAMS.iter().enumerate() {
+            let upstream = UpstreamName::from(*name);
+            match self.trouble(n as u64) {
+                0 => drop(gates.spent.insert(upstream)),
+                1 => {
+                    let until = Timestamp::from_ms((self.now / STRETCH_MS + 1) * STRETCH_MS);
+                    gates.breakers.push(OpenBreaker { upstream, tool: None, until });
+                }
+                _ => {}
+            }
+        }
+        gates
+    }
+
+    /// A number under twenty for each stretch of time and upstream: at 0 its budget is spent, at 1 its breaker is open.
+    fn trouble(&self, upstream: u64) -> u64 {
+        Chance::new((self.now / STRETCH_MS) ^ (upstream << 32) ^ (self.fault_percent << 40)).between(0, 19)
     }
 
     fn is_nonsense(&self, call: &CallId) -> bool {

@@ -113,6 +113,10 @@ pub(crate) struct InputSpec {
     pub(crate) resume: bool,
     /// The run of the upstream from here on.
     pub(crate) run: Option<u64>,
+    /// Whether the upstream's retry budget is spent from here on.
+    pub(crate) budget_spent: Option<bool>,
+    /// Until when the upstream's breaker is open from here on; 0 where it is closed.
+    pub(crate) breaker_until: Option<u64>,
 }
 
 /// The call that a call repeats.

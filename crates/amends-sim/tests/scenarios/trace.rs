@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::dispatcher::redecide::redecide;
+use amends_core::gates::OpenBreaker;
 use amends_core::{
     Answer, AttemptId, ClaimChange, Dispatcher, Effect, Event, Fact, Gates, Input, PersonAnswer, Report,
     ReversalChange, Rules, Step, Timestamp, UpstreamName,
@@ -18,7 +19,7 @@ use crate::story::{BEGIN, InputSpec, Story, ToolSpec};
 pub(crate) fn tell(story: &Story) -> String {
     let rules = story.rules();
     let mut dispatcher = Dispatcher::open("session".into(), 7, "local".into(), "stdio");
-    let mut gates = Gates { refusal: None, runs: [(UpstreamName::from("shop"), 1)].into() };
+    let mut gates = Gates { runs: [(UpstreamName::from("shop"), 1)].into(), ..Gates::default() };
     let mut now = BEGIN;
     let mut history: Vec<Event> = Vec::new();
     let mut out = String::new();
@@ -30,6 +31,13 @@ pub(crate) fn tell(story: &Story) -> String {
         };
         if let Some(run) = spec.run {
             gates.runs.insert("shop".into(), run);
+        }
+        if let Some(spent) = spec.budget_spent {
+            gates.spent = spent.then(|| UpstreamName::from("shop")).into_iter().collect();
+        }
+        if let Some(until) = spec.breaker_until {
+            let open = OpenBreaker { upstream: "shop".into(), tool: None, until: BEGIN + until };
+            gates.breakers = (until > 0).then_some(open).into_iter().collect();
         }
         let tool = story.tool.name.as_str();
         gates.refusal = spec.call.as_ref().and_then(|_| spec.to_refusal(tool));
@@ -114,9 +122,10 @@ fn short(fact: &Fact) -> String {
         Fact::AttemptTimedOut { attempt, certainty } | Fact::AttemptOrphaned { attempt, certainty } => {
             format!("{name} {attempt} {}", certainty.as_str())
         }
-        Fact::FailureJudged { attempt, verdict, compensation, retry, .. } => {
+        Fact::FailureJudged { attempt, verdict, compensation, retry, held_back, .. } => {
             let retry = retry.map(|n| format!(", retry {n}")).unwrap_or_default();
-            format!("{name} {attempt} {} -> {compensation}{retry}", verdict.as_str())
+            let held = held_back.map(|by| format!(", held back by the {}", by.as_str())).unwrap_or_default();
+            format!("{name} {attempt} {} -> {compensation}{retry}{held}", verdict.as_str())
         }
         Fact::WaitBegan { call, until, next } => {
             format!("{name} {call} until {} for {}", until.since_ms(BEGIN), next.as_str())

@@ -8,7 +8,7 @@ use amends_core::{Refusal, RefusalKind};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-pub use edits::{Edits, ProgressToken};
+pub use edits::{Edits, ProgressToken, with_deadline};
 
 use super::era::{CLIENT_INFO, PROTOCOL_VERSION};
 use crate::object::{Object, is_array, is_null, is_object};

@@ -105,10 +105,11 @@ fn sentence(event: &Event) -> (&'static str, String) {
         Fact::AttemptOrphaned { attempt, certainty } => {
             format!("attempt {}: found without a result, {}", attempt.n, certainty.as_str())
         }
-        Fact::FailureJudged { attempt, verdict, compensation, rule, retry } => {
+        Fact::FailureJudged { attempt, verdict, compensation, rule, retry, held_back } => {
             let retry = retry.map(|n| format!(", further send {n}")).unwrap_or_default();
+            let held = held_back.map(|by| format!(", held back by the {}", by.as_str())).unwrap_or_default();
             let (verdict, rule) = (verdict.as_str(), rule.as_str());
-            format!("attempt {}: {verdict} -> {compensation} ({rule} rule){retry}", attempt.n)
+            format!("attempt {}: {verdict} -> {compensation} ({rule} rule){retry}{held}", attempt.n)
         }
         Fact::WaitBegan { until, next, .. } => {
             format!("{} ms, then {}", until.since_ms(event.at), next.as_str())

@@ -117,7 +117,51 @@ fn arguments_reach_the_server_byte_for_byte() {
     let id = pipe.ask("tools/call", &params);
     let answer: serde_json::Value = serde_json::from_str(&pipe.answer(id)).expect("JSON");
     let line = answer["result"]["content"][0]["text"].as_str().expect("the line as it arrived");
-    assert_eq!(head(line).params.expect("params").get(), params);
+    let (arrived, left_ms) = without_deadline(head(line).params.expect("params").get());
+    assert_eq!(arrived, params);
+    assert!((1..=50_000).contains(&left_ms), "{line}");
+}
+
+#[test]
+fn the_time_that_is_left_reaches_the_server_and_is_no_more_than_an_attempt_may_take() {
+    let place = Place::new();
+    let server = python(&place, "hand.py", &[]);
+    let gateway = serve(&place, &format!("command = {server:?}\ntimeout = \"30s\""), "");
+    eventually("the tools are served", || gateway.call("meta", "{}").0 == 200);
+    for (meta, most) in [("", 30_000), (r#""amends/deadline":20000"#, 20_000), (r#""amends/deadline":90000"#, 30_000)] {
+        let request = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"n":{most}}},"_meta":{{{meta}}}}}}}"#
+        );
+        let (_, answer) = post_raw(&gateway.address, "/mcp", &[], request.as_bytes());
+        let answer: serde_json::Value = serde_json::from_slice(&answer).expect("JSON");
+        let line = answer["result"]["content"][0]["text"].as_str().expect("the line as it arrived");
+        let (_, left_ms) = without_deadline(head(line).params.expect("params").get());
+        assert!((1..=most).contains(&left_ms), "{left_ms} of {most}: {line}");
+    }
+}
+
+#[test]
+fn what_cannot_finish_is_not_begun() {
+    let place = Place::new();
+    let server = python(&place, "hand.py", &[]);
+    let gateway = serve(&place, &format!("command = {server:?}"), "");
+    eventually("the tools are served", || gateway.call("meta", "{}").0 == 200);
+    let request =
+        br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{"amends/deadline":20}}}"#;
+    let (_, answer) = post_raw(&gateway.address, "/mcp", &[], request);
+    let answer = String::from_utf8(answer).expect("UTF-8");
+    assert!(answer.contains("retry_later") && answer.contains("not_sent"), "{answer}");
+    let log = std::fs::read_to_string(place.path("server.log")).expect("the server's log");
+    assert!(!log.contains(r#""name":"echo""#), "{log}");
+}
+
+/// What arrived without the time that is left, which is ours to say, and that time.
+fn without_deadline(params: &str) -> (String, u64) {
+    const OURS: &str = r#""amends/deadline":"#;
+    let start = params.find(OURS).unwrap_or_else(|| panic!("no time is left: {params}"));
+    let digits: String = params[start + OURS.len()..].chars().take_while(char::is_ascii_digit).collect();
+    let before = params[..start].strip_suffix(',').unwrap_or(&params[..start]);
+    (format!("{before}{}", &params[start + OURS.len() + digits.len()..]), digits.parse().expect("a number"))
 }
 
 #[test]

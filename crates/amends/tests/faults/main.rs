@@ -13,6 +13,7 @@ mod malformed;
 mod object;
 mod people;
 mod repeat;
+mod restraint;
 mod reversal;
 mod stall;
 mod status;

@@ -27,8 +27,6 @@ pub struct Edits<'a> {
     pub progress_token: ProgressToken,
     /// The idempotency key and where it goes. A header is the transport's to write, and changes nothing here.
     pub key: Option<(&'a KeyPlace, &'a str)>,
-    /// The milliseconds that are left, where the upstream is to know them.
-    pub deadline_ms: Option<u64>,
     /// Members of `_meta` to set, as names and JSON: a version, a client's info.
     pub meta: &'a [(&'a str, &'a str)],
     /// Members of `_meta` to take out.
@@ -56,9 +54,6 @@ impl ToolCall<'_> {
             },
             Some((KeyPlace { place: Place::Meta(field), .. }, key)) => set.push((field, quoted(key))),
             Some((KeyPlace { place: Place::Header(_), .. }, _)) | None => {}
-        }
-        if let Some(ms) = edits.deadline_ms {
-            set.push((DEADLINE, ms.to_string()));
         }
         if let ProgressToken::Replace(token) = &edits.progress_token {
             set.push(("progressToken", token.clone()));
@@ -91,6 +86,20 @@ impl ToolCall<'_> {
     }
 }
 
+/// The params of a request with the milliseconds that are left for it in their `_meta`, just before it leaves.
+pub fn with_deadline(params: &str, left_ms: u64) -> String {
+    let mut splice = Splice::new(params);
+    let meta = Object::parse(params).and_then(|params| params.get("_meta"));
+    let set = match meta.filter(|meta| Object::parse(meta.get()).is_some()) {
+        Some(meta) => splice.set_member(meta.get(), DEADLINE, left_ms.to_string()),
+        None => splice.set_member(params, "_meta", format!("{{{}:{left_ms}}}", quoted(DEADLINE))),
+    };
+    match set {
+        Ok(()) => splice.finish(),
+        Err(_) => params.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,12 +120,11 @@ mod tests {
             name: Some("pay"),
             progress_token: ProgressToken::Replace("\"p1\"".into()),
             key: Some((&place, "e\"1")),
-            deadline_ms: Some(70),
             ..Edits::default()
         };
         assert_eq!(
             call.outgoing(&edits),
-            r#"{ "x":[1.0], "name": "pay", "arguments": {"n": 1e0,"key":"e\"1"}, "_meta":{"t":null,"progressToken":"p1","amends/deadline":70}}"#
+            r#"{ "x":[1.0], "name": "pay", "arguments": {"n": 1e0,"key":"e\"1"}, "_meta":{"t":null,"progressToken":"p1"}}"#
         );
         assert_eq!(
             call.outgoing(&Edits { progress_token: ProgressToken::Remove, ..Edits::default() }),
@@ -150,5 +158,17 @@ mod tests {
             ..Edits::default()
         };
         assert_eq!(call.outgoing(&edits), r#"{"name":"a","_meta":{"a":1,"progressToken":7}}"#);
+    }
+
+    #[test]
+    fn the_time_that_is_left_goes_into_meta_and_nothing_else_changes() {
+        for (params, stamped) in [
+            (r#"{"name":"a", "n":1.0}"#, r#"{"name":"a", "n":1.0,"_meta":{"amends/deadline":70}}"#),
+            (r#"{"_meta":{ "t":1e0}}"#, r#"{"_meta":{ "t":1e0,"amends/deadline":70}}"#),
+            (r#"{"_meta":{"amends/deadline":9,"t":1}}"#, r#"{"_meta":{"amends/deadline":70,"t":1}}"#),
+            (r"{}", r#"{"_meta":{"amends/deadline":70}}"#),
+        ] {
+            assert_eq!(with_deadline(params, 70), stamped);
+        }
     }
 }
