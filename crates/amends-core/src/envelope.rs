@@ -1,12 +1,14 @@
 //! What the agent gets: one shape for success and failure, on every door, for every tool.
 
+mod reversal_note;
 mod trouble;
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub use trouble::{Trouble, Upstream};
+pub use reversal_note::ReversalNote;
+pub use trouble::{Changed, Trouble, Upstream};
 
 use crate::certainty::Certainty;
 use crate::id::AttemptId;
@@ -29,6 +31,8 @@ pub struct Envelope {
     pub valid_next_actions: Option<Vec<String>>,
     /// One to three tools worth calling next.
     pub follow_up_hints: Vec<String>,
+    /// How what was done can be undone.
+    pub reversal: Option<ReversalNote>,
 }
 
 /// The six things an envelope can say.
@@ -133,7 +137,14 @@ pub enum Status {
 impl Envelope {
     /// An envelope with that body and nothing else.
     pub const fn of(body: Body) -> Self {
-        Self { body, attempts: Vec::new(), replayed: false, valid_next_actions: None, follow_up_hints: Vec::new() }
+        Self {
+            body,
+            attempts: Vec::new(),
+            replayed: false,
+            valid_next_actions: None,
+            follow_up_hints: Vec::new(),
+            reversal: None,
+        }
     }
 
     /// Its status.
@@ -196,6 +207,7 @@ impl Envelope {
             valid_next_actions: self.valid_next_actions.as_deref(),
             follow_up_hints: &self.follow_up_hints,
             degradation_reason: reason,
+            reversal: self.reversal.as_ref(),
             replayed: self.replayed,
             charter_version: CHARTER_VERSION,
         };
@@ -222,6 +234,8 @@ struct Wire<'a> {
     follow_up_hints: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     degradation_reason: Option<DegradationReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reversal: Option<&'a ReversalNote>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replayed: bool,
     charter_version: &'static str,
@@ -249,5 +263,14 @@ mod tests {
         assert_eq!(json["error"]["certainty"], "not_sent");
         assert!(json.get("data").is_none() && json.get("attempts").is_none());
         assert!(!envelope.to_json(None).get().contains("null"));
+    }
+
+    #[test]
+    fn a_refusals_advice_stands_in_its_recovery() {
+        let mut refusal = Refusal::of(RefusalKind::AllowlistViolation, "`users` is not allowed");
+        refusal.widening_hint = Some("read:users".into());
+        let envelope = Envelope::of(Body::Refused { error: Box::new(Trouble::refused("query", &refusal)) });
+        let json: Value = serde_json::from_str(envelope.to_json(None).get()).unwrap();
+        assert_eq!(json["error"]["recovery"], serde_json::json!({"widening_hint": "read:users"}));
     }
 }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::refusal::Refusal;
+
 /// The next move an agent can make. Nothing in it invites a repeat of what is in doubt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
@@ -41,6 +43,34 @@ pub struct Template {
     pub args: Map<String, Value>,
     /// The paths that must still be filled in.
     pub missing: Vec<String>,
+}
+
+/// What would be let through instead of what was refused. It is made from a refusal, so that nothing else carries one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggested_rewrite: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    widening_hint: Option<String>,
+}
+
+impl Advice {
+    /// The advice of a refusal; nothing where it gives none.
+    pub fn of(refusal: &Refusal) -> Option<Self> {
+        let Refusal { suggested_rewrite, widening_hint, .. } = refusal;
+        (suggested_rewrite.is_some() || widening_hint.is_some())
+            .then(|| Self { suggested_rewrite: suggested_rewrite.clone(), widening_hint: widening_hint.clone() })
+    }
+
+    /// A safe version of what was asked.
+    pub fn suggested_rewrite(&self) -> Option<&str> {
+        self.suggested_rewrite.as_deref()
+    }
+
+    /// The scope that would unblock the call.
+    pub fn widening_hint(&self) -> Option<&str> {
+        self.widening_hint.as_deref()
+    }
 }
 
 impl Recovery {

@@ -83,6 +83,12 @@ pub struct Refusal {
     /// The next move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    /// A safe version of what was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_rewrite: Option<String>,
+    /// The scope that would unblock the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widening_hint: Option<String>,
 }
 
 impl Refusal {
@@ -95,6 +101,8 @@ impl Refusal {
             details: Vec::new(),
             retry_after_ms: None,
             recovery: None,
+            suggested_rewrite: None,
+            widening_hint: None,
         }
     }
 }

@@ -108,6 +108,10 @@ fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Tro
         recovery: Some(Recovery::default()),
         upstream: Trouble::quote(failure),
         upstream_result: kept.map(|(attempt, _)| id(attempt.n)).or_else(|| shown.map(|attempt| id(attempt.n))),
+        item: None,
+        changed: Vec::new(),
+        interaction: None,
+        advice: None,
     }
 }
 

@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 
 use crate::certainty::Certainty;
 use crate::failure::Failure;
-use crate::id::AttemptId;
-use crate::recovery::Recovery;
+use crate::id::{AttemptId, Digest, InteractionId};
+use crate::recovery::{Advice, Recovery};
 use crate::refusal::{ArgumentFault, Refusal};
 use crate::registry::{Class, Code, WhoMustAct};
 use crate::verdict::Verdict;
@@ -42,6 +42,25 @@ pub struct Trouble {
     pub upstream: Option<Upstream>,
     /// The attempt whose result is kept although it does not fit.
     pub upstream_result: Option<AttemptId>,
+    /// Which item of a partial answer failed.
+    pub item: Option<String>,
+    /// The evidence that is no longer what it was.
+    pub changed: Vec<Changed>,
+    /// The question that a person is asked about it.
+    pub interaction: Option<InteractionId>,
+    /// What would be let through instead. Only a refusal has it: nothing else can make one.
+    pub advice: Option<Advice>,
+}
+
+/// A piece of evidence that is no longer what it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Changed {
+    /// What was read.
+    pub reference: String,
+    /// The hash of what the call was based on.
+    pub was: Digest,
+    /// The hash of what is there.
+    pub is: Digest,
 }
 
 /// The upstream's own words, quoted and marked: data, never instructions.
@@ -81,6 +100,10 @@ impl Trouble {
             recovery: refusal.recovery.clone(),
             upstream: None,
             upstream_result: None,
+            item: None,
+            changed: Vec::new(),
+            interaction: None,
+            advice: Advice::of(refusal),
         }
     }
 
@@ -106,9 +129,12 @@ impl Trouble {
             who_must_act: self.who_must_act,
             retry_after_ms: self.retry_after_ms,
             details: &self.details,
-            recovery: self.recovery.as_ref().filter(|recovery| !recovery.is_empty()),
+            recovery: WireRecovery::of(self.recovery.as_ref(), self.advice.as_ref()),
             upstream: self.upstream.as_ref(),
             upstream_result: self.upstream_result.as_ref().and(payload),
+            item: self.item.as_deref(),
+            changed: &self.changed,
+            interaction: self.interaction.as_ref(),
         }
     }
 }
@@ -131,9 +157,31 @@ pub(super) struct Wire<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     details: &'a [ArgumentFault],
     #[serde(skip_serializing_if = "Option::is_none")]
-    recovery: Option<&'a Recovery>,
+    recovery: Option<WireRecovery<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<&'a Upstream>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream_result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    changed: &'a [Changed],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interaction: Option<&'a InteractionId>,
+}
+
+/// A recovery and a refusal's advice, which share one place on the wire.
+#[derive(Serialize)]
+struct WireRecovery<'a> {
+    #[serde(flatten)]
+    recovery: Option<&'a Recovery>,
+    #[serde(flatten)]
+    advice: Option<&'a Advice>,
+}
+
+impl<'a> WireRecovery<'a> {
+    fn of(recovery: Option<&'a Recovery>, advice: Option<&'a Advice>) -> Option<Self> {
+        let recovery = recovery.filter(|recovery| !recovery.is_empty());
+        (recovery.is_some() || advice.is_some()).then_some(Self { recovery, advice })
+    }
 }

@@ -43,6 +43,10 @@ fn trouble(code: Code, certainty: Certainty, message: &str) -> Trouble {
         recovery: None,
         upstream: Trouble::quote(&failure),
         upstream_result: None,
+        item: None,
+        changed: Vec::new(),
+        interaction: None,
+        advice: None,
     }
 }
 
