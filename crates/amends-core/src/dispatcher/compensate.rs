@@ -34,7 +34,7 @@ impl Dispatcher {
         // A baseline is a read, whatever it is read for.
         let effect = if attempt.purpose == Purpose::Act { call.effect() } else { EffectKind::Read };
         let verdict = Verdict::judge(failure.code, end.certainty, effect);
-        let Rule { compensation, origin } = call.rules().playbook.rule(verdict);
+        let Rule { compensation, origin } = call.rules().playbook.rule(verdict, failure.code);
         let (compensation, origin) = (arrived(compensation), *origin);
         let retry_after_ms = failure.retry_after_ms;
         let earlier = earlier_judgements(call, attempt.purpose, verdict, id.n);
@@ -42,7 +42,7 @@ impl Dispatcher {
 
         let wait = match &compensation {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder)
-                if may_send(call, purpose, gates, now) =>
+                if may_send(call, purpose, gates, now) && ladder.allows(sends(call, purpose)) =>
             {
                 next_wait(ladder, earlier, retry_after_ms, self.chance(id))
             }
@@ -159,6 +159,11 @@ pub(super) fn may_send(call: &CallState, purpose: Purpose, gates: &Gates, now: T
 /// When the key of this call's effect was first taken, perhaps by the call it took over from.
 fn first_claimed(call: &CallState) -> Timestamp {
     call.received.repeat_of.as_ref().map_or(call.at, |held| held.since)
+}
+
+/// How often this call was sent for that purpose.
+fn sends(call: &CallState, purpose: Purpose) -> usize {
+    call.attempts.iter().filter(|attempt| attempt.purpose == purpose).count()
 }
 
 /// How often this call was judged so before, for that purpose.
