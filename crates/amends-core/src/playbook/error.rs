@@ -85,6 +85,21 @@ pub struct RefusedSection {
     pub reason: PlaybookError,
 }
 
+impl RefusedSection {
+    /// The key it is about: the section, or the field of it.
+    pub fn key(&self) -> String {
+        match &self.reason {
+            PlaybookError::Field { field, .. } => format!("{}.{field}", self.section),
+            PlaybookError::UnknownCode { .. } | PlaybookError::Elsewhere { .. } => format!("{}.codes", self.section),
+            PlaybookError::UnknownVerdict { .. }
+            | PlaybookError::UnknownCompensation { .. }
+            | PlaybookError::UnknownClass { .. }
+            | PlaybookError::Forbidden { .. }
+            | PlaybookError::Endless { .. } => self.section.clone(),
+        }
+    }
+}
+
 fn hint(nearest: &[String]) -> String {
     nearest.first().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! From what was written to what it means.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use amends_core::contract::{Contract, KeyPlace, Place, StatusReader};
@@ -24,16 +25,17 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         upstreams.insert(UpstreamName::new(name.as_str()), self::upstream(name, upstream)?);
     }
     let repeat_window = spec.repeats.window.map_or(REPEAT_WINDOW, |span| span.0);
+    let retry = Arc::new(spec.retry.layer());
     let mut tools = BTreeMap::new();
     for (name, tool) in spec.tools {
-        let config = ToolConfig { spec: tool };
+        let config = ToolConfig { spec: tool, shared: retry.clone() };
         // Checked here against any upstream at all, so that a mistake is found before the tool is ever listed.
         let contract = config.contract(&name, &anywhere(), repeat_window)?;
         config.playbook(&name, &contract)?;
         tools.insert(name, config);
     }
     let http = spec.listen.http.as_deref().unwrap_or("127.0.0.1:7070");
-    Ok(Config {
+    let config = Config {
         ledger_named: spec.ledger.url.is_some(),
         ledger: ledger(spec.ledger.url.as_deref().unwrap_or("sqlite:amends.db"))?,
         async_reads: spec.ledger.reads != Some(ReadsSpec::Sync),
@@ -41,6 +43,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         hosts: spec.listen.hosts,
         upstreams,
         tools,
+        retry,
         repeat_window,
         limits: Limits {
             body_bytes: spec.limits.body_bytes.unwrap_or(4 << 20),
@@ -48,7 +51,9 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             answer_bytes: spec.limits.answer_bytes.unwrap_or(32 << 20),
             calls: spec.limits.calls.unwrap_or(4096),
         },
-    })
+    };
+    config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
+    Ok(config)
 }
 
 /// The contract of a tool at an upstream.

@@ -7,6 +7,7 @@ use amends_core::nearest::nearest;
 use amends_core::playbook::PlaybookSpec;
 use serde::Deserialize;
 
+use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{ConfigError, Span};
 
 /// A configuration file as it is written. Every key may be left out.
@@ -21,6 +22,8 @@ pub struct Spec {
     pub upstreams: BTreeMap<String, UpstreamSpec>,
     /// What the operator declares of tools, by their served names.
     pub tools: BTreeMap<String, ToolSpec>,
+    /// How often failures are sent again, for every tool that says nothing nearer.
+    pub retry: SharedRetrySpec,
     /// How repeats are recognised.
     pub repeats: RepeatSpec,
     /// The bounds of what we take.
@@ -115,6 +118,8 @@ pub struct ToolSpec {
     pub rejects_before_effect: Option<Vec<u16>>,
     /// What is done about each verdict, where it differs from the default.
     pub playbook: Option<PlaybookSpec>,
+    /// How often its failures are sent again.
+    pub retry: ToolRetrySpec,
 }
 
 /// `key = { argument = …, window = … }`
