@@ -198,6 +198,11 @@ impl ToolConfig {
         settle::contract(tool, &self.spec, upstream, repeat)
     }
 
+    /// What was written of it.
+    pub fn spec(&self) -> &spec::ToolSpec {
+        &self.spec
+    }
+
     /// The playbook of this tool, its own rules and policies laid over the shared ones and the default.
     pub fn playbook(&self, tool: &str, contract: &Contract) -> Result<Playbook, ConfigError> {
         let own = self.spec.retry.layer();

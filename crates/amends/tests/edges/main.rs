@@ -5,6 +5,7 @@ mod support;
 
 mod bad_input;
 mod cancel;
+mod check;
 mod command_line;
 mod crash;
 mod fidelity;
