@@ -13,6 +13,7 @@ mod reconcile;
 pub mod redecide;
 mod result;
 mod resume;
+mod shaping;
 mod start;
 mod state;
 mod tick;

@@ -22,5 +22,7 @@ pub const REQUEST_LIFE_MS: u64 = 60_000;
 pub const ANSWER_WITHIN_MS: u64 = 24 * 60 * 60 * 1000;
 /// How many pieces of evidence a call may rest on.
 pub const EVIDENCE_MAX: usize = 8;
+/// How many tools worth calling next an answer names.
+pub const FOLLOW_UPS_MAX: usize = 3;
 /// How many failed items a partial answer lists.
 pub const ITEMS_MAX: usize = 32;

@@ -5,6 +5,7 @@ pub mod classify;
 pub mod era;
 pub mod http;
 pub mod reply;
+pub mod shape;
 pub mod text;
 pub mod tools;
 

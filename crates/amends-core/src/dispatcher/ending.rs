@@ -5,10 +5,11 @@ use crate::certainty::Certainty;
 use crate::claim::{ClaimChange, ClaimKind, ClaimState};
 use crate::contract::EffectKind;
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::shaping;
 use crate::dispatcher::state::CallState;
 use crate::dispatcher::wording;
 use crate::effect::{Answer, Effect, Reply};
-use crate::envelope::{Body, Data, Envelope, Trouble};
+use crate::envelope::{Body, Envelope, Trouble};
 use crate::event::Fact;
 use crate::id::{AttemptId, CallId};
 use crate::outcome::Outcome;
@@ -34,9 +35,7 @@ impl Dispatcher {
             return;
         };
         let acted = self.state.attempt(&attempt.call, attempt.n).is_some_and(|a| a.purpose == Purpose::Act);
-        let body = Body::Success { outcome, data: Data::Of(attempt.clone()) };
-        let attempts = if outcome == Outcome::Succeeded { Vec::new() } else { wording::history(call) };
-        let envelope = Envelope { attempts, ..Envelope::of(body) };
+        let envelope = shaping::done(call, attempt, outcome);
         let answer =
             if acted { Answer::Forward { attempt: attempt.clone(), envelope } } else { Answer::Envelope(envelope) };
         self.end(now, &attempt.call, outcome, Certainty::Processed, Some(attempt.clone()), answer);

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use amends_core::contract::{Contract, KeyPlace, Place, StatusReader};
+use amends_core::contract::{AnswerShape, Contract, KeyPlace, Place, StatusReader};
 use amends_core::expression::Expression;
+use amends_core::limits::FOLLOW_UPS_MAX;
 use amends_core::nearest::nearest;
 use amends_core::{Code, EffectKind, UpstreamName};
 use amends_wire::mcp::TranslateRule;
 
-use super::spec::{KeySpec, ReadsSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec};
+use super::spec::{AnswerSpec, KeySpec, ReadsSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec};
 use super::{Config, ConfigError, LedgerPlace, Limits, Reach, Span, ToolConfig, UpstreamConfig};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -86,7 +87,27 @@ pub(super) fn contract(
             .rejects_before_effect
             .clone()
             .unwrap_or_else(|| upstream.rejects_before_effect.clone()),
+        answer: answer(&key("answer"), &spec.answer)?,
         ..Contract::undeclared(0, 0, 0)
+    })
+}
+
+fn answer(key: &str, spec: &AnswerSpec) -> Result<AnswerShape, ConfigError> {
+    let part = |name: &str, text: &Option<String>| {
+        let key = format!("{key}.{name}");
+        text.as_deref().map(|text| expression(&key, text)).transpose()
+    };
+    if spec.follow_up.len() > FOLLOW_UPS_MAX || spec.follow_up.iter().any(String::is_empty) {
+        return Err(invalid(&format!("{key}.follow_up"), "names one to three tools".into()));
+    }
+    Ok(AnswerShape {
+        rows: part("rows", &spec.rows)?,
+        truncated: part("truncated", &spec.truncated)?,
+        errors: part("errors", &spec.errors)?,
+        stale: part("stale", &spec.stale)?,
+        confidence: part("confidence", &spec.confidence)?,
+        provenance: part("provenance", &spec.provenance)?,
+        follow_up: spec.follow_up.clone(),
     })
 }
 
@@ -222,6 +243,8 @@ mod tests {
             ("[upstreams.a]\nurl = \"ftp://x\"", "upstreams.a.url"),
             ("[upstreams.a]\n", "needs either `command` or `url`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
+            ("[tools.a.answer]\nrows = \"result.(\"", "tools.a.answer.rows"),
+            ("[tools.a.answer]\nfollow_up = [\"b\", \"c\", \"d\", \"e\"]", "tools.a.answer.follow_up"),
             ("[tools.a.playbook.in_doubt]\ncompensation = \"retry_with_backoff\"", "tools.a.playbook"),
         ] {
             let refused = settled(text).unwrap_err().to_string();

@@ -118,6 +118,8 @@ pub struct ToolSpec {
     pub rejects_before_effect: Option<Vec<u16>>,
     /// What is done about each verdict, where it differs from the default.
     pub playbook: Option<PlaybookSpec>,
+    /// What its answers look like.
+    pub answer: AnswerSpec,
     /// How often its failures are sent again.
     pub retry: ToolRetrySpec,
 }
@@ -149,6 +151,26 @@ pub struct StatusSpec {
     pub args: BTreeMap<String, String>,
     /// A CEL expression over `result` and `args` that says whether the effect happened.
     pub happened: String,
+}
+
+/// `[tools.NAME.answer]`: CEL expressions over `result` and `args`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AnswerSpec {
+    /// The list of rows, or their number; none of them makes the answer `empty`.
+    pub rows: Option<String>,
+    /// Whether the answer was cut; that makes it `partial`.
+    pub truncated: Option<String>,
+    /// The list of items that failed; any makes the answer `partial`.
+    pub errors: Option<String>,
+    /// Whether the answer is older than it should be; that makes it `degraded`.
+    pub stale: Option<String>,
+    /// How sure the tool is, from 0 to 1.
+    pub confidence: Option<String>,
+    /// Where the answer comes from: a list of names, or of objects with a `source`.
+    pub provenance: Option<String>,
+    /// One to three tools worth calling next.
+    pub follow_up: Vec<String>,
 }
 
 /// `[repeats]`

@@ -10,6 +10,7 @@ use amends_core::limits::WAIT_MS_MAX;
 use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report, Rules};
 use amends_ledger::digest;
 use amends_wire::mcp::classify::{self, Signal, structured};
+use amends_wire::mcp::shape::shape;
 use amends_wire::mcp::{Edits, Era, ProgressToken, ToolCall, era};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -70,6 +71,8 @@ struct Outgoing {
     tool: Arc<ServedTool>,
     rules: Arc<Rules>,
     stands_for: Option<StandsFor>,
+    /// The call's arguments, where its answer is looked at with them.
+    arguments: Option<Value>,
     ticket: u64,
     request: Request,
 }
@@ -124,7 +127,9 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 send_by,
                 run: attempt.run.filter(|run| *run != UNSEEN_RUN),
             };
-            Ok(Outgoing { rules: live.rules.clone(), stands_for: None, ticket, request, tool })
+            let looked_at = attempt.purpose == Purpose::Act && !live.rules.contract.answer.is_plain();
+            let arguments = if looked_at { live.arguments() } else { None };
+            Ok(Outgoing { rules: live.rules.clone(), stands_for: None, arguments, ticket, request, tool })
         }
         Purpose::Baseline | Purpose::Status => {
             let listing = gateway.catalogue.now();
@@ -147,19 +152,19 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 run: None,
             };
             let stands_for = Some(StandsFor { tool: live.tool.clone(), happened: status.happened, arguments });
-            Ok(Outgoing { rules: tool.rules.clone(), stands_for, ticket, request, tool })
+            Ok(Outgoing { rules: tool.rules.clone(), stands_for, arguments: None, ticket, request, tool })
         }
     }
 }
 
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
 async fn exchange(outgoing: Outgoing, mut aborted: oneshot::Receiver<()>) -> (Report, Carried) {
-    let Outgoing { tool, rules, stands_for, ticket, request } = outgoing;
+    let Outgoing { tool, rules, stands_for, arguments, ticket, request } = outgoing;
     let contract = &rules.contract;
     let send_by = tokio::time::Instant::from_std(request.send_by);
     let permit = tokio::time::timeout_at(send_by, tool.upstream.permits.acquire()).await;
     let Ok(Ok(_permit)) = permit else {
-        return report(Reply::Fault(Fault::NotWritten), &tool, contract, stands_for);
+        return report(Reply::Fault(Fault::NotWritten), &tool, contract, stands_for, None);
     };
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
     let reply = tokio::select! {
@@ -170,10 +175,16 @@ async fn exchange(outgoing: Outgoing, mut aborted: oneshot::Receiver<()>) -> (Re
             tokio::time::timeout(late, exchange.reply()).await.unwrap_or(Reply::Fault(Fault::Lost))
         }
     };
-    report(reply, &tool, contract, stands_for)
+    report(reply, &tool, contract, stands_for, arguments)
 }
 
-fn report(reply: Reply, tool: &ServedTool, contract: &Contract, stands_for: Option<StandsFor>) -> (Report, Carried) {
+fn report(
+    reply: Reply,
+    tool: &ServedTool,
+    contract: &Contract,
+    stands_for: Option<StandsFor>,
+    arguments: Option<Value>,
+) -> (Report, Carried) {
     let translate = &tool.upstream.config.translate;
     let now = clock::now().ms();
     match reply {
@@ -188,6 +199,10 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, stands_for: Opti
                 report.payload = Some(canonical(&found));
                 let declared = stands_for.tool.as_ref().and_then(|tool| tool.output.as_ref());
                 report.fits = declared.is_none_or(|schema| schema.is_valid(&found));
+            }
+            if let Some(arguments) = arguments.filter(|_| report.failure.is_none()) {
+                let found = structured(&text).unwrap_or(Value::Null);
+                report.shape = Some(Box::new(shape(contract, &found, &arguments)));
             }
             drop(text);
             (report, Carried::Result(result))

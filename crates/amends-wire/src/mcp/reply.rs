@@ -1,6 +1,6 @@
 //! An answer as an MCP result.
 
-use amends_core::envelope::{Body, Data};
+use amends_core::envelope::Data;
 use amends_core::{Envelope, Status};
 use serde_json::value::RawValue;
 
@@ -128,12 +128,7 @@ pub fn protocol_error(envelope: &Envelope) -> (i64, String, Box<RawValue>) {
 
 /// The data of an envelope that is not an error, as JSON.
 fn own_data(envelope: &Envelope, payload: Option<&RawValue>) -> Option<String> {
-    let data = match &envelope.body {
-        Body::Success { data, .. } | Body::Partial { data, .. } => Some(data),
-        Body::Empty { data } | Body::Degraded { data, .. } => data.as_ref(),
-        Body::Error { .. } | Body::Refused { .. } => None,
-    };
-    match data? {
+    match envelope.data()? {
         Data::Of(_) => payload.map(|payload| payload.get().to_owned()),
         Data::Value(value) => Some(value.to_string()),
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use amends_core::envelope::{AttemptLine, DegradationReason, Trouble};
+use amends_core::envelope::{AttemptLine, Body, DegradationReason, Trouble};
 use amends_core::recovery::{NextCall, Template};
 use amends_core::refusal::ArgumentFault;
 use amends_core::{AttemptId, Certainty, Code, Failure, Outcome, Recovery, Refusal, RefusalKind, Verdict, WhoMustAct};
@@ -170,7 +170,15 @@ fn replies() -> Vec<(&'static str, String)> {
         ("own_value", of(&success(Data::Value(json!({"undone": true}))), MODERN, false)),
         (
             "answer_not_kept_declares_output",
-            of(&Envelope::of(Body::Degraded { data: None, reason: DegradationReason::AnswerNotKept }), LEGACY, true),
+            of(
+                &Envelope::of(Body::Degraded {
+                    outcome: Outcome::Succeeded,
+                    data: None,
+                    reason: DegradationReason::AnswerNotKept,
+                }),
+                LEGACY,
+                true,
+            ),
         ),
     ]
 }
