@@ -93,7 +93,7 @@ fn exercise(bytes: &[u8], chance: &mut Chance) {
         let _ = Problem::read(&value);
         if let Ok(schema) = Schema::from_value(value.clone()) {
             let _ = schema.check(&value);
-            let _ = schema.template("t", &value);
+            let _ = schema.recovery("t", &value);
         }
     }
     if let Ok(raw) = serde_json::from_str::<&RawValue>(&text) {

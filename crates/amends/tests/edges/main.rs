@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod answers;
 mod bad_input;
 mod cancel;
 mod check;
@@ -13,6 +14,7 @@ mod passthrough;
 mod pipe;
 mod process;
 mod progress;
+mod recovery;
 mod security;
 mod servers;
 mod upstream_http;
