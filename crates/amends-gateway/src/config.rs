@@ -15,7 +15,7 @@ use std::time::Duration;
 use amends_core::contract::Contract;
 use amends_core::playbook::{Layers, PlaybookSpec, RefusedSection, RetryLayer};
 use amends_core::{Playbook, UpstreamName};
-use amends_wire::mcp::TranslateRule;
+use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
 pub use settle::settle;
@@ -36,6 +36,8 @@ pub struct Config {
     pub http: SocketAddr,
     /// The names by which the doors may be addressed, beside the loopback ones.
     pub hosts: Vec<String>,
+    /// The words in which our own answers are given, where a call does not say.
+    pub dialect: Dialect,
     /// The upstreams, by name.
     pub upstreams: BTreeMap<UpstreamName, UpstreamConfig>,
     /// What was declared of tools, by their served names.

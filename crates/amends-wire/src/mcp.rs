@@ -2,6 +2,7 @@
 
 pub mod call;
 pub mod classify;
+pub mod dialect;
 pub mod era;
 pub mod http;
 pub mod reply;
@@ -11,6 +12,7 @@ pub mod tools;
 
 pub use call::{CallError, Edits, Meta, ProgressToken, ToolCall, progress_ticket};
 pub use classify::{Classified, ResultKind, Signal, TranslateRule};
+pub use dialect::Dialect;
 pub use era::Era;
 pub use reply::{ClientTraits, Receipt};
 pub use tools::{Hints, ToolList, ToolListing};

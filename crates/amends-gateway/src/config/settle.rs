@@ -42,6 +42,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         async_reads: spec.ledger.reads != Some(ReadsSpec::Sync),
         http: http.parse().map_err(|_| invalid("listen.http", format!("`{http}` is not an address and port")))?,
         hosts: spec.listen.hosts,
+        dialect: spec.listen.dialect,
         upstreams,
         tools,
         retry,

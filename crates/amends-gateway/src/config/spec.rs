@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use amends_core::EffectKind;
 use amends_core::nearest::nearest;
 use amends_core::playbook::PlaybookSpec;
+use amends_wire::mcp::Dialect;
 use serde::Deserialize;
 
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
@@ -58,6 +59,8 @@ pub struct ListenSpec {
     pub http: Option<String>,
     /// Further names by which the doors may be addressed, for the checks of `Host` and `Origin`.
     pub hosts: Vec<String>,
+    /// The words in which our own answers are given: `amends` (the default), `schemabrain` or `theodosia`.
+    pub dialect: Dialect,
 }
 
 /// `[upstreams.NAME]`

@@ -2,6 +2,7 @@
 
 use amends_core::envelope::{Body, Data, DegradationReason, Trouble};
 use amends_core::failure::bounded;
+use amends_core::recovery::Advice;
 use amends_core::refusal::{ArgumentFault, RefusalKind};
 use amends_core::{Certainty, Envelope, Outcome, Recovery, Status, WhoMustAct};
 use serde_json::value::RawValue;
@@ -86,6 +87,12 @@ fn trouble(error: &Trouble, settling: bool, lines: &mut Vec<String>) {
     lines.extend(error.details.iter().map(detail));
     if let Some(recovery) = error.recovery.as_ref() {
         moves(recovery, lines);
+    }
+    if let Some(rewrite) = error.advice.as_ref().and_then(Advice::suggested_rewrite) {
+        lines.push(format!("This would be let through: {}", bounded(rewrite)));
+    }
+    if let Some(scope) = error.advice.as_ref().and_then(Advice::widening_hint) {
+        lines.push(format!("It needs a wider scope: `{}`.", bounded(scope)));
     }
     if let Some(quote) = quote(error) {
         lines.push(quote);

@@ -74,3 +74,44 @@ fn a_partial_answer_lists_what_failed_and_says_that_it_was_cut() {
     let old = gateway.call("get_order", r#"{"order":"ord_old"}"#).1;
     assert_eq!(old["degradation_reason"], "stale_answer");
 }
+
+/// What a refused call is answered over MCP, with that in its `_meta`.
+fn refused(gateway: &Gateway, meta: &Value) -> Value {
+    let request = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "get_order", "arguments": { "ordr": "ord_1" }, "_meta": meta },
+    });
+    post(&gateway.address, "/mcp", &[], request.to_string().as_bytes()).1["result"].take()
+}
+
+#[test]
+fn our_own_answers_are_given_in_the_dialect_that_the_config_or_the_call_names() {
+    let place = Place::new();
+    let config = format!("[listen]\ndialect = \"schemabrain\"\n{SHOP}");
+    let config = place.write("spoken.toml", &config).display().to_string();
+    let gateway = place.up_with("", &["--config", &config]);
+    let said = refused(&gateway, &json!({}));
+    let native = said["_meta"]["amends/envelope"].clone();
+    assert_eq!((&native["status"], &native["error"]["kind"]), (&json!("refused"), &json!("invalid_argument")));
+    let body = text_or_structured(&said);
+    assert_eq!(body["error"]["recovery"]["suggested_tool"], "get_order", "{said}");
+    assert_eq!(body["error"]["recovery"]["suggested_args"], json!({ "order": "ord_1" }));
+    assert!(body["data"].is_null() && body.get("data").is_some(), "what is absent is null: {body}");
+    let flat = text_or_structured(&refused(&gateway, &json!({ "amends/dialect": "theodosia" })));
+    assert_eq!((&flat["error"], &flat["requested"]), (&json!("validation_failed"), &json!("get_order")));
+    let ours = text_or_structured(&refused(&gateway, &json!({ "amends/dialect": "amends" })));
+    assert_eq!(ours["error"]["recovery"]["call"]["tool"], "get_order");
+    let unknown = refused(&gateway, &json!({ "amends/dialect": "latin" }));
+    assert_eq!(unknown["_meta"]["amends/envelope"]["error"]["kind"], "invalid_argument", "{unknown}");
+    let forwarded = mcp(&gateway, "ord_1");
+    assert_eq!(forwarded["_meta"]["amends/envelope"]["status"], "success", "{forwarded}");
+    assert!(forwarded["structuredContent"].get("charter_version").is_none(), "an upstream's answer is its own");
+}
+
+/// The envelope of an answer: its structured content, or the second text for clients that validate.
+fn text_or_structured(result: &Value) -> Value {
+    match result.get("structuredContent") {
+        Some(structured) => structured.clone(),
+        None => serde_json::from_str(result["content"][1]["text"].as_str().expect("a text")).expect("JSON"),
+    }
+}

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const LEGACY: ClientTraits = ClientTraits { era: Era::Legacy, validates_errors: true };
-const MODERN: ClientTraits = ClientTraits { era: Era::Modern, validates_errors: false };
+const LEGACY: ClientTraits = ClientTraits { era: Era::Legacy, validates_errors: true, dialect: Dialect::Amends };
+const MODERN: ClientTraits = ClientTraits { era: Era::Modern, validates_errors: false, dialect: Dialect::Amends };
 
 fn receipt() -> Receipt {
     Receipt { trace: "ses_1".into(), sequence: Some(7), hash: Some("ab12".into()) }
@@ -160,6 +160,12 @@ fn replies() -> Vec<(&'static str, String)> {
         None,
         trouble(Code::ConnectionLost, Certainty::InDoubt, "the connection to `shop` broke; it may have happened"),
     );
+    let narrow = {
+        let mut refusal = Refusal::of(RefusalKind::AllowlistViolation, "`users` is outside of what may be read");
+        refusal.widening_hint = Some("read:users".into());
+        refusal.suggested_rewrite = Some("select id from orders".into());
+        refused("query", &refusal)
+    };
     let empty = shaped(&Shape { rows: Some(0), ..Shape::default() });
     let provenance = vec![Provenance { source: "orders".into(), hash: None, read_at: None }];
     let stale = shaped(&Shape { stale: true, confidence_permille: Some(875), provenance, ..Shape::default() });
@@ -167,6 +173,25 @@ fn replies() -> Vec<(&'static str, String)> {
     vec![
         ("forward_legacy", forward(upstream, &success(Data::Of(attempt())), Some(&receipt), LEGACY)),
         ("forward_modern_replayed", forward(upstream, &replayed, None, MODERN)),
+        ("schemabrain_unknown_name", of(&unknown, LEGACY.speaking(Dialect::Schemabrain), false)),
+        ("schemabrain_in_doubt", of(&in_doubt(), LEGACY.speaking(Dialect::Schemabrain), true)),
+        ("schemabrain_widening", of(&narrow, MODERN.speaking(Dialect::Schemabrain), false)),
+        (
+            "schemabrain_partial",
+            super::envelope(&in_part(), Some(&raw(r#"{"n":1e0}"#)), None, MODERN.speaking(Dialect::Schemabrain), false),
+        ),
+        ("theodosia_invalid_transition", of(&machine, MODERN.speaking(Dialect::Theodosia), false)),
+        (
+            "theodosia_validation_failed",
+            of(&refused("charge_card", &invalid_arguments()), LEGACY.speaking(Dialect::Theodosia), false),
+        ),
+        ("theodosia_unknown_action", of(&unknown, LEGACY.speaking(Dialect::Theodosia), false)),
+        ("theodosia_action_timeout", of(&in_doubt(), MODERN.speaking(Dialect::Theodosia), false)),
+        ("theodosia_action_error", of(&malformed, MODERN.speaking(Dialect::Theodosia), false)),
+        (
+            "theodosia_success",
+            of(&success(Data::Value(json!({"undone": true}))), LEGACY.speaking(Dialect::Theodosia), false),
+        ),
         ("forward_partial", forward(upstream, &in_part(), Some(&receipt), LEGACY)),
         ("partial", super::envelope(&in_part(), Some(&raw(r#"{"orders":[1]}"#)), Some(&receipt), LEGACY, false)),
         ("empty", super::envelope(&empty, Some(&raw(r#"{"orders":[]}"#)), Some(&receipt), MODERN, false)),
