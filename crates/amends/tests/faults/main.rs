@@ -9,6 +9,7 @@ mod crash;
 mod load;
 mod lost;
 mod malformed;
+mod policy;
 mod repeat;
 mod stall;
 mod status;
