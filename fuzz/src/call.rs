@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use amends_core::contract::{KeyPlace, Place};
 use amends_wire::Object;
 use amends_wire::mcp::call::{DEADLINE, KEY, SESSION};
-use amends_wire::mcp::{Edits, ProgressToken, ToolCall};
+use amends_wire::mcp::{Edits, ProgressToken, ToolCall, with_deadline};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -75,11 +75,11 @@ fn edited(given: &Given<'_>) {
         name: given.name.as_deref().filter(|name| is_name(name)),
         progress_token: progress_token.clone(),
         key: place.as_ref().map(|place| (place, EFFECT_KEY)),
-        deadline_ms: given.deadline_ms,
         meta: &meta,
         without_meta: &without,
     };
     let out = call.outgoing(&edits);
+    let out = given.deadline_ms.map_or_else(|| out.clone(), |ms| with_deadline(&out, ms));
     let raw: &RawValue = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"));
     let sent = ToolCall::parse(Some(raw)).unwrap_or_else(|error| panic!("{error}: {out}"));
     assert_eq!(sent.name(), edits.name.unwrap_or(call.name()));

@@ -1,7 +1,5 @@
 //! The configuration: any text is taken, or refused with the place of its mistake.
 
-use std::error::Error;
-
 use amends_core::Rules;
 use amends_gateway::config::{Spec, settle};
 use amends_gateway::{Config, ConfigError};
@@ -39,9 +37,8 @@ fn refused(error: &ConfigError, text: &str) {
             assert!(!reason.is_empty(), "{error}");
         }
         ConfigError::Invalid { key, reason } => assert!(!key.is_empty() && !reason.is_empty(), "{error}"),
-        ConfigError::Playbook { tool, .. } => {
-            assert!(text.contains("playbook") || text.contains('\\'), "{tool}");
-            assert!(error.source().is_some_and(|source| !source.to_string().is_empty()), "{error}");
+        ConfigError::Playbook(_) => {
+            assert!(["playbook", "retry", "\\"].iter().any(|word| text.contains(word)), "{error}");
         }
         ConfigError::Unreadable { .. } => panic!("no file was read"),
     }

@@ -1,6 +1,6 @@
 //! Envelopes: whatever went wrong, the agent gets one shape that can be read, and a text that is safe to read.
 
-use amends_core::envelope::{AttemptLine, Body, Data, DegradationReason, Envelope, Status, Trouble};
+use amends_core::envelope::{AttemptLine, Body, Data, DegradationReason, Envelope, Partial, Status, Trouble};
 use amends_core::failure::UpstreamWords;
 use amends_core::recovery::{NextCall, Template};
 use amends_core::refusal::ArgumentFault;
@@ -118,9 +118,20 @@ fn replies(envelope: &Envelope, payload: Option<&RawValue>, bytes: &mut Bytes<'_
 fn envelope(bytes: &mut Bytes<'_>) -> Envelope {
     let body = match bytes.below(7) {
         0 => Body::Success { outcome: outcome(bytes), data: data(bytes) },
-        1 => Body::Empty { data: bytes.once_in(2).then(|| data(bytes)) },
-        2 => Body::Partial { data: data(bytes), errors: (0..bytes.below(3)).map(|_| trouble(bytes)).collect() },
-        3 => Body::Degraded { data: bytes.once_in(2).then(|| data(bytes)), reason: DegradationReason::AnswerNotKept },
+        1 => Body::Empty { outcome: outcome(bytes), data: bytes.once_in(2).then(|| data(bytes)) },
+        2 => {
+            let errors = (0..bytes.below(3)).map(|_| trouble(bytes)).collect();
+            let (outcome, data, cut) = (outcome(bytes), data(bytes), bytes.once_in(2));
+            match Partial::new(outcome, data.clone(), errors, u64::from(cut), cut) {
+                Some(partial) => Body::Partial(Box::new(partial)),
+                None => Body::Success { outcome, data },
+            }
+        }
+        3 => Body::Degraded {
+            outcome: outcome(bytes),
+            data: bytes.once_in(2).then(|| data(bytes)),
+            reason: DegradationReason::AnswerNotKept,
+        },
         4 | 5 => Body::Error { outcome: bytes.once_in(2).then(|| outcome(bytes)), error: Box::new(trouble(bytes)) },
         _ => Body::Refused { error: Box::new(Trouble::refused(&bytes.text(), &refusal(bytes))) },
     };

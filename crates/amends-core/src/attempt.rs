@@ -112,12 +112,20 @@ pub struct Shape {
     /// The items that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ItemFailure>,
+    /// How many further items failed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub errors_left_out: u64,
     /// How sure the tool is, in thousandths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence_permille: Option<u16>,
     /// Where it comes from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provenance: Vec<Provenance>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// One item of a partial answer that failed.

@@ -39,12 +39,20 @@ pub struct Ladder {
     /// The wait an agent is told after the last send, where it is longer than the last step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_ms: Option<u64>,
+    /// How many sends there may be in all, the first included, whatever each was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sends_max: Option<u32>,
 }
 
 impl Ladder {
     /// The ladder with those waits, jittered by a fifth.
     pub fn of(backoff_ms: &[u64]) -> Self {
-        Self { backoff_ms: backoff_ms.to_vec(), jitter_percent: 20, last_ms: None }
+        Self { backoff_ms: backoff_ms.to_vec(), jitter_percent: 20, last_ms: None, sends_max: None }
+    }
+
+    /// Whether there may be another send after so many.
+    pub fn allows(&self, sends: usize) -> bool {
+        self.sends_max.is_none_or(|max| sends < max as usize)
     }
 
     /// The wait before send number `n + 2`, that is, after `n` earlier further sends; nothing when the ladder is used up.

@@ -17,6 +17,7 @@ pub mod redecide;
 mod result;
 mod resume;
 mod reverse;
+mod shaping;
 mod start;
 mod state;
 mod tick;

@@ -1,16 +1,20 @@
 //! What the agent gets: one shape for success and failure, on every door, for every tool.
 
+mod partial;
 mod reversal_note;
 pub mod schema;
+mod shaped;
 mod trouble;
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub use partial::Partial;
 pub use reversal_note::ReversalNote;
 pub use trouble::{Trouble, Upstream};
 
+use crate::attempt::Provenance;
 pub use crate::evidence::Changed;
 
 use crate::certainty::Certainty;
@@ -34,6 +38,10 @@ pub struct Envelope {
     pub valid_next_actions: Option<Vec<String>>,
     /// One to three tools worth calling next.
     pub follow_up_hints: Vec<String>,
+    /// How sure the tool is, in thousandths.
+    pub confidence_permille: Option<u16>,
+    /// Where the answer comes from.
+    pub provenance: Vec<Provenance>,
     /// How what was done can be undone.
     pub reversal: Option<ReversalNote>,
 }
@@ -50,18 +58,17 @@ pub enum Body {
     },
     /// It was done, and there is nothing to show.
     Empty {
+        /// How it came to that.
+        outcome: Outcome,
         /// What it gave, if anything.
         data: Option<Data>,
     },
     /// A part of it was done.
-    Partial {
-        /// What it gave.
-        data: Data,
-        /// One error for each part that failed.
-        errors: Vec<Trouble>,
-    },
+    Partial(Box<Partial>),
     /// It was done, with a caveat.
     Degraded {
+        /// How it came to that.
+        outcome: Outcome,
         /// What it gave, if anything.
         data: Option<Data>,
         /// The caveat.
@@ -96,7 +103,9 @@ pub enum Data {
 pub enum DegradationReason {
     /// The recorded answer is gone; only that it was done is known.
     AnswerNotKept,
-    /// A person said that it was done; what it gave is not known.
+    /// The tool says that its answer is older than it should be.
+    StaleAnswer,
+    /// A person says that it was done; what it gave is not known.
     SettledByPerson,
 }
 
@@ -158,6 +167,8 @@ impl Envelope {
             replayed: false,
             valid_next_actions: None,
             follow_up_hints: Vec::new(),
+            confidence_permille: None,
+            provenance: Vec::new(),
             reversal: None,
         }
     }
@@ -167,7 +178,7 @@ impl Envelope {
         match self.body {
             Body::Success { .. } => Status::Success,
             Body::Empty { .. } => Status::Empty,
-            Body::Partial { .. } => Status::Partial,
+            Body::Partial(_) => Status::Partial,
             Body::Degraded { .. } => Status::Degraded,
             Body::Error { .. } => Status::Error,
             Body::Refused { .. } => Status::Refused,
@@ -178,50 +189,68 @@ impl Envelope {
     pub fn error(&self) -> Option<&Trouble> {
         match &self.body {
             Body::Error { error, .. } | Body::Refused { error } => Some(error),
-            Body::Success { .. } | Body::Empty { .. } | Body::Partial { .. } | Body::Degraded { .. } => None,
+            Body::Success { .. } | Body::Empty { .. } | Body::Partial(_) | Body::Degraded { .. } => None,
+        }
+    }
+
+    /// What it gave, for one that is not an error.
+    pub fn data(&self) -> Option<&Data> {
+        match &self.body {
+            Body::Success { data, .. } => Some(data),
+            Body::Partial(partial) => Some(partial.data()),
+            Body::Empty { data, .. } | Body::Degraded { data, .. } => data.as_ref(),
+            Body::Error { .. } | Body::Refused { .. } => None,
+        }
+    }
+
+    /// How the call ended; nothing for a refusal, and while it is still being settled.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match &self.body {
+            Body::Success { outcome, .. } | Body::Empty { outcome, .. } | Body::Degraded { outcome, .. } => {
+                Some(*outcome)
+            }
+            Body::Partial(partial) => Some(partial.outcome()),
+            Body::Error { outcome, .. } => *outcome,
+            Body::Refused { .. } => None,
         }
     }
 
     /// The attempt whose payload it carries: its data, or what a malformed write gave back.
     pub fn payload_of(&self) -> Option<&AttemptId> {
-        match &self.body {
-            Body::Success { data: Data::Of(id), .. }
-            | Body::Empty { data: Some(Data::Of(id)) }
-            | Body::Partial { data: Data::Of(id), .. }
-            | Body::Degraded { data: Some(Data::Of(id)), .. } => Some(id),
-            Body::Error { error, .. } => error.upstream_result.as_ref(),
-            Body::Success { .. }
-            | Body::Empty { .. }
-            | Body::Partial { .. }
-            | Body::Degraded { .. }
-            | Body::Refused { .. } => None,
+        match (self.data(), self.error()) {
+            (Some(Data::Of(id)), _) => Some(id),
+            (_, Some(error)) => error.upstream_result.as_ref(),
+            (Some(Data::Value(_)) | None, None) => None,
         }
     }
 
     /// The envelope as JSON, with the payload it names filled in. A payload the protocol carries elsewhere is left out.
     pub fn to_json(&self, payload: Option<&RawValue>) -> Box<RawValue> {
-        let (data, error, errors, outcome, reason) = match &self.body {
-            Body::Success { outcome, data } => (Some(data), None, None, Some(*outcome), None),
-            Body::Empty { data } => (data.as_ref(), None, None, None, None),
-            Body::Partial { data, errors } => (Some(data), None, Some(errors), None, None),
-            Body::Degraded { data, reason } => (data.as_ref(), None, None, None, Some(*reason)),
-            Body::Error { outcome, error } => (None, Some(error), None, *outcome, None),
-            Body::Refused { error } => (None, Some(error), None, None, None),
+        let partial = match &self.body {
+            Body::Partial(partial) => Some(partial),
+            _ => None,
         };
         let wire = Wire {
             status: self.status(),
-            outcome,
-            data: match data {
+            outcome: self.outcome(),
+            data: match self.data() {
                 Some(Data::Of(_)) => payload.map(WireData::Raw),
                 Some(Data::Value(value)) => Some(WireData::Value(value)),
                 None => None,
             },
-            error: error.map(|error| error.wire(payload)),
-            errors: errors.map(|errors| errors.iter().map(|error| error.wire(None)).collect()),
+            error: self.error().map(|error| error.wire(payload)),
+            errors: partial.map(|partial| partial.errors().iter().map(|error| error.wire(None)).collect()),
+            errors_left_out: partial.map(|partial| partial.left_out()).filter(|left_out| *left_out > 0),
+            truncated: partial.is_some_and(|partial| partial.truncated()),
             attempts: &self.attempts,
             valid_next_actions: self.valid_next_actions.as_deref(),
             follow_up_hints: &self.follow_up_hints,
-            degradation_reason: reason,
+            confidence: self.confidence_permille.map(|permille| f64::from(permille) / 1000.0),
+            provenance: &self.provenance,
+            degradation_reason: match self.body {
+                Body::Degraded { reason, .. } => Some(reason),
+                _ => None,
+            },
             reversal: self.reversal.as_ref(),
             replayed: self.replayed,
             charter_version: CHARTER_VERSION,
@@ -241,12 +270,20 @@ struct Wire<'a> {
     error: Option<trouble::Wire<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     errors: Option<Vec<trouble::Wire<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors_left_out: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     attempts: &'a [AttemptLine],
     #[serde(skip_serializing_if = "Option::is_none")]
     valid_next_actions: Option<&'a [String]>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     follow_up_hints: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence: Option<f64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    provenance: &'a [Provenance],
     #[serde(skip_serializing_if = "Option::is_none")]
     degradation_reason: Option<DegradationReason>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -26,5 +26,7 @@ pub const ANSWER_WITHIN_MS: u64 = 24 * 60 * 60 * 1000;
 pub const EVIDENCE_MAX: usize = 8;
 /// How many questions of one session may be open at once.
 pub const QUESTIONS_MAX: usize = 1024;
+/// How many tools worth calling next an answer names.
+pub const FOLLOW_UPS_MAX: usize = 3;
 /// How many failed items a partial answer lists.
 pub const ITEMS_MAX: usize = 32;

@@ -1,39 +1,52 @@
 //! The playbook: verdict to compensation, per tool, with forbidden pairs.
 
+mod error;
+mod forbidden;
+mod retry;
+mod rule;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::compensation::{Compensation, Ladder};
-use crate::contract::{Contract, EffectKind};
-use crate::limits::{LADDER_STEPS_MAX, WAIT_MS_MAX};
+pub use error::{PlaybookError, RefusedSection};
+pub use retry::{Backoff, RetryLayer, RetryPolicy};
+pub use rule::{Rule, RuleSpec};
+
+use crate::compensation::Compensation;
+use crate::contract::Contract;
 use crate::nearest::nearest;
+use crate::registry::{Class, Code};
 use crate::verdict::Verdict;
+use retry::Scope;
+use rule::{default_compensation, default_exception};
 
 /// A playbook that has a rule for every verdict, no forbidden pair, and no rule that never ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Playbook {
     rules: BTreeMap<Verdict, Rule>,
+    /// The codes whose rule differs from the rest of their verdict.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    codes: BTreeMap<Code, Rule>,
 }
 
-/// What is done about one verdict, and who said so.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rule {
-    /// What is done.
-    #[serde(flatten)]
-    pub compensation: Compensation,
-    /// Who said so.
-    pub origin: Origin,
-}
-
-/// Where a rule comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a rule comes from, the nearest last: each outranks those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// The table we ship.
     Default,
-    /// The tool's own section of the config.
+    /// `[retry.class.NAME]`
+    Class,
+    /// `[retry.verdict.NAME]`
+    Verdict,
+    /// `[tools.NAME.retry]`
+    ToolRetry,
+    /// `[tools.NAME.retry.class.NAME]`
+    ToolClass,
+    /// `[tools.NAME.retry.verdict.NAME]`
+    ToolVerdict,
+    /// `[tools.NAME.playbook.VERDICT]`
     Tool,
 }
 
@@ -42,110 +55,59 @@ impl Origin {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",
+            Self::Class => "class",
+            Self::Verdict => "verdict",
+            Self::ToolRetry => "tool_retry",
+            Self::ToolClass => "tool_class",
+            Self::ToolVerdict => "tool_verdict",
             Self::Tool => "tool",
         }
     }
-}
 
-/// One rule as an operator writes it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RuleSpec {
-    /// The compensation's name.
-    pub compensation: String,
-    /// The waits of a ladder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub backoff_ms: Option<Vec<u64>>,
-    /// How far a wait may differ, in percent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter_percent: Option<u8>,
-    /// The queue of an escalation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<String>,
+    /// The section of the configuration that a rule for that verdict and code stands in; nothing for the table we ship.
+    pub fn section(self, tool: &str, verdict: Verdict, code: Code) -> Option<String> {
+        match self {
+            Self::Tool | Self::ToolVerdict | Self::Verdict => self.path(tool, verdict.as_str()),
+            Self::Default | Self::Class | Self::ToolRetry | Self::ToolClass => self.path(tool, code.class().as_str()),
+        }
+    }
+
+    fn path(self, tool: &str, name: &str) -> Option<String> {
+        match self {
+            Self::Default => None,
+            Self::Class => Some(format!("retry.class.{name}")),
+            Self::Verdict => Some(format!("retry.verdict.{name}")),
+            Self::ToolRetry => Some(format!("tools.{tool}.retry")),
+            Self::ToolClass => Some(format!("tools.{tool}.retry.class.{name}")),
+            Self::ToolVerdict => Some(format!("tools.{tool}.retry.verdict.{name}")),
+            Self::Tool => Some(format!("tools.{tool}.playbook.{name}")),
+        }
+    }
 }
 
 /// Rules as an operator writes them, by the verdict's name.
 pub type PlaybookSpec = BTreeMap<String, RuleSpec>;
 
-/// Why a playbook was not taken.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum PlaybookError {
-    /// There is no such verdict.
-    #[error("`{name}` is not a verdict{}", hint(.nearest))]
-    UnknownVerdict {
-        /// What was written.
-        name: String,
-        /// What may have been meant.
-        nearest: Vec<String>,
-    },
-    /// There is no such compensation.
-    #[error("`{name}` is not a compensation{}", hint(.nearest))]
-    UnknownCompensation {
-        /// What was written.
-        name: String,
-        /// What may have been meant.
-        nearest: Vec<String>,
-    },
-    /// The pair would break a promise.
-    #[error("`{compensation}` on `{verdict}` is forbidden: {reason}")]
-    Forbidden {
-        /// The verdict.
-        verdict: &'static str,
-        /// The compensation.
-        compensation: &'static str,
-        /// What it would break.
-        reason: &'static str,
-    },
-    /// The rule has no end, or none that is near enough.
-    #[error("the ladder of `{verdict}` {reason}")]
-    Endless {
-        /// The verdict.
-        verdict: &'static str,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+/// What an operator wrote that bears on one tool's playbook.
+#[derive(Clone, Copy, Debug)]
+pub struct Layers<'a> {
+    /// The tool's served name.
+    pub tool: &'a str,
+    /// The policies of the whole file.
+    pub shared: &'a RetryLayer,
+    /// The tool's own policies.
+    pub own: &'a RetryLayer,
+    /// The tool's own rules.
+    pub rules: &'a PlaybookSpec,
 }
-
-fn hint(nearest: &[String]) -> String {
-    nearest.first().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
-}
-
-const COMPENSATIONS: [&str; 9] = [
-    "retry_with_backoff",
-    "wait",
-    "refresh_evidence",
-    "reconcile",
-    "escalate_to_human",
-    "issue_reversal",
-    "deprecate_tool_call",
-    "surface",
-    "fail_fast",
-];
 
 impl Default for Playbook {
     fn default() -> Self {
-        let rule = |verdict| (verdict, Rule { compensation: default_compensation(verdict), origin: Origin::Default });
-        Self { rules: Verdict::ALL.into_iter().map(rule).collect() }
-    }
-}
-
-fn default_compensation(verdict: Verdict) -> Compensation {
-    match verdict {
-        Verdict::TransientTimeout => Compensation::RetryWithBackoff(Ladder::of(&[200, 600, 1800])),
-        Verdict::ServerError5xx => Compensation::RetryWithBackoff(Ladder::of(&[500, 2000])),
-        Verdict::RateLimited => Compensation::Wait(Ladder {
-            last_ms: Some(160_000),
-            ..Ladder::of(&[5_000, 10_000, 20_000, 40_000, 80_000])
-        }),
-        Verdict::UpstreamUnavailable => Compensation::RetryWithBackoff(Ladder::of(&[1000, 2000, 4000])),
-        Verdict::IdempotencyConflict | Verdict::InDoubt => Compensation::Reconcile,
-        Verdict::EvidenceStale => Compensation::RefreshEvidence,
-        Verdict::PolicyDenied => Compensation::EscalateToHuman { queue: "policy_review".into() },
-        Verdict::SchemaMismatch => Compensation::DeprecateToolCall,
-        Verdict::InputRejected | Verdict::Cancelled | Verdict::Unclassified => Compensation::Surface,
-        Verdict::CapabilityMissing => Compensation::FailFast,
-        Verdict::StoreUnavailable => {
-            Compensation::RetryWithBackoff(Ladder { jitter_percent: 0, ..Ladder::of(&[2000, 4000, 6000]) })
+        let rule = |compensation| Rule { compensation, origin: Origin::Default };
+        let of_code = |code| Some((code, rule(default_exception(code)?)));
+        Self {
+            rules: Verdict::ALL.into_iter().map(|verdict| (verdict, rule(default_compensation(verdict)))).collect(),
+            codes: Code::ALL.into_iter().filter_map(of_code).collect(),
         }
     }
 }
@@ -153,184 +115,100 @@ fn default_compensation(verdict: Verdict) -> Compensation {
 impl Playbook {
     /// The default playbook with an operator's rules for one tool laid over it.
     pub fn parse(spec: &PlaybookSpec, contract: &Contract) -> Result<Self, PlaybookError> {
+        let none = RetryLayer::default();
+        let layers = Layers { tool: "", shared: &none, own: &none, rules: spec };
+        Self::layered(layers, contract).map_err(|refused| refused.reason)
+    }
+
+    /// The default playbook with everything laid over it that an operator wrote, the nearest last.
+    pub fn layered(layers: Layers<'_>, contract: &Contract) -> Result<Self, RefusedSection> {
         let mut playbook = Self::default();
-        for (name, rule) in spec {
-            let verdict =
-                Verdict::ALL.into_iter().find(|v| v.as_str() == name).ok_or_else(|| PlaybookError::UnknownVerdict {
-                    name: name.clone(),
-                    nearest: nearest(name, Verdict::ALL.map(Verdict::as_str)),
-                })?;
-            let compensation = compensation(verdict, rule)?;
-            allowed(verdict, &compensation, contract)?;
-            playbook.rules.insert(verdict, Rule { compensation, origin: Origin::Tool });
+        let Layers { tool, shared, own, rules } = layers;
+        // A policy of the whole file is for plain writes too, so it is held to what may be done with those.
+        let anything = Contract::undeclared(0, 0, 0);
+        for (name, policy) in &shared.class {
+            playbook.lay(policy, class(name).map(Scope::Class), Origin::Class, (tool, name), &anything)?;
+        }
+        for (name, policy) in &shared.verdict {
+            playbook.lay(policy, verdict(name).map(Scope::Verdict), Origin::Verdict, (tool, name), &anything)?;
+        }
+        if let Some(policy) = &own.whole {
+            playbook.lay(policy, Ok(Scope::Whole), Origin::ToolRetry, (tool, ""), contract)?;
+        }
+        for (name, policy) in &own.class {
+            playbook.lay(policy, class(name).map(Scope::Class), Origin::ToolClass, (tool, name), contract)?;
+        }
+        for (name, policy) in &own.verdict {
+            playbook.lay(policy, verdict(name).map(Scope::OwnVerdict), Origin::ToolVerdict, (tool, name), contract)?;
+        }
+        for (name, spec) in rules {
+            playbook.replace(name, spec, contract).map_err(|reason| refused(Origin::Tool, (tool, name), reason))?;
         }
         Ok(playbook)
     }
 
-    /// The rule for a verdict.
-    pub fn rule(&self, verdict: Verdict) -> &Rule {
-        &self.rules[&verdict]
+    fn lay(
+        &mut self,
+        policy: &RetryPolicy,
+        scope: Result<Scope, PlaybookError>,
+        origin: Origin,
+        place: (&str, &str),
+        contract: &Contract,
+    ) -> Result<(), RefusedSection> {
+        let codes = scope.and_then(|scope| {
+            policy.check(scope, contract)?;
+            policy.codes(scope)
+        });
+        for code in codes.map_err(|reason| refused(origin, place, reason))? {
+            let verdict = code.verdict();
+            let before = self.rule(verdict, code);
+            let compensation = match (policy.sends_again(), before.compensation.sends_again()) {
+                (true, _) => policy.sending(verdict),
+                (false, true) => Compensation::Surface,
+                // It was not going to be sent again; what is done instead stays.
+                (false, false) => continue,
+            };
+            self.codes.insert(code, Rule { compensation, origin });
+        }
+        Ok(())
     }
 
-    /// Every rule, in the order of the table.
-    pub fn rules(&self) -> impl Iterator<Item = (Verdict, &Rule)> {
-        self.rules.iter().map(|(verdict, rule)| (*verdict, rule))
+    fn replace(&mut self, name: &str, spec: &RuleSpec, contract: &Contract) -> Result<(), PlaybookError> {
+        let verdict = verdict(name)?;
+        let compensation = spec.compensation(verdict)?;
+        forbidden::allowed(verdict, &compensation, contract)?;
+        self.codes.retain(|code, _| code.verdict() != verdict);
+        self.rules.insert(verdict, Rule { compensation, origin: Origin::Tool });
+        Ok(())
+    }
+
+    /// The rule for an attempt that failed with that code and was judged so.
+    pub fn rule(&self, verdict: Verdict, code: Code) -> &Rule {
+        // Doubt outranks the code: what it would be judged otherwise has no say.
+        let own = self.codes.get(&code).filter(|_| code.verdict() == verdict);
+        own.unwrap_or(&self.rules[&verdict])
     }
 }
 
-fn compensation(verdict: Verdict, spec: &RuleSpec) -> Result<Compensation, PlaybookError> {
-    let ladder = |default: Ladder| -> Result<Ladder, PlaybookError> {
-        let endless = |reason| PlaybookError::Endless { verdict: verdict.as_str(), reason };
-        let ladder = Ladder {
-            backoff_ms: spec.backoff_ms.clone().unwrap_or(default.backoff_ms),
-            jitter_percent: spec.jitter_percent.unwrap_or(default.jitter_percent),
-            last_ms: if spec.backoff_ms.is_some() { None } else { default.last_ms },
-        };
-        if ladder.backoff_ms.is_empty() {
-            return Err(endless("has no steps; use `surface` to send only once"));
-        }
-        if ladder.backoff_ms.len() > LADDER_STEPS_MAX {
-            return Err(endless("has more than 16 steps"));
-        }
-        if ladder.backoff_ms.iter().any(|wait| *wait > WAIT_MS_MAX) {
-            return Err(endless("waits longer than a day"));
-        }
-        if ladder.jitter_percent > 100 {
-            return Err(endless("has a jitter above 100 %"));
-        }
-        Ok(ladder)
-    };
-    let own = match default_compensation(verdict) {
-        Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => ladder,
-        Compensation::RefreshEvidence
-        | Compensation::Reconcile
-        | Compensation::EscalateToHuman { .. }
-        | Compensation::IssueReversal
-        | Compensation::DeprecateToolCall
-        | Compensation::Surface
-        | Compensation::FailFast => Ladder::of(&[200, 600, 1800]),
-    };
-    Ok(match spec.compensation.as_str() {
-        "retry_with_backoff" => Compensation::RetryWithBackoff(ladder(own)?),
-        "wait" => Compensation::Wait(ladder(own)?),
-        "refresh_evidence" => Compensation::RefreshEvidence,
-        "reconcile" => Compensation::Reconcile,
-        "escalate_to_human" => {
-            Compensation::EscalateToHuman { queue: spec.queue.clone().unwrap_or_else(|| "default".into()) }
-        }
-        "issue_reversal" => Compensation::IssueReversal,
-        "deprecate_tool_call" => Compensation::DeprecateToolCall,
-        "surface" => Compensation::Surface,
-        "fail_fast" => Compensation::FailFast,
-        other => {
-            return Err(PlaybookError::UnknownCompensation {
-                name: other.to_owned(),
-                nearest: nearest(other, COMPENSATIONS),
-            });
-        }
+fn refused(origin: Origin, (tool, name): (&str, &str), reason: PlaybookError) -> RefusedSection {
+    RefusedSection { section: origin.path(tool, name).unwrap_or_default(), reason }
+}
+
+fn verdict(name: &str) -> Result<Verdict, PlaybookError> {
+    Verdict::ALL.into_iter().find(|verdict| verdict.as_str() == name).ok_or_else(|| PlaybookError::UnknownVerdict {
+        name: name.to_owned(),
+        nearest: nearest(name, Verdict::ALL.map(Verdict::as_str)),
     })
 }
 
-/// Refuses the pairs that would break a promise.
-fn allowed(verdict: Verdict, compensation: &Compensation, contract: &Contract) -> Result<(), PlaybookError> {
-    let forbidden = |reason| {
-        Err(PlaybookError::Forbidden { verdict: verdict.as_str(), compensation: compensation.as_str(), reason })
-    };
-    if compensation.sends_again() {
-        match verdict {
-            Verdict::IdempotencyConflict => {
-                return forbidden(
-                    "the upstream has this already, or is at it; a resend is how a refund goes out twice",
-                );
-            }
-            Verdict::PolicyDenied => {
-                return forbidden("a denial stays a denial until a person changes the policy");
-            }
-            Verdict::InDoubt => {
-                return forbidden("it may have happened; only a status read or a person can tell");
-            }
-            Verdict::SchemaMismatch if !contract.effect.is_read() => {
-                return forbidden("the write was done, only its answer is malformed");
-            }
-            Verdict::Cancelled => return forbidden("somebody stopped it"),
-            Verdict::InputRejected | Verdict::CapabilityMissing => {
-                return forbidden("the same call meets the same answer");
-            }
-            Verdict::TransientTimeout
-            | Verdict::ServerError5xx
-            | Verdict::RateLimited
-            | Verdict::UpstreamUnavailable
-            | Verdict::EvidenceStale
-            | Verdict::SchemaMismatch
-            | Verdict::StoreUnavailable
-            | Verdict::Unclassified => {}
-        }
-        if matches!(verdict, Verdict::Unclassified) && matches!(contract.effect, EffectKind::Write) {
-            return forbidden("nobody knows what happened, and the tool is a plain write");
-        }
-    }
-    if matches!(compensation, Compensation::IssueReversal) {
-        if contract.reverse.is_none() {
-            return forbidden("the contract declares no `reverse`, so there is no token");
-        }
-        match verdict {
-            Verdict::SchemaMismatch | Verdict::Cancelled => {}
-            Verdict::InDoubt => {
-                return forbidden("nothing is undone while it is in doubt; `reconcile` finds out first");
-            }
-            Verdict::TransientTimeout
-            | Verdict::ServerError5xx
-            | Verdict::RateLimited
-            | Verdict::UpstreamUnavailable
-            | Verdict::IdempotencyConflict
-            | Verdict::EvidenceStale
-            | Verdict::PolicyDenied
-            | Verdict::InputRejected
-            | Verdict::CapabilityMissing
-            | Verdict::StoreUnavailable
-            | Verdict::Unclassified => return forbidden("nothing is known to have been done that could be undone"),
-        }
-    }
-    Ok(())
+fn class(name: &str) -> Result<Class, PlaybookError> {
+    let all = || Code::ALL.into_iter().map(Code::class);
+    all().find(|class| class.as_str() == name).ok_or_else(|| {
+        let mut names: Vec<&str> = all().map(Class::as_str).collect();
+        names.dedup();
+        PlaybookError::UnknownClass { name: name.to_owned(), nearest: nearest(name, names) }
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn contract(effect: EffectKind) -> Contract {
-        Contract { effect, declared: true, ..Contract::undeclared(5000, 50_000, 600_000) }
-    }
-
-    fn parse(verdict: &str, compensation: &str, effect: EffectKind) -> Result<Playbook, PlaybookError> {
-        let rule = RuleSpec { compensation: compensation.into(), ..RuleSpec::default() };
-        Playbook::parse(&BTreeMap::from([(verdict.to_owned(), rule)]), &contract(effect))
-    }
-
-    #[test]
-    fn forbidden_pairs_are_refused_with_the_reason() {
-        for verdict in ["idempotency_conflict", "policy_denied", "in_doubt", "schema_mismatch"] {
-            let refused = parse(verdict, "retry_with_backoff", EffectKind::Write);
-            assert!(matches!(refused, Err(PlaybookError::Forbidden { .. })), "{verdict}");
-        }
-        assert!(parse("schema_mismatch", "retry_with_backoff", EffectKind::Read).is_ok());
-        assert!(parse("transient_timeout", "issue_reversal", EffectKind::Write).is_err());
-    }
-
-    #[test]
-    fn a_typo_is_answered_with_the_nearest_name() {
-        let unknown = parse("transient_timout", "surface", EffectKind::Read).unwrap_err();
-        assert_eq!(unknown.to_string(), "`transient_timout` is not a verdict; did you mean `transient_timeout`?");
-    }
-
-    #[test]
-    fn a_ladder_without_an_end_is_refused() {
-        let rule = RuleSpec {
-            compensation: "retry_with_backoff".into(),
-            backoff_ms: Some(vec![1; 17]),
-            ..RuleSpec::default()
-        };
-        let spec = BTreeMap::from([("transient_timeout".to_owned(), rule)]);
-        assert!(matches!(Playbook::parse(&spec, &contract(EffectKind::Read)), Err(PlaybookError::Endless { .. })));
-    }
-}
+mod tests;

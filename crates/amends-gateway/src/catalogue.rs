@@ -133,7 +133,8 @@ impl Catalogue {
                 _ => EffectKind::Write,
             };
         }
-        Ok((contract, Playbook::default()))
+        let playbook = self.config.undeclared_playbook(name, &contract)?;
+        Ok((contract, playbook))
     }
 }
 

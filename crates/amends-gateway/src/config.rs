@@ -1,23 +1,27 @@
 //! The configuration: what was written, and what it means.
 
 mod restraint;
+mod retry;
 mod settle;
+mod source;
 mod span;
 pub mod spec;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use amends_core::contract::Contract;
-use amends_core::playbook::{PlaybookError, PlaybookSpec};
+use amends_core::playbook::{Layers, PlaybookSpec, RefusedSection, RetryLayer};
 use amends_core::restraint::{BreakerRules, BudgetRules, Rate};
 use amends_core::{Playbook, UpstreamName};
-use amends_wire::mcp::TranslateRule;
+use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
 pub use settle::settle;
+pub use source::Source;
 pub use span::Span;
 pub use spec::Spec;
 
@@ -34,12 +38,16 @@ pub struct Config {
     pub http: SocketAddr,
     /// The names by which the doors may be addressed, beside the loopback ones.
     pub hosts: Vec<String>,
+    /// The words in which our own answers are given, where a call does not say.
+    pub dialect: Dialect,
     /// The upstreams, by name.
     pub upstreams: BTreeMap<UpstreamName, UpstreamConfig>,
     /// What was declared of tools, by their served names.
     pub tools: BTreeMap<String, ToolConfig>,
     /// The tools that other calls are based on.
     pub evidence_tools: BTreeSet<String>,
+    /// The retry policies of the tools that have none of their own.
+    pub retry: Arc<RetryLayer>,
     /// For how long an answer that may not have arrived is given again.
     pub repeat_window: Duration,
     /// The bounds.
@@ -105,6 +113,7 @@ pub enum Reach {
 #[derive(Clone, Debug)]
 pub struct ToolConfig {
     spec: spec::ToolSpec,
+    shared: Arc<RetryLayer>,
 }
 
 /// The bounds of what the doors take.
@@ -151,38 +160,42 @@ pub enum ConfigError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A playbook was refused.
-    #[error("`tools.{tool}.playbook`")]
-    Playbook {
-        /// The tool.
-        tool: String,
-        /// Why.
-        source: PlaybookError,
-    },
+    /// A rule of a playbook, or a retry policy, was refused.
+    #[error(transparent)]
+    Playbook(#[from] RefusedSection),
+}
+
+impl ConfigError {
+    /// The key it is about, where it is about one.
+    pub(super) fn key(&self) -> Option<String> {
+        match self {
+            Self::Invalid { key, .. } => Some(key.clone()),
+            Self::Playbook(refused) => Some(refused.key()),
+            Self::Unreadable { .. } | Self::Malformed { .. } => None,
+        }
+    }
 }
 
 impl Config {
     /// Reads and settles a file.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
-        settle(Spec::parse(&text, &path.display().to_string())?)
+        Source::read(path)?.settle()
     }
 
     /// Reads the configuration of a wrapped server, whose command is given elsewhere.
     pub fn load_wrap(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
-        let mut spec = Spec::parse(&text, &path.display().to_string())?;
-        if let Some(wrapped) = spec.upstreams.get_mut("wrapped") {
-            wrapped.command.get_or_insert_with(|| vec!["wrapped".into()]);
-        }
-        settle(spec)
+        Source::read(path)?.settle_wrap()
     }
 
     /// The configuration without a file: one person, one machine.
     pub fn without_file() -> Self {
         settle(Spec::default()).expect("the defaults settle")
+    }
+
+    /// The playbook of a tool of which nothing was declared.
+    pub fn undeclared_playbook(&self, tool: &str, contract: &Contract) -> Result<Playbook, ConfigError> {
+        let (own, rules) = (RetryLayer::default(), PlaybookSpec::new());
+        Ok(Playbook::layered(Layers { tool, shared: &self.retry, own: &own, rules: &rules }, contract)?)
     }
 }
 
@@ -199,9 +212,16 @@ impl ToolConfig {
         settle::contract(tool, &self.spec, upstream, repeat)
     }
 
-    /// The playbook of this tool, its own rules laid over the default.
+    /// What was written of it.
+    pub fn spec(&self) -> &spec::ToolSpec {
+        &self.spec
+    }
+
+    /// The playbook of this tool, its own rules and policies laid over the shared ones and the default.
     pub fn playbook(&self, tool: &str, contract: &Contract) -> Result<Playbook, ConfigError> {
-        Playbook::parse(self.spec.playbook.as_ref().unwrap_or(&PlaybookSpec::new()), contract)
-            .map_err(|source| ConfigError::Playbook { tool: tool.to_owned(), source })
+        let own = self.spec.retry.layer();
+        let none = PlaybookSpec::new();
+        let rules = self.spec.playbook.as_ref().unwrap_or(&none);
+        Ok(Playbook::layered(Layers { tool, shared: &self.shared, own: &own, rules }, contract)?)
     }
 }

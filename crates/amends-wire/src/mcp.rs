@@ -2,14 +2,17 @@
 
 pub mod call;
 pub mod classify;
+pub mod dialect;
 pub mod era;
 pub mod http;
 pub mod reply;
+pub mod shape;
 pub mod text;
 pub mod tools;
 
 pub use call::{CallError, Edits, Meta, ProgressToken, ToolCall, progress_ticket, with_deadline};
 pub use classify::{Classified, ResultKind, Signal, TranslateRule};
+pub use dialect::Dialect;
 pub use era::Era;
 pub use reply::{ClientTraits, Receipt};
 pub use tools::{Hints, ToolList, ToolListing};

@@ -2,9 +2,10 @@
 
 mod cost;
 mod fault;
+mod repair;
 
 use amends_core::Recovery;
-use amends_core::recovery::Template;
+use amends_core::recovery::{NextCall, Template};
 use amends_core::refusal::ArgumentFault;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -112,12 +113,18 @@ impl Schema {
         faults
     }
 
-    /// A call of that tool with the arguments that are right, and the names of those that must still be filled in.
-    pub fn template(&self, tool: &str, value: &Value) -> Recovery {
+    /// The next call of that tool: complete where only names were nearly right, else with the arguments that are right and
+    /// the names of those that must still be filled in.
+    pub fn recovery(&self, tool: &str, value: &Value) -> Recovery {
+        let faults = self.check(value);
+        if let Some(args) = repair::repaired(self, value, &faults) {
+            let call = NextCall { tool: tool.to_owned(), args };
+            return Recovery { call: Some(call), ..Recovery::default() };
+        }
         let mut args = value.as_object().cloned().unwrap_or_default();
         let mut missing: Vec<String> = Vec::new();
         let mut fuzzy_matches: Vec<String> = Vec::new();
-        for fault in self.check(value) {
+        for fault in faults {
             let unknown = fault.expected == NO_SUCH_FIELD;
             for name in fault.nearest.iter().filter(|_| unknown) {
                 if !fuzzy_matches.contains(name) {
@@ -172,7 +179,7 @@ mod tests {
             },
         }));
         let given = json!({"order": "o1", "ammount": 5, "card": {"name": "x"}, "items": [1, "two"]});
-        let recovery = schema.template("pay", &given);
+        let recovery = schema.recovery("pay", &given);
         let template = recovery.template.unwrap();
         assert_eq!(Value::Object(template.args), json!({"order": "o1", "card": {"name": "x"}}));
         let mut missing = template.missing;
@@ -184,7 +191,7 @@ mod tests {
     #[test]
     fn arguments_that_are_no_object_leave_an_empty_template() {
         let schema = schema(json!({"type": "object", "required": ["a"]}));
-        let template = schema.template("t", &json!([1])).template.unwrap();
+        let template = schema.recovery("t", &json!([1])).template.unwrap();
         assert!(template.args.is_empty());
     }
 

@@ -93,11 +93,14 @@ fn exercise(bytes: &[u8], chance: &mut Chance) {
         let _ = Problem::read(&value);
         if let Ok(schema) = Schema::from_value(value.clone()) {
             let _ = schema.check(&value);
-            let _ = schema.template("t", &value);
+            let _ = schema.recovery("t", &value);
         }
     }
     if let Ok(raw) = serde_json::from_str::<&RawValue>(&text) {
-        let envelope = amends_core::Envelope::of(amends_core::envelope::Body::Empty { data: None });
+        let envelope = amends_core::Envelope::of(amends_core::envelope::Body::Empty {
+            outcome: amends_core::Outcome::Succeeded,
+            data: None,
+        });
         let traits = reply::ClientTraits::of(Era::Modern, None);
         let sent = reply::forward(raw.get(), &envelope, None, traits);
         assert!(serde_json::from_str::<&RawValue>(&sent).is_ok(), "{sent}");

@@ -1,5 +1,6 @@
 //! The command line: one module for each command.
 
+mod check;
 mod demo;
 mod ledger;
 mod outcome;
@@ -23,6 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   amends up --demo                        a gateway, a shop that fails on cue, a ledger: all on 127.0.0.1:7070
   amends wrap -- npx some-mcp-server      the same server, with judged tool calls
+  amends check --config amends.toml       what a configuration means, and what it leaves open
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
   amends queue                            what a person is asked
@@ -49,6 +51,8 @@ enum Command {
     Serve(up::ServeArgs),
     /// Wrap one stdio MCP server; this is what goes into an MCP client's configuration.
     Wrap(wrap::WrapArgs),
+    /// Validate a configuration and explain what it means.
+    Check(check::CheckArgs),
     /// List the newest sessions.
     Sessions(sessions::SessionsArgs),
     /// Show a session's or a call's timeline.
@@ -76,6 +80,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Up(args) => up::up(args).await,
         Command::Serve(args) => up::serve(args).await,
         Command::Wrap(args) => wrap::wrap(args).await,
+        Command::Check(args) => check::check(&args),
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Trace(args) => trace::trace(args).await,
         Command::Queue(args) => queue::queue(args).await,

@@ -280,5 +280,7 @@ fn gates(bytes: &mut Bytes<'_>) -> Gates {
     let refusal = bytes.once_in(16).then(|| Box::new(Refusal::of(kind, "no")));
     let seen = bytes.below(4);
     let run = bytes.one_of(&[UNSEEN_RUN, 1, 2]);
-    Gates { refusal, runs: UPSTREAMS.iter().take(seen).map(|upstream| ((*upstream).into(), run)).collect() }
+    let runs = UPSTREAMS.iter().take(seen).map(|upstream| ((*upstream).into(), run)).collect();
+    let spent = if bytes.once_in(4) { [UPSTREAMS[0].into()].into() } else { Default::default() };
+    Gates { refusal, runs, spent, ..Gates::default() }
 }

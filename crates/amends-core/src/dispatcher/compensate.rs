@@ -35,7 +35,7 @@ impl Dispatcher {
         // A baseline is a read, whatever it is read for.
         let effect = if attempt.purpose == Purpose::Act { call.effect() } else { EffectKind::Read };
         let verdict = Verdict::judge(failure.code, end.certainty, effect);
-        let Rule { compensation, origin } = call.rules().playbook.rule(verdict);
+        let Rule { compensation, origin } = call.rules().playbook.rule(verdict, failure.code);
         let (compensation, origin) = (reachable(compensation, call), *origin);
         let retry_after_ms = failure.retry_after_ms;
         let earlier = earlier_judgements(call, attempt.purpose, verdict, id.n);
@@ -43,7 +43,7 @@ impl Dispatcher {
 
         let planned = match &compensation {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder)
-                if allowed(call, purpose, gates, now) =>
+                if allowed(call, purpose, gates, now) && ladder.allows(sends(call, purpose)) =>
             {
                 next_wait(ladder, earlier, retry_after_ms, self.chance(id))
             }
@@ -182,6 +182,11 @@ pub(super) fn allowed(call: &CallState, purpose: Purpose, gates: &Gates, now: Ti
 /// When the key of this call's effect was first taken, perhaps by the call it took over from.
 fn first_claimed(call: &CallState) -> Timestamp {
     call.received.repeat_of.as_ref().map_or(call.at, |held| held.since)
+}
+
+/// How often this call was sent for that purpose.
+fn sends(call: &CallState, purpose: Purpose) -> usize {
+    call.attempts.iter().filter(|attempt| attempt.purpose == purpose).count()
 }
 
 /// How often this call was judged so before, for that purpose.

@@ -7,15 +7,17 @@ use crate::compensation::Compensation;
 use crate::contract::EffectKind;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::cancel::CancelReason;
+use crate::dispatcher::shaping;
 use crate::dispatcher::state::CallState;
 use crate::dispatcher::wording;
 use crate::effect::{Answer, Effect, Reply};
-use crate::envelope::{Body, Data, Envelope, ReversalNote, Trouble};
+use crate::envelope::{Body, Envelope, ReversalNote, Trouble};
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
 use crate::outcome::Outcome;
 use crate::refusal::{Refusal, RefusalKind};
+use crate::registry::Code;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
 
@@ -40,15 +42,14 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(&attempt.call) else {
             return;
         };
-        let unwinds = call.rules().playbook.rule(Verdict::Cancelled).compensation == Compensation::IssueReversal;
+        let unwinds = call.rules().playbook.rule(Verdict::Cancelled, Code::ToolCancelled).compensation
+            == Compensation::IssueReversal;
         if call.cancel == Some(CancelReason::Asked) && unwinds && call.certainty() == Certainty::Processed {
             // It was done although somebody had stopped it.
             return self.reverse(now, gates, &attempt.call);
         }
         let acted = self.state.attempt(&attempt.call, attempt.n).is_some_and(|a| a.purpose == Purpose::Act);
-        let body = Body::Success { outcome, data: Data::Of(attempt.clone()) };
-        let attempts = if outcome == Outcome::Succeeded { Vec::new() } else { wording::history(call) };
-        let envelope = Envelope { attempts, ..Envelope::of(body) };
+        let envelope = shaping::done(call, attempt, outcome);
         let answer =
             if acted { Answer::Forward { attempt: attempt.clone(), envelope } } else { Answer::Envelope(envelope) };
         self.end(now, &attempt.call, outcome, Certainty::Processed, Some(attempt.clone()), answer);

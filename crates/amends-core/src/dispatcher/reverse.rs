@@ -62,7 +62,7 @@ impl Dispatcher {
         };
         let nothing = end.certainty.nothing_happened();
         let verdict = Verdict::judge(failure.code, end.certainty, EffectKind::Write);
-        let rule = call.rules().playbook.rule(verdict);
+        let rule = call.rules().playbook.rule(verdict, failure.code);
         let earlier = earlier_judgements(call, Purpose::Reverse, verdict, id.n);
         let wait = match &rule.compensation {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder)

@@ -34,7 +34,11 @@ pub(super) fn cancelled(call: &CallState, outcome: Option<Outcome>) -> Envelope 
 
 /// The envelope of a call of which a person said that it happened.
 pub(super) fn settled_by_person() -> Envelope {
-    Envelope::of(Body::Degraded { data: None, reason: DegradationReason::SettledByPerson })
+    Envelope::of(Body::Degraded {
+        outcome: Outcome::SucceededAfterCompensation,
+        data: None,
+        reason: DegradationReason::SettledByPerson,
+    })
 }
 
 /// A question about a call, in a sentence.

@@ -113,9 +113,6 @@ refusals! {
     StoreUnavailable: mcp Result, a2a Rejected, ag_ui RunError
         means "Our ledger cannot record, so nothing is sent."
         then "The operator sees to the ledger; the same call may work later.";
-    ReversalRefused: mcp Result, a2a Rejected, ag_ui RunError
-        means "There is no token with which this can be undone now."
-        then "Read why; nothing was undone, and what was done stays done.";
     InternalError: mcp Result, a2a Failed, ag_ui RunError
         means "Something of ours failed."
         then "The operator reads the gateway's log.";

@@ -1,11 +1,12 @@
 //! From what was written to what it means.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use amends_core::contract::{Contract, KeyPlace, Place, Reading, Reverse, StatusReader};
+use amends_core::contract::{AnswerShape, Contract, KeyPlace, Place, Reading, Reverse, StatusReader};
 use amends_core::expression::Expression;
-use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX};
+use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX, FOLLOW_UPS_MAX};
 use amends_core::nearest::nearest;
 use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};
@@ -13,7 +14,7 @@ use amends_wire::mcp::TranslateRule;
 
 use super::restraint;
 use super::spec::{
-    KeySpec, ReadingSpec, ReadsSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
+    AnswerSpec, KeySpec, ReadingSpec, ReadsSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
 };
 use super::{Config, ConfigError, LedgerPlace, Limits, Reach, Span, ToolConfig, UpstreamConfig};
 
@@ -34,10 +35,11 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         upstreams.insert(UpstreamName::new(name.as_str()), self::upstream(name, upstream)?);
     }
     let repeat_window = spec.repeats.window.map_or(REPEAT_WINDOW, |span| span.0);
+    let retry = Arc::new(spec.retry.layer());
     let mut tools = BTreeMap::new();
     let mut evidence_tools = BTreeSet::new();
     for (name, tool) in spec.tools {
-        let config = ToolConfig { spec: tool };
+        let config = ToolConfig { spec: tool, shared: retry.clone() };
         // Checked here against any upstream at all, so that a mistake is found before the tool is ever listed.
         let contract = config.contract(&name, &anywhere(), repeat_window)?;
         config.playbook(&name, &contract)?;
@@ -45,15 +47,17 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         tools.insert(name, config);
     }
     let http = spec.listen.http.as_deref().unwrap_or("127.0.0.1:7070");
-    Ok(Config {
+    let config = Config {
         ledger_named: spec.ledger.url.is_some(),
         ledger: ledger(spec.ledger.url.as_deref().unwrap_or("sqlite:amends.db"))?,
         async_reads: spec.ledger.reads != Some(ReadsSpec::Sync),
         http: http.parse().map_err(|_| invalid("listen.http", format!("`{http}` is not an address and port")))?,
         hosts: spec.listen.hosts,
+        dialect: spec.listen.dialect,
         upstreams,
         tools,
         evidence_tools,
+        retry,
         repeat_window,
         limits: Limits {
             body_bytes: spec.limits.body_bytes.unwrap_or(4 << 20),
@@ -62,7 +66,9 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             calls: spec.limits.calls.unwrap_or(4096),
             rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
         },
-    })
+    };
+    config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
+    Ok(config)
 }
 
 /// The contract of a tool at an upstream.
@@ -102,6 +108,7 @@ pub(super) fn contract(
         reverse: spec.reverse.as_ref().map(|reverse| self::reverse(&key("reverse"), reverse)).transpose()?,
         queue: spec.queue.clone(),
         answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
+        answer: answer(&key("answer"), &spec.answer)?,
         ..Contract::undeclared(0, 0, 0)
     })
 }
@@ -121,6 +128,25 @@ fn reverse(key: &str, spec: &ReverseSpec) -> Result<Reverse, ConfigError> {
 
 fn arguments(key: &str, args: &BTreeMap<String, String>) -> Result<BTreeMap<String, Expression>, ConfigError> {
     args.iter().map(|(name, text)| Ok((name.clone(), expression(key, text)?))).collect()
+}
+
+fn answer(key: &str, spec: &AnswerSpec) -> Result<AnswerShape, ConfigError> {
+    let part = |name: &str, text: &Option<String>| {
+        let key = format!("{key}.{name}");
+        text.as_deref().map(|text| expression(&key, text)).transpose()
+    };
+    if spec.follow_up.len() > FOLLOW_UPS_MAX || spec.follow_up.iter().any(String::is_empty) {
+        return Err(invalid(&format!("{key}.follow_up"), "names one to three tools".into()));
+    }
+    Ok(AnswerShape {
+        rows: part("rows", &spec.rows)?,
+        truncated: part("truncated", &spec.truncated)?,
+        errors: part("errors", &spec.errors)?,
+        stale: part("stale", &spec.stale)?,
+        confidence: part("confidence", &spec.confidence)?,
+        provenance: part("provenance", &spec.provenance)?,
+        follow_up: spec.follow_up.clone(),
+    })
 }
 
 fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigError> {
@@ -288,6 +314,8 @@ mod tests {
             ("[upstreams.a]\nurl = \"http://x\"\nretry_budget = { tokens = 0 }", "upstreams.a.retry_budget.tokens"),
             ("[upstreams.a]\nurl = \"http://x\"\nretry_budget = { per_success = -1.0 }", "retry_budget.per_success"),
             ("[limits]\nrate = { per_second = 0.0 }", "limits.rate.per_second"),
+            ("[tools.a.answer]\nrows = \"result.(\"", "tools.a.answer.rows"),
+            ("[tools.a.answer]\nfollow_up = [\"b\", \"c\", \"d\", \"e\"]", "tools.a.answer.follow_up"),
             ("[tools.a.playbook.in_doubt]\ncompensation = \"retry_with_backoff\"", "tools.a.playbook"),
         ] {
             let refused = settled(text).unwrap_err().to_string();

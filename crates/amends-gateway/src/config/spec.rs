@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use amends_core::EffectKind;
 use amends_core::nearest::nearest;
 use amends_core::playbook::PlaybookSpec;
+use amends_wire::mcp::Dialect;
 use serde::Deserialize;
 
+use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{ConfigError, Span};
 
 /// A configuration file as it is written. Every key may be left out.
@@ -21,6 +23,8 @@ pub struct Spec {
     pub upstreams: BTreeMap<String, UpstreamSpec>,
     /// What the operator declares of tools, by their served names.
     pub tools: BTreeMap<String, ToolSpec>,
+    /// How often failures are sent again, for every tool that says nothing nearer.
+    pub retry: SharedRetrySpec,
     /// How repeats are recognised.
     pub repeats: RepeatSpec,
     /// The bounds of what we take.
@@ -55,6 +59,8 @@ pub struct ListenSpec {
     pub http: Option<String>,
     /// Further names by which the doors may be addressed, for the checks of `Host` and `Origin`.
     pub hosts: Vec<String>,
+    /// The words in which our own answers are given: `amends` (the default), `schemabrain` or `theodosia`.
+    pub dialect: Dialect,
 }
 
 /// `[upstreams.NAME]`
@@ -143,6 +149,10 @@ pub struct ToolSpec {
     pub rejects_before_effect: Option<Vec<u16>>,
     /// What is done about each verdict, where it differs from the default.
     pub playbook: Option<PlaybookSpec>,
+    /// What its answers look like.
+    pub answer: AnswerSpec,
+    /// How often its failures are sent again.
+    pub retry: ToolRetrySpec,
     /// The tool that undoes it.
     pub reverse: Option<ReverseSpec>,
     /// The reads its calls depend on.
@@ -204,6 +214,26 @@ pub struct StatusSpec {
     pub args: BTreeMap<String, String>,
     /// A CEL expression over `result` and `args` that says whether the effect happened.
     pub happened: String,
+}
+
+/// `[tools.NAME.answer]`: CEL expressions over `result` and `args`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AnswerSpec {
+    /// The list of rows, or their number; none of them makes the answer `empty`.
+    pub rows: Option<String>,
+    /// Whether the answer was cut; that makes it `partial`.
+    pub truncated: Option<String>,
+    /// The list of items that failed; any makes the answer `partial`.
+    pub errors: Option<String>,
+    /// Whether the answer is older than it should be; that makes it `degraded`.
+    pub stale: Option<String>,
+    /// How sure the tool is, from 0 to 1.
+    pub confidence: Option<String>,
+    /// Where the answer comes from: a list of names, or of objects with a `source`.
+    pub provenance: Option<String>,
+    /// One to three tools worth calling next.
+    pub follow_up: Vec<String>,
 }
 
 /// `[repeats]`

@@ -82,7 +82,7 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                 if !faults.is_empty() {
                     let mut refusal = Refusal::of(RefusalKind::InvalidArgument, invalid(&tool.name, &faults));
                     refusal.details = faults;
-                    refusal.recovery = Some(schema.template(tool.name.as_str(), value));
+                    refusal.recovery = Some(schema.recovery(tool.name.as_str(), value));
                     gates.refusal = Some(Box::new(refusal));
                 }
             }

@@ -6,6 +6,7 @@ use amends_core::recovery::NextCall;
 use amends_core::{AttemptId, Certainty, Envelope, Outcome};
 use amends_ledger::{Form as StoredForm, StoredAnswer};
 use amends_wire::mcp::classify::structured;
+use amends_wire::mcp::shape::shape;
 use amends_wire::mcp::{Receipt, reply};
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -96,7 +97,7 @@ pub(super) fn render(reply: &Reply, live: Option<&Live>) -> Rendered {
             Rendered { form: Form::Envelope { envelope: Box::new(envelope), payload }, replayed: false }
         }
         Answer::Recorded { attempt } => match live.and_then(|live| live.recorded.get(attempt)) {
-            Some(stored) => recorded(stored),
+            Some(stored) => recorded(stored, live),
             None => Rendered { form: Form::Stored { json: RawValue::NULL.to_owned() }, replayed: true },
         },
     }
@@ -119,15 +120,16 @@ pub(super) fn store(rendered: &Rendered) -> (StoredForm, Bytes) {
     }
 }
 
-fn recorded(stored: &StoredAnswer) -> Rendered {
+fn recorded(stored: &StoredAnswer, live: Option<&Live>) -> Rendered {
     let form = match stored.form {
         StoredForm::Forward => {
-            let body = Body::Success {
-                outcome: stored.outcome,
-                // The bytes themselves are the data; this only says whose they are.
-                data: Data::Of(AttemptId { call: stored.call.clone(), n: 1 }),
+            // The bytes themselves are the data; this only says whose they are.
+            let data = Data::Of(AttemptId { call: stored.call.clone(), n: 1 });
+            let envelope = match live {
+                Some(live) => looked_at(stored, data, live),
+                None => Envelope::of(Body::Success { outcome: stored.outcome, data }),
             };
-            let envelope = Box::new(Envelope { replayed: true, ..Envelope::of(body) });
+            let envelope = Box::new(Envelope { replayed: true, ..envelope });
             Form::Forward { result: stored.body.clone(), envelope }
         }
         StoredForm::Envelope => {
@@ -139,6 +141,15 @@ fn recorded(stored: &StoredAnswer) -> Rendered {
         }
     };
     Rendered { form, replayed: true }
+}
+
+/// The envelope of a recorded result, by what it looks like.
+fn looked_at(stored: &StoredAnswer, data: Data, live: &Live) -> Envelope {
+    let contract = &live.rules.contract;
+    let found = || structured(&String::from_utf8_lossy(&stored.body)).unwrap_or(Value::Null);
+    let shape = (!contract.answer.is_plain()).then(|| shape(contract, &found(), &live.arguments().unwrap_or_default()));
+    let tool = live.tool.as_ref().map_or("", |tool| tool.name.as_str());
+    Envelope::shaped(tool, contract, stored.outcome, data, shape.as_ref())
 }
 
 /// What a result holds, as an envelope carries it: its structured content, or all of it.

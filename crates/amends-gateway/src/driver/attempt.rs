@@ -10,6 +10,7 @@ use amends_core::limits::{ATTEMPT_MS_MIN, WAIT_MS_MAX};
 use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report, Rules, Timestamp, ToolName};
 use amends_ledger::digest;
 use amends_wire::mcp::classify::{self, Signal, structured};
+use amends_wire::mcp::shape::shape;
 use amends_wire::mcp::{Edits, Era, ProgressToken, ToolCall, era, with_deadline};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -75,6 +76,8 @@ struct Outgoing {
     canonical: bool,
     /// The tool's name, where other calls may be based on what it reads.
     based_on: Option<ToolName>,
+    /// The call's arguments, where its answer is looked at with them.
+    arguments: Option<Value>,
     ticket: u64,
     request: Request,
 }
@@ -153,11 +156,14 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 run: attempt.run.filter(|run| *run != UNSEEN_RUN),
             };
             let based_on = gateway.config.evidence_tools.contains(tool.name.as_str()).then(|| tool.name.clone());
+            let looked_at = attempt.purpose == Purpose::Act && !live.rules.contract.answer.is_plain();
+            let arguments = if looked_at { live.arguments() } else { None };
             Ok(Outgoing {
                 rules: live.rules.clone(),
                 stands_for: None,
                 canonical: false,
                 based_on,
+                arguments,
                 ticket,
                 request,
                 tool,
@@ -197,6 +203,7 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
         stands_for: None,
         canonical: false,
         based_on: None,
+        arguments: None,
         ticket,
         request,
         tool,
@@ -205,8 +212,8 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
 
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
 async fn exchange(outgoing: Outgoing, deadline: Timestamp, mut aborted: oneshot::Receiver<()>) -> (Report, Carried) {
-    let Outgoing { tool, rules, stands_for, canonical, based_on, ticket, mut request } = outgoing;
-    let seen = Seen { stands_for, canonical, based_on };
+    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request } = outgoing;
+    let seen = Seen { stands_for, canonical, based_on, arguments };
     let contract = &rules.contract;
     let send_by = tokio::time::Instant::from_std(request.send_by);
     let permit = tokio::time::timeout_at(send_by, tool.upstream.permits.acquire()).await;
@@ -246,10 +253,11 @@ struct Seen {
     stands_for: Option<StandsFor>,
     canonical: bool,
     based_on: Option<ToolName>,
+    arguments: Option<Value>,
 }
 
 fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (Report, Carried) {
-    let Seen { stands_for, canonical: compared, based_on } = seen;
+    let Seen { stands_for, canonical: compared, based_on, arguments } = seen;
     let translate = &tool.upstream.config.translate;
     let now = clock::now().ms();
     match reply {
@@ -264,6 +272,10 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (
                 report.payload = Some(canonical(&found));
                 let declared = stands_for.tool.as_ref().and_then(|tool| tool.output.as_ref());
                 report.fits = declared.is_none_or(|schema| schema.is_valid(&found));
+            }
+            if let Some(arguments) = arguments.filter(|_| report.failure.is_none()) {
+                let found = structured(&text).unwrap_or(Value::Null);
+                report.shape = Some(Box::new(shape(contract, &found, &arguments)));
             }
             if (compared || based_on.is_some()) && report.failure.is_none() {
                 let read = canonical(&structured(&text).unwrap_or(Value::Null));

@@ -75,7 +75,11 @@ impl Watch {
         let Some(view) = self.calls.get(&attempt.call) else {
             return Ok(());
         };
-        let steps = match &view.tool.rules.playbook.rule(*verdict).compensation {
+        let ended = view.attempts.get(attempt.n as usize - 1).and_then(|attempt| attempt.end.as_ref());
+        let Some(failure) = ended.and_then(|end| end.report.failure.as_ref()) else {
+            return Ok(());
+        };
+        let steps = match &view.tool.rules.playbook.rule(*verdict, failure.code).compensation {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => ladder.backoff_ms.len(),
             _ => 0,
         };

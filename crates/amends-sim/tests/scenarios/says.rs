@@ -26,6 +26,7 @@ pub(crate) fn report(says: &str, contract: &Contract) -> Report {
         "500" => doubted(quoted(status(Code::Provider5xx, 500), "internal error")),
         "503" => doubted(status(Code::Provider5xx, 503)),
         "429" => doubted(status(Code::RateLimited, 429)),
+        "423" => doubted(status(Code::ResourceBusy, 423)),
         "403" => rejected(quoted(status(Code::Forbidden, 403), "refunds above 100 need a manager")),
         "422" => {
             let words = UpstreamWords {

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 pub use edits::{Edits, ProgressToken, with_deadline};
 
+use super::dialect::Dialect;
 use super::era::{CLIENT_INFO, PROTOCOL_VERSION};
 use crate::object::{Object, is_array, is_null, is_object};
 
@@ -21,6 +22,8 @@ pub const SESSION: &str = "amends/session";
 pub const EVIDENCE: &str = "amends/evidence";
 /// The field of `_meta` with the milliseconds that are left for the call.
 pub const DEADLINE: &str = "amends/deadline";
+/// The field of `_meta` with the words in which the agent wants our own answers.
+pub const DIALECT: &str = "amends/dialect";
 /// How many characters a key or a session may have.
 pub const KEY_CHARS_MAX: usize = 256;
 /// How many characters a tool's name may have.
@@ -55,6 +58,8 @@ pub struct Meta<'a> {
     pub client_version: Option<String>,
     /// The milliseconds the agent leaves for the call.
     pub deadline_ms: Option<u64>,
+    /// The words in which the agent wants our own answers.
+    pub dialect: Option<Dialect>,
 }
 
 /// Why a call is not well formed.
@@ -90,6 +95,9 @@ pub enum CallError {
     /// The deadline is not one.
     #[error("`amends/deadline` must be a whole number of milliseconds")]
     BadDeadline,
+    /// The dialect is not one.
+    #[error("`amends/dialect` must be `amends`, `schemabrain` or `theodosia`")]
+    BadDialect,
 }
 
 impl CallError {
@@ -103,7 +111,8 @@ impl CallError {
             | Self::BadKey
             | Self::BadSession
             | Self::BadProgressToken
-            | Self::BadDeadline => RefusalKind::InvalidArgument,
+            | Self::BadDeadline
+            | Self::BadDialect => RefusalKind::InvalidArgument,
         }
     }
 
@@ -173,6 +182,13 @@ impl<'a> ToolCall<'a> {
             None => None,
             Some(raw) => Some(serde_json::from_str(raw.get()).map_err(|_| CallError::BadDeadline)?),
         };
+        let dialect = match object.get(DIALECT) {
+            None => None,
+            Some(_) => {
+                let named = object.string(DIALECT).and_then(|name| Dialect::parse(&name));
+                Some(named.ok_or(CallError::BadDialect)?)
+            }
+        };
         let client = object.get(CLIENT_INFO).and_then(|info| Object::parse(info.get()));
         let of_client = |name: &str| client.as_ref().and_then(|client| client.string(name)).map(Cow::into_owned);
         Ok(Meta {
@@ -184,6 +200,7 @@ impl<'a> ToolCall<'a> {
             client_name: of_client("name"),
             client_version: of_client("version"),
             deadline_ms,
+            dialect,
         })
     }
 }
@@ -235,6 +252,7 @@ mod tests {
         assert_eq!(error(r#"{"name":"a","_meta":{"amends/session":"\n"}}"#), CallError::BadSession);
         assert_eq!(error(r#"{"name":"a","_meta":{"progressToken":{}}}"#), CallError::BadProgressToken);
         assert_eq!(error(r#"{"name":"a","_meta":{"amends/deadline":-1}}"#), CallError::BadDeadline);
+        assert_eq!(error(r#"{"name":"a","_meta":{"amends/dialect":"latin"}}"#), CallError::BadDialect);
         assert_eq!(CallError::BadKey.refusal().kind, RefusalKind::InvalidArgument);
     }
 

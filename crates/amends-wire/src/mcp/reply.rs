@@ -1,9 +1,10 @@
 //! An answer as an MCP result.
 
-use amends_core::envelope::{Body, Data, ReversalNote};
+use amends_core::envelope::{Data, ReversalNote};
 use amends_core::{Envelope, Status};
 use serde_json::value::RawValue;
 
+use super::dialect::Dialect;
 use super::era::{Era, stamped};
 use super::text::text;
 use crate::message::INVALID_PARAMS;
@@ -27,6 +28,8 @@ pub struct ClientTraits {
     pub era: Era,
     /// Whether it holds structured content against the tool's output schema even in errors, and throws away what does not fit.
     pub validates_errors: bool,
+    /// The words in which it wants our own answers.
+    pub dialect: Dialect,
 }
 
 impl ClientTraits {
@@ -36,7 +39,13 @@ impl ClientTraits {
     /// as one that does unless it is known not to.
     pub fn of(era: Era, client_name: Option<&str>) -> Self {
         let lenient = era == Era::Modern || client_name.is_some_and(|name| LENIENT.contains(&name));
-        Self { era, validates_errors: !lenient }
+        Self { era, validates_errors: !lenient, dialect: Dialect::default() }
+    }
+
+    /// The same client, answered in those words.
+    #[must_use]
+    pub const fn speaking(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
     }
 }
 
@@ -122,14 +131,19 @@ pub fn envelope(
     declares_output: bool,
 ) -> String {
     let bare = envelope.to_json(None);
-    let full = envelope.to_json(payload);
+    let full = traits.dialect.envelope(envelope, payload);
     let failed = matches!(envelope.status(), Status::Error | Status::Refused);
     let data = own_data(envelope, payload);
     let mut content = vec![block(&text(envelope, payload))];
+    if traits.dialect == Dialect::Theodosia {
+        content.push(block(full.get()));
+    }
     let structured = match (declares_output, failed) {
         (false, _) => Some(full.get()),
         (true, true) if traits.validates_errors => {
-            content.push(block(full.get()));
+            if traits.dialect != Dialect::Theodosia {
+                content.push(block(full.get()));
+            }
             None
         }
         (true, true) => Some(full.get()),
@@ -137,7 +151,9 @@ pub fn envelope(
         (true, false) => data.as_deref().filter(|data| traits.era == Era::Modern || data.starts_with('{')),
     };
     // A tool with an output schema that gives nothing would be thrown away by every client, unless it says that it is an error.
-    let is_error = failed || (declares_output && structured.is_none());
+    // What does not fit a declared output passes only as an error.
+    let marked = failed && (declares_output || traits.dialect.marks_error(&full));
+    let is_error = marked || (declares_output && structured.is_none());
     let mut meta = format!("\"{ENVELOPE}\":{}", bare.get());
     if let Some(receipt) = receipt {
         meta.push_str(&format!(",\"{RECEIPT}\":{}", receipt.json()));
@@ -156,12 +172,7 @@ pub fn protocol_error(envelope: &Envelope) -> (i64, String, Box<RawValue>) {
 
 /// The data of an envelope that is not an error, as JSON.
 fn own_data(envelope: &Envelope, payload: Option<&RawValue>) -> Option<String> {
-    let data = match &envelope.body {
-        Body::Success { data, .. } | Body::Partial { data, .. } => Some(data),
-        Body::Empty { data } | Body::Degraded { data, .. } => data.as_ref(),
-        Body::Error { .. } | Body::Refused { .. } => None,
-    };
-    match data? {
+    match envelope.data()? {
         Data::Of(_) => payload.map(|payload| payload.get().to_owned()),
         Data::Value(value) => Some(value.to_string()),
     }

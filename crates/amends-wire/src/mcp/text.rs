@@ -2,6 +2,7 @@
 
 use amends_core::envelope::{Body, Data, DegradationReason, Trouble};
 use amends_core::failure::bounded;
+use amends_core::recovery::Advice;
 use amends_core::refusal::{ArgumentFault, RefusalKind};
 use amends_core::{Certainty, Envelope, Outcome, Recovery, Status, WhoMustAct};
 use serde_json::value::RawValue;
@@ -25,26 +26,26 @@ pub fn text(envelope: &Envelope, payload: Option<&RawValue>) -> String {
             });
             lines.extend(data_text(Some(data), payload));
         }
-        Body::Empty { data } => {
+        Body::Empty { data, .. } => {
             lines.push("It was done, and there is nothing to show.".to_owned());
             lines.extend(data_text(data.as_ref(), payload));
         }
-        Body::Partial { data, errors } => {
-            lines.push(format!("A part of it was done; {} of its parts failed:", errors.len()));
-            for error in errors {
-                trouble(error, false, &mut lines);
+        Body::Partial(partial) => {
+            if partial.truncated() {
+                lines.push("It was done, and its answer was cut: there is more than this.".to_owned());
             }
-            lines.extend(data_text(Some(data), payload));
+            let failed = partial.errors().len() as u64 + partial.left_out();
+            if failed > 0 {
+                lines.push(format!("It was done in part; what failed: {failed}."));
+            }
+            for error in partial.errors() {
+                lines.push(format!("- {}", sentence(&error.message)));
+                lines.extend(quote(error));
+            }
+            lines.extend(data_text(Some(partial.data()), payload));
         }
-        Body::Degraded { data, reason } => {
-            lines.push(match reason {
-                DegradationReason::AnswerNotKept => {
-                    "It was done, and its answer is no longer kept. Do not call it again to get the answer.".to_owned()
-                }
-                DegradationReason::SettledByPerson => {
-                    "A person found that it was done; what it gave back is not known. Do not call it again.".to_owned()
-                }
-            });
+        Body::Degraded { data, reason, .. } => {
+            lines.push(caveat(*reason).to_owned());
             lines.extend(data_text(data.as_ref(), payload));
         }
         Body::Error { outcome, error } => trouble(error, outcome.is_none(), &mut lines),
@@ -68,6 +69,18 @@ pub fn text(envelope: &Envelope, payload: Option<&RawValue>) -> String {
     lines.join("\n")
 }
 
+const fn caveat(reason: DegradationReason) -> &'static str {
+    match reason {
+        DegradationReason::AnswerNotKept => {
+            "It was done, and its answer is no longer kept. Do not call it again to get the answer."
+        }
+        DegradationReason::StaleAnswer => "It was done; the tool says that its answer is older than it should be.",
+        DegradationReason::SettledByPerson => {
+            "A person says that it was done; what it gave is not known. Do not call it again."
+        }
+    }
+}
+
 fn trouble(error: &Trouble, settling: bool, lines: &mut Vec<String>) {
     let error = &error.shown();
     lines.push(headline(error));
@@ -75,6 +88,12 @@ fn trouble(error: &Trouble, settling: bool, lines: &mut Vec<String>) {
     lines.extend(error.details.iter().map(detail));
     if let Some(recovery) = error.recovery.as_ref() {
         moves(recovery, lines);
+    }
+    if let Some(rewrite) = error.advice.as_ref().and_then(Advice::suggested_rewrite) {
+        lines.push(format!("This would be let through: {}", bounded(rewrite)));
+    }
+    if let Some(scope) = error.advice.as_ref().and_then(Advice::widening_hint) {
+        lines.push(format!("It needs a wider scope: `{}`.", bounded(scope)));
     }
     if let Some(quote) = quote(error) {
         lines.push(quote);

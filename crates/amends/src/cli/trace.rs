@@ -55,8 +55,14 @@ fn as_json(trace: &Trace, events: &[&StoredEvent]) -> Result<String> {
         event["hash"] = json!(stored.hash);
         Ok(event)
     };
+    let retries = retries(events);
     let events: Result<Vec<Value>> = events.iter().map(with_hash).collect();
-    Ok(serde_json::to_string_pretty(&json!({ "session": trace.session, "events": events? }))?)
+    Ok(serde_json::to_string_pretty(&json!({ "session": trace.session, "retries": retries, "events": events? }))?)
+}
+
+/// How often something was sent again.
+fn retries(events: &[&StoredEvent]) -> usize {
+    events.iter().filter(|stored| matches!(stored.event.fact, Fact::FailureJudged { retry: Some(_), .. })).count()
 }
 
 fn as_text(trace: &Trace, events: &[&StoredEvent]) -> String {
@@ -68,6 +74,7 @@ fn as_text(trace: &Trace, events: &[&StoredEvent]) -> String {
         let (what, about) = sentence(&stored.event);
         text.push_str(&format!("{:>5}  +{:>7} ms  {what:<18} {about}\n", stored.event.seq, after));
     }
+    text.push_str(&format!("retries  {}\n", retries(events)));
     if let Some(last) = trace.events.last() {
         text.push_str(&format!("receipt  {} at event {}", last.hash, last.event.seq));
     }

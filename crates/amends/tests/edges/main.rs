@@ -3,8 +3,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod answers;
 mod bad_input;
 mod cancel;
+mod check;
 mod command_line;
 mod crash;
 mod fidelity;
@@ -12,6 +14,7 @@ mod passthrough;
 mod pipe;
 mod process;
 mod progress;
+mod recovery;
 mod security;
 mod servers;
 mod upstream_http;

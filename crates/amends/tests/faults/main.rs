@@ -12,6 +12,7 @@ mod lost;
 mod malformed;
 mod object;
 mod people;
+mod policy;
 mod repeat;
 mod restraint;
 mod reversal;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use amends_core::{Playbook, Verdict};
+use amends_core::{Code, Playbook, Verdict};
 
 use crate::goldens::{Classified, Heard, Story, classified, stories};
 
@@ -62,7 +62,7 @@ fn signal(out: &mut String, golden: &Classified) {
             statuses => format!(", taken at its word for {statuses:?}"),
         };
         let verdict = heard.verdict.as_deref().and_then(|word| Verdict::ALL.into_iter().find(|v| v.as_str() == word));
-        let by_default = verdict.map_or("", |verdict| playbook.rule(verdict).compensation.as_str());
+        let by_default = verdict.map_or("", |verdict| by_default(&playbook, verdict, heard.code.as_deref()));
         let _ = writeln!(
             out,
             "| {} | {tool}{word} | {} | {} | {} | {} |",
@@ -155,4 +155,10 @@ fn contract(story: &Story) -> String {
 
 fn code(word: &str) -> String {
     if word.is_empty() { String::new() } else { format!("`{word}`") }
+}
+
+/// What the default playbook does about that verdict of that code.
+fn by_default<'a>(playbook: &'a Playbook, verdict: Verdict, code: Option<&str>) -> &'a str {
+    let code = code.and_then(Code::parse).unwrap_or(Code::ActionError);
+    playbook.rule(verdict, code).compensation.as_str()
 }

@@ -140,7 +140,7 @@ fn file(class: Class) -> String {
 
 fn default_for(code: Code) -> String {
     let playbook = Playbook::default();
-    let compensation = &playbook.rule(code.verdict()).compensation;
+    let compensation = &playbook.rule(code.verdict(), code).compensation;
     let waits = match compensation {
         Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => {
             let waits: Vec<String> = ladder.backoff_ms.iter().map(u64::to_string).collect();

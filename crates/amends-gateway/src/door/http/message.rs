@@ -172,6 +172,8 @@ async fn call(
             (session, ClientTraits::of(asked.era(), client))
         }
     };
+    let dialect = meta.as_ref().and_then(|meta| meta.dialect).unwrap_or(door.gateway.config.dialect);
+    let traits = traits.speaking(dialect);
     let token = meta.and_then(|meta| meta.progress_token.map(|token| token.get().to_owned())).filter(|_| streams);
     let (progress_to, progress) = mpsc::unbounded_channel();
     let handle = match &parsed {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Principal, RefusalKind};
-use amends_wire::mcp::ToolCall;
 use amends_wire::mcp::classify::structured;
+use amends_wire::mcp::{Dialect, ToolCall};
 use amends_wire::object::Object;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, RETRY_AFTER};
@@ -71,7 +71,7 @@ pub(super) async fn call(
         Ok(mut answered) => {
             let session = waiting.handle.session();
             connection.answers(answered.delivery.take().map(|delivery| delivery.keeping(session)));
-            respond(&answered)
+            respond(&answered, door.gateway.config.dialect)
         }
         Err(_) => plain_text(StatusCode::INTERNAL_SERVER_ERROR, "the gateway stopped"),
     }
@@ -91,7 +91,7 @@ impl Drop for Waiting {
     }
 }
 
-fn respond(answered: &Answered) -> Response<Body> {
+fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
     let (text, error) = match &answered.rendered.form {
         Form::Forward { result, envelope } => {
             let result = String::from_utf8_lossy(result);
@@ -108,7 +108,7 @@ fn respond(answered: &Answered) -> Response<Body> {
         },
         (_, None) => StatusCode::OK,
     };
-    let mut response = json(status, text.get().to_owned());
+    let mut response = json(status, dialect.render(&text).get().to_owned());
     if let Some(after) = error.and_then(|error| error.retry_after_ms) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.div_ceil(1000)));
     }

@@ -103,6 +103,7 @@ impl Agent {
         let raw: Option<&RawValue> = serde_json::from_str(params).ok();
         let parsed = ToolCall::parse(raw);
         let mut relay = None;
+        let mut dialect = self.gateway.config.dialect;
         let (progress_to, mut progress) = mpsc::unbounded_channel();
         let handle = match &parsed {
             Ok(call) => {
@@ -112,6 +113,7 @@ impl Agent {
                     state.era = Some(Era::of_version(version));
                     state.client = meta.as_ref().and_then(|meta| meta.client_name.clone()).or(state.client.take());
                 }
+                dialect = meta.as_ref().and_then(|meta| meta.dialect).unwrap_or(dialect);
                 relay =
                     meta.and_then(|meta| meta.progress_token.map(|token| ProgressRelay::new(token.get().to_owned())));
                 let sink = relay.is_some().then_some(progress_to);
@@ -134,7 +136,7 @@ impl Agent {
                     self.upstream.caught_up().await;
                     // A cancelled request gets no answer in MCP; its repeat finds it.
                     if let Ok(answered) = answer && !cancelled {
-                        let line = render(id, &answered, self.traits());
+                        let line = render(id, &answered, self.traits().speaking(dialect));
                         let delivery = answered.delivery.map(|delivery| delivery.keeping(&self.session));
                         let _ = self.out.send(Out { line, delivery }).await;
                     }

@@ -2,16 +2,20 @@
 
 use std::path::PathBuf;
 
-use amends_core::envelope::{AttemptLine, DegradationReason, Trouble};
+use amends_core::attempt::{ItemFailure, Provenance, Shape};
+use amends_core::envelope::{AttemptLine, Body, DegradationReason, Trouble};
 use amends_core::recovery::{NextCall, Template};
 use amends_core::refusal::ArgumentFault;
-use amends_core::{AttemptId, Certainty, Code, Failure, Outcome, Recovery, Refusal, RefusalKind, Verdict, WhoMustAct};
+use amends_core::{
+    AttemptId, Certainty, Code, Contract, EffectKind, Failure, Outcome, Recovery, Refusal, RefusalKind, Verdict,
+    WhoMustAct,
+};
 use serde_json::{Value, json};
 
 use super::*;
 
-const LEGACY: ClientTraits = ClientTraits { era: Era::Legacy, validates_errors: true };
-const MODERN: ClientTraits = ClientTraits { era: Era::Modern, validates_errors: false };
+const LEGACY: ClientTraits = ClientTraits { era: Era::Legacy, validates_errors: true, dialect: Dialect::Amends };
+const MODERN: ClientTraits = ClientTraits { era: Era::Modern, validates_errors: false, dialect: Dialect::Amends };
 
 fn receipt() -> Receipt {
     Receipt { trace: "ses_1".into(), sequence: Some(7), hash: Some("ab12".into()) }
@@ -48,6 +52,24 @@ fn trouble(code: Code, certainty: Certainty, message: &str) -> Trouble {
         interaction: None,
         advice: None,
     }
+}
+
+fn args(value: Value) -> serde_json::Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+/// The envelope of an answer of `get_order` that looks like that.
+fn shaped(shape: &Shape) -> Envelope {
+    let mut contract = Contract { effect: EffectKind::Read, ..Contract::undeclared(5000, 50_000, 0) };
+    contract.answer.follow_up = vec!["get_refund".into()];
+    Envelope::shaped("get_order", &contract, Outcome::Succeeded, Data::Of(attempt()), Some(shape))
+}
+
+/// An answer of which one item failed and the rest was cut.
+fn in_part() -> Envelope {
+    let failure = Failure { status: Some(404), ..Failure::of(Code::NotFound).saying("no such \"order\"") };
+    let errors = vec![ItemFailure { item: "ord_7".into(), failure }];
+    shaped(&Shape { rows: Some(1), truncated: true, errors, ..Shape::default() })
 }
 
 fn error(outcome: Option<Outcome>, error: Trouble) -> Envelope {
@@ -123,7 +145,7 @@ fn replies() -> Vec<(&'static str, String)> {
     };
     let unknown = {
         let mut refusal = Refusal::of(RefusalKind::UnknownName, "there is no tool `charge_crad`");
-        let call = NextCall { tool: "list_orders".into(), args: serde_json::Map::new() };
+        let call = NextCall { tool: "get_order".into(), args: args(json!({"order": "ord_1001"})) };
         refusal.recovery =
             Some(Recovery { call: Some(call), fuzzy_matches: vec!["charge_card".into()], ..Recovery::default() });
         refused("charge_crad", &refusal)
@@ -138,10 +160,42 @@ fn replies() -> Vec<(&'static str, String)> {
         None,
         trouble(Code::ConnectionLost, Certainty::InDoubt, "the connection to `shop` broke; it may have happened"),
     );
+    let narrow = {
+        let mut refusal = Refusal::of(RefusalKind::AllowlistViolation, "`users` is outside of what may be read");
+        refusal.widening_hint = Some("read:users".into());
+        refusal.suggested_rewrite = Some("select id from orders".into());
+        refused("query", &refusal)
+    };
+    let empty = shaped(&Shape { rows: Some(0), ..Shape::default() });
+    let provenance = vec![Provenance { source: "orders".into(), hash: None, read_at: None }];
+    let stale = shaped(&Shape { stale: true, confidence_permille: Some(875), provenance, ..Shape::default() });
     let (code, message, data) = protocol_error(&unknown);
     vec![
         ("forward_legacy", forward(upstream, &success(Data::Of(attempt())), Some(&receipt), LEGACY)),
         ("forward_modern_replayed", forward(upstream, &replayed, None, MODERN)),
+        ("schemabrain_unknown_name", of(&unknown, LEGACY.speaking(Dialect::Schemabrain), false)),
+        ("schemabrain_in_doubt", of(&in_doubt(), LEGACY.speaking(Dialect::Schemabrain), true)),
+        ("schemabrain_widening", of(&narrow, MODERN.speaking(Dialect::Schemabrain), false)),
+        (
+            "schemabrain_partial",
+            super::envelope(&in_part(), Some(&raw(r#"{"n":1e0}"#)), None, MODERN.speaking(Dialect::Schemabrain), false),
+        ),
+        ("theodosia_invalid_transition", of(&machine, MODERN.speaking(Dialect::Theodosia), false)),
+        (
+            "theodosia_validation_failed",
+            of(&refused("charge_card", &invalid_arguments()), LEGACY.speaking(Dialect::Theodosia), false),
+        ),
+        ("theodosia_unknown_action", of(&unknown, LEGACY.speaking(Dialect::Theodosia), false)),
+        ("theodosia_action_timeout", of(&in_doubt(), MODERN.speaking(Dialect::Theodosia), false)),
+        ("theodosia_action_error", of(&malformed, MODERN.speaking(Dialect::Theodosia), false)),
+        (
+            "theodosia_success",
+            of(&success(Data::Value(json!({"undone": true}))), LEGACY.speaking(Dialect::Theodosia), false),
+        ),
+        ("forward_partial", forward(upstream, &in_part(), Some(&receipt), LEGACY)),
+        ("partial", super::envelope(&in_part(), Some(&raw(r#"{"orders":[1]}"#)), Some(&receipt), LEGACY, false)),
+        ("empty", super::envelope(&empty, Some(&raw(r#"{"orders":[]}"#)), Some(&receipt), MODERN, false)),
+        ("stale", super::envelope(&stale, Some(&raw(r#"{"orders":[1]}"#)), None, LEGACY, false)),
         ("in_doubt_legacy", of(&in_doubt(), LEGACY, false)),
         ("in_doubt_legacy_declares_output", of(&in_doubt(), LEGACY, true)),
         ("in_doubt_modern_declares_output", of(&in_doubt(), MODERN, true)),
@@ -170,7 +224,15 @@ fn replies() -> Vec<(&'static str, String)> {
         ("own_value", of(&success(Data::Value(json!({"undone": true}))), MODERN, false)),
         (
             "answer_not_kept_declares_output",
-            of(&Envelope::of(Body::Degraded { data: None, reason: DegradationReason::AnswerNotKept }), LEGACY, true),
+            of(
+                &Envelope::of(Body::Degraded {
+                    outcome: Outcome::Succeeded,
+                    data: None,
+                    reason: DegradationReason::AnswerNotKept,
+                }),
+                LEGACY,
+                true,
+            ),
         ),
     ]
 }

@@ -30,13 +30,15 @@ pub fn recorded(envelope: &RawValue, receipt: Option<&Receipt>, traits: ClientTr
     let next = if doubt { "Do not call it again; tell the user".to_owned() } else { capital(TO_MEAN_ANOTHER) };
     let text = format!("This is the recorded answer of an equal call, given again; nothing was sent.{said} {next}.");
     let mut content = block(&text);
+    let spoken = traits.dialect.render(envelope);
+    let spoken = spoken.get();
     let structured = match (declares_output, failed) {
-        (false, _) => Some(full),
+        (false, _) => Some(spoken),
         (true, true) if traits.validates_errors => {
-            content = format!("{content},{}", block(full));
+            content = format!("{content},{}", block(spoken));
             None
         }
-        (true, true) => Some(full),
+        (true, true) => Some(spoken),
         (true, false) => data.filter(|data| traits.era == Era::Modern || data.starts_with('{')),
     };
     let is_error = failed || (declares_output && structured.is_none());

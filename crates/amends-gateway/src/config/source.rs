@@ -1,0 +1,117 @@
+//! A configuration file's text, and where in it each key stands.
+
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use super::{Config, ConfigError, Spec, settle};
+
+/// A configuration file's text.
+#[derive(Clone, Debug)]
+pub struct Source {
+    origin: String,
+    text: String,
+}
+
+impl Source {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+        Ok(Self::of(text, &path.display().to_string()))
+    }
+
+    /// A text that is no file. `origin` stands for it in what is said about it.
+    pub fn of(text: String, origin: &str) -> Self {
+        Self { origin: origin.to_owned(), text }
+    }
+
+    /// What it says.
+    pub fn settle(&self) -> Result<Config, ConfigError> {
+        self.settled(Spec::parse(&self.text, &self.origin)?)
+    }
+
+    /// What it says, where the wrapped server's command is given elsewhere.
+    pub fn settle_wrap(&self) -> Result<Config, ConfigError> {
+        let mut spec = Spec::parse(&self.text, &self.origin)?;
+        if let Some(wrapped) = spec.upstreams.get_mut("wrapped") {
+            wrapped.command.get_or_insert_with(|| vec!["wrapped".into()]);
+        }
+        self.settled(spec)
+    }
+
+    /// A mistake that was found after the file was read gets its line here.
+    fn settled(&self, spec: Spec) -> Result<Config, ConfigError> {
+        settle(spec).map_err(|error| {
+            let line = error.key().and_then(|key| self.line(&key));
+            match line {
+                Some(line) => ConfigError::Malformed { origin: self.origin.clone(), line, reason: error.to_string() },
+                None => error,
+            }
+        })
+    }
+
+    /// The line of a key, or of the nearest section around it that is written.
+    pub fn line(&self, key: &str) -> Option<usize> {
+        let document = DeTable::parse(&self.text).ok()?;
+        let at = find(document.get_ref(), key, None)?;
+        Some(self.text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1)
+    }
+}
+
+/// Where the last part of a dotted path begins that is written. A name may itself have dots in it.
+fn find(table: &DeTable<'_>, path: &str, nearest: Option<usize>) -> Option<usize> {
+    let rest = |name: &str| match path.strip_prefix(name)? {
+        "" => Some(""),
+        rest => rest.strip_prefix('.'),
+    };
+    let entry = table
+        .iter()
+        .filter_map(|(name, value)| Some((name, value, rest(name.get_ref())?)))
+        .max_by_key(|(name, ..)| name.get_ref().len());
+    let Some((name, value, rest)) = entry else { return nearest };
+    let here = Some(name.span().start);
+    match value.get_ref() {
+        DeValue::Table(inner) if !rest.is_empty() => find(inner, rest, here),
+        _ => here,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_by_its_path_and_an_unwritten_one_by_its_section() {
+        let text = "[tools.pay]\neffect = \"write\"\n\n[tools.\"a.b\".retry.class.ToolTransient]\nmax_attempts = 2\n";
+        let source = Source::of(text.to_owned(), "test");
+        assert_eq!(source.line("tools.pay.effect"), Some(2));
+        assert_eq!(source.line("tools.pay.key"), Some(1));
+        assert_eq!(source.line("tools.a.b.retry.class.ToolTransient"), Some(4));
+        assert_eq!(source.line("tools.a.b.retry.class.ToolTransient.max_attempts"), Some(5));
+        assert_eq!(source.line("retry.class.X"), None);
+    }
+
+    #[test]
+    fn what_is_refused_is_refused_with_its_line() {
+        for (text, says) in [
+            ("[tools.a]\n\neffect = \"keyed\"", "test:1: `tools.a.key`"),
+            (
+                "\n[retry.verdict.in_doubt]\nmax_attempts = 2",
+                "test:2: `retry.verdict.in_doubt`: `retry_with_backoff` on",
+            ),
+            (
+                "\n\n[retry.class.ProviderTransient]\nmax_attempts = 99",
+                "test:4: `retry.class.ProviderTransient`: `max_at",
+            ),
+            (
+                "[tools.a]\n[tools.a.retry.class.ToolTerminal]\nretryable = true",
+                "test:2: `tools.a.retry.class.ToolTerm",
+            ),
+            ("[tools.a.playbook.in_doubt]\ncompensation = \"wait\"", "test:1: `tools.a.playbook.in_doubt`: `wait` on"),
+        ] {
+            let refused = Source::of(text.to_owned(), "test").settle().unwrap_err().to_string();
+            assert!(refused.starts_with(says), "{refused}");
+        }
+    }
+}

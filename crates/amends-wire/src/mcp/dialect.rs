@@ -1,0 +1,183 @@
+//! Envelopes for agents that were written for another server: the same facts in the words they expect.
+
+use std::collections::BTreeMap;
+
+use amends_core::{Code, Envelope, RefusalKind};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+/// The words in which our own answers are given. What an upstream answered is forwarded as it is in all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dialect {
+    /// The envelope as it is.
+    #[default]
+    Amends,
+    /// `recovery` as `suggested_tool` and `suggested_args`; what is absent is null.
+    Schemabrain,
+    /// Flat answers of a machine, in which `error` is the kind's name.
+    Theodosia,
+}
+
+/// The parts of an envelope that dialects are made from, as they stand on the wire.
+#[derive(Deserialize)]
+struct Native<'a> {
+    status: String,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    error: Option<Value>,
+    #[serde(default)]
+    confidence: Value,
+    #[serde(default)]
+    provenance: Value,
+    #[serde(default)]
+    follow_up_hints: Value,
+    #[serde(default)]
+    degradation_reason: Value,
+    valid_next_actions: Option<Value>,
+    #[serde(default)]
+    attempts: Vec<Value>,
+    charter_version: String,
+}
+
+impl Dialect {
+    /// The dialect of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "amends" => Some(Self::Amends),
+            "schemabrain" => Some(Self::Schemabrain),
+            "theodosia" => Some(Self::Theodosia),
+            _ => None,
+        }
+    }
+
+    /// An envelope in these words, with its payload filled in.
+    pub fn envelope(self, envelope: &Envelope, payload: Option<&RawValue>) -> Box<RawValue> {
+        self.render(&envelope.to_json(payload))
+    }
+
+    /// An envelope that is JSON already, in these words.
+    pub fn render(self, envelope: &RawValue) -> Box<RawValue> {
+        let native: Native<'_> = match serde_json::from_str(envelope.get()) {
+            Ok(native) if self != Self::Amends => native,
+            _ => return envelope.to_owned(),
+        };
+        let rendered = match self {
+            Self::Amends => return envelope.to_owned(),
+            Self::Schemabrain => schemabrain(&native),
+            Self::Theodosia => theodosia(&native),
+        };
+        to_raw_value(&rendered).unwrap_or_else(|_| envelope.to_owned())
+    }
+
+    /// Whether an answer that failed is marked as an error of the tool.
+    pub(super) fn marks_error(self, rendered: &RawValue) -> bool {
+        match self {
+            Self::Amends | Self::Schemabrain => true,
+            // There a refusal is an answer like any other; only what ran and failed is an error.
+            Self::Theodosia => {
+                let body: Value = serde_json::from_str(rendered.get()).unwrap_or_default();
+                matches!(body["error"].as_str(), Some("action_timeout" | "action_error"))
+            }
+        }
+    }
+}
+
+type Rendered<'a> = BTreeMap<&'static str, Part<'a>>;
+
+/// A part of a rendered envelope: our own, or bytes that stay as they are.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    Own(Value),
+    Raw(&'a RawValue),
+}
+
+fn schemabrain<'a>(native: &Native<'a>) -> Rendered<'a> {
+    let own = |value: &Value| Part::Own(value.clone());
+    let error = native.error.as_ref().map(|error| {
+        let recovery = &error["recovery"];
+        let next = if recovery["call"].is_object() { &recovery["call"] } else { &recovery["template"] };
+        // A call that must still be completed is suggested without arguments rather than with wrong ones.
+        let args = &recovery["call"]["args"];
+        let recovery = recovery.is_object().then(|| {
+            json!({
+                "suggested_tool": next["tool"],
+                "suggested_args": args,
+                "fuzzy_matches": recovery["fuzzy_matches"],
+                "suggested_rewrite": recovery["suggested_rewrite"],
+                "widening_hint": recovery["widening_hint"],
+            })
+        });
+        json!({ "kind": error["kind"], "message": error["message"], "recovery": recovery })
+    });
+    let confidence = native.confidence.as_f64().map(|sure| match sure {
+        0.8.. => "HIGH",
+        0.5.. => "MEDIUM",
+        _ => "LOW",
+    });
+    BTreeMap::from([
+        ("status", Part::Own(json!(native.status))),
+        ("data", native.data.map_or(Part::Own(Value::Null), Part::Raw)),
+        ("error", Part::Own(json!(error))),
+        ("confidence", Part::Own(json!(confidence))),
+        ("provenance", own(&native.provenance)),
+        ("follow_up_hints", own(&native.follow_up_hints)),
+        ("degradation_reason", own(&native.degradation_reason)),
+        ("charter_version", Part::Own(json!(native.charter_version))),
+    ])
+}
+
+fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
+    let mut body = Rendered::new();
+    if let Some(moves) = &native.valid_next_actions {
+        body.insert("valid_next_actions", Part::Own(moves.clone()));
+    }
+    let Some(error) = &native.error else {
+        body.insert("result", native.data.map_or(Part::Own(Value::Null), Part::Raw));
+        return body;
+    };
+    let kind = kind(&native.status, error);
+    let mut own = |name, value: &Value| {
+        if !value.is_null() {
+            body.insert(name, Part::Own(value.clone()));
+        }
+    };
+    own("error", &json!(kind));
+    own("requested", &error["requested"]);
+    match kind {
+        "unknown_action" => own("known_actions", &error["recovery"]["fuzzy_matches"]),
+        "validation_failed" => {
+            own("reason", &error["message"]);
+            let fault = &error["details"][0];
+            if fault.is_object() {
+                own("details", &json!({ "field": fault["field"], "got": fault["got"] }));
+            }
+        }
+        "action_error" => {
+            own("error_type", &error["code"]);
+            own("error_message", &error["message"]);
+        }
+        "action_timeout" => {
+            let waited = native.attempts.last().and_then(|attempt| attempt["ms"].as_u64());
+            own("timeout_seconds", &json!(waited.map(|ms| ms as f64 / 1000.0)));
+            own("message", &error["message"]);
+        }
+        _ => own("message", &error["message"]),
+    }
+    body
+}
+
+/// The kind in the words of that server: what ran is an action's timeout or error, whatever it was exactly.
+fn kind<'a>(status: &str, error: &'a Value) -> &'a str {
+    let own = error["kind"].as_str().unwrap_or_default();
+    let code = error["code"].as_str().and_then(Code::parse);
+    match (status, code) {
+        ("refused", _) if own == RefusalKind::InvalidArgument.as_str() => RefusalKind::ValidationFailed.as_str(),
+        ("refused", _) if own == RefusalKind::UnknownName.as_str() => RefusalKind::UnknownAction.as_str(),
+        ("refused", _) => own,
+        (_, Some(Code::ExecutionTimeout | Code::NetworkTimeout)) => RefusalKind::ActionTimeout.as_str(),
+        _ => RefusalKind::ActionError.as_str(),
+    }
+}

@@ -1,0 +1,104 @@
+//! `amends check`: validate a configuration, and explain what it means.
+
+mod doubt;
+mod rows;
+mod tool;
+mod warnings;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use amends_gateway::config::{ConfigError, Source};
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::outcome::print;
+use tool::Checked;
+
+const EXAMPLES: &str = "\
+Examples:
+  amends check --config amends.toml           what each tool's section means, and what is missing
+  amends check --config amends.toml --json    the same for programs: one rule for each verdict and code
+
+Exit codes: 0 the file is valid (warnings or not), 1 it is not, 2 it could not be read.";
+
+/// The flags of `amends check`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CheckArgs {
+    /// The configuration file, of `serve`, `up` or `wrap`.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
+    let source = Source::read(&args.config)?;
+    let file = args.config.display().to_string();
+    match explained(&source) {
+        Ok(tools) => {
+            print(&if args.json { as_json(&file, &tools)? } else { as_text(&file, &tools) })?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            if args.json {
+                print(&serde_json::to_string_pretty(&refused(&file, &error))?)?;
+            } else {
+                eprintln!("amends: {error}");
+            }
+            Ok(ExitCode::from(1))
+        }
+    }
+}
+
+fn explained(source: &Source) -> Result<Vec<Checked>, ConfigError> {
+    // A file for `wrap` leaves the wrapped server's command to the command line.
+    let config = source.settle_wrap()?;
+    let mut tools = Vec::new();
+    for (name, tool) in &config.tools {
+        tools.push(Checked::declared(&config, source, name, tool)?);
+    }
+    for (name, upstream) in &config.upstreams {
+        tools.push(Checked::rest(&config, source, name.as_str(), upstream)?);
+    }
+    Ok(tools)
+}
+
+fn refused(file: &str, error: &ConfigError) -> Value {
+    let line = match error {
+        ConfigError::Malformed { line, .. } => Some(*line),
+        ConfigError::Unreadable { .. } | ConfigError::Invalid { .. } | ConfigError::Playbook(_) => None,
+    };
+    json!({ "file": file, "valid": false, "line": line, "error": error.to_string() })
+}
+
+fn as_json(file: &str, tools: &[Checked]) -> Result<String> {
+    let shown: Result<Vec<Value>, _> = tools.iter().map(Checked::to_json).collect();
+    Ok(serde_json::to_string_pretty(&json!({ "file": file, "valid": true, "tools": shown? }))?)
+}
+
+fn as_text(file: &str, tools: &[Checked]) -> String {
+    let warnings: usize = tools.iter().map(|tool| tool.warnings.len()).sum();
+    let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
+    for tool in tools {
+        text.push('\n');
+        tool.write(&mut text);
+    }
+    text.push_str("\nby default  whatever no section above says otherwise\n");
+    for row in rows::shipped() {
+        text.push_str(&format!("  {}\n", row.line()));
+    }
+    text.push_str("\nA write is sent again only where nothing was done, whatever these rules say.");
+    text
+}
+
+fn counted(n: usize, what: &str) -> String {
+    match n {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}

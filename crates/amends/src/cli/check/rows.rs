@@ -1,0 +1,116 @@
+//! The rules of a tool, one for each verdict and the codes that share it.
+
+use amends_core::contract::Contract;
+use amends_core::playbook::Rule;
+use amends_core::{Code, Compensation, EffectKind, Playbook, Verdict};
+use amends_gateway::config::Source;
+use serde_json::{Value, json};
+
+use super::tool::span;
+
+/// One rule, and the codes of its verdict that it is for.
+pub(super) struct Row {
+    /// The verdict.
+    pub(super) verdict: Verdict,
+    codes: Vec<Code>,
+    /// The rule.
+    pub(super) rule: Rule,
+    place: Option<(String, Option<usize>)>,
+}
+
+/// The rules for every verdict and code that can meet at a tool with that contract.
+pub(super) fn of(tool: &str, contract: &Contract, playbook: &Playbook, source: &Source) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for verdict in Verdict::ALL {
+        for code in Code::ALL.into_iter().filter(|code| meets(*code, verdict, contract.effect)) {
+            let rule = playbook.rule(verdict, code);
+            let section = rule.origin.section(tool, verdict, code);
+            let place = section.map(|section| (section.clone(), source.line(&section)));
+            let same = |row: &&mut Row| row.verdict == verdict && row.rule == *rule && row.place == place;
+            match rows.iter_mut().find(same) {
+                Some(row) => row.codes.push(code),
+                None => rows.push(Row { verdict, codes: vec![code], rule: rule.clone(), place }),
+            }
+        }
+    }
+    rows
+}
+
+/// Whether an attempt that failed with that code can be judged so.
+fn meets(code: Code, verdict: Verdict, effect: EffectKind) -> bool {
+    use amends_core::Certainty::{InDoubt, NotProcessed, NotSent, Processed};
+    let certainties = code.implies().map_or(vec![NotSent, NotProcessed, Processed, InDoubt], |only| vec![only]);
+    certainties.into_iter().any(|certainty| Verdict::judge(code, certainty, effect) == verdict)
+}
+
+/// The table we ship, for any tool at all.
+pub(super) fn shipped() -> Vec<Row> {
+    let contract = Contract::undeclared(0, 0, 0);
+    of("", &contract, &Playbook::default(), &Source::of(String::new(), ""))
+}
+
+impl Row {
+    /// Whether the file says so, rather than the table we ship.
+    pub(super) fn is_written(&self) -> bool {
+        self.place.is_some()
+    }
+
+    pub(super) fn line(&self) -> String {
+        let done = done(&self.rule.compensation);
+        let codes: Vec<&str> = self.codes.iter().map(|code| code.as_str()).collect();
+        let codes = if self.verdict == Verdict::InDoubt { "whatever the code".to_owned() } else { codes.join(", ") };
+        let from = match &self.place {
+            None => String::new(),
+            Some((section, None)) => format!(" from [{section}]"),
+            Some((section, Some(line))) => format!(" from [{section}], line {line}"),
+        };
+        format!("{:<21} {done:<42} {codes}{from}", self.verdict.as_str())
+    }
+
+    pub(super) fn to_json(&self) -> Vec<Value> {
+        let ladder = match &self.rule.compensation {
+            Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => Some(ladder),
+            _ => None,
+        };
+        let (section, line) = self.place.clone().map_or((None, None), |(section, line)| (Some(section), line));
+        let one = |code: &Code| {
+            let mut rule = json!({
+                "verdict": self.verdict,
+                "code": code,
+                "class": code.class(),
+                "compensation": self.rule.compensation.as_str(),
+                "origin": self.rule.origin,
+            });
+            if let Some(ladder) = ladder {
+                rule["backoff_ms"] = json!(ladder.backoff_ms);
+                rule["jitter_percent"] = json!(ladder.jitter_percent);
+                rule["max_attempts"] = json!(ladder.sends_max.map_or(ladder.backoff_ms.len() + 1, |max| max as usize));
+            }
+            if let Some(section) = &section {
+                rule["section"] = json!(section);
+            }
+            if let Some(line) = line {
+                rule["line"] = json!(line);
+            }
+            rule
+        };
+        self.codes.iter().map(one).collect()
+    }
+}
+
+fn done(compensation: &Compensation) -> String {
+    let name = compensation.as_str();
+    match compensation {
+        Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => {
+            let waits: Vec<String> = ladder.backoff_ms.iter().map(|wait| span(*wait)).collect();
+            format!("{name} {} ±{}%", waits.join(" "), ladder.jitter_percent)
+        }
+        Compensation::EscalateToHuman { queue } => format!("{name} {queue}"),
+        Compensation::RefreshEvidence
+        | Compensation::Reconcile
+        | Compensation::IssueReversal
+        | Compensation::DeprecateToolCall
+        | Compensation::Surface
+        | Compensation::FailFast => name.to_owned(),
+    }
+}

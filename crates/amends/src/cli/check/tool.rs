@@ -1,0 +1,180 @@
+//! One tool of a configuration, explained.
+
+use std::fmt::Write;
+
+use amends_core::Playbook;
+use amends_core::contract::{Contract, Place};
+use amends_gateway::Config;
+use amends_gateway::config::{ConfigError, Source, ToolConfig, UpstreamConfig};
+use serde_json::{Value, json};
+
+use super::doubt;
+use super::rows::{self, Row};
+use super::warnings;
+
+/// One tool of a configuration, or the rest of an upstream's, explained.
+pub(super) struct Checked {
+    /// Its served name, or what the rest of the tools' names begin with.
+    name: String,
+    upstream: Option<String>,
+    contract: Contract,
+    rows: Vec<Row>,
+    /// What is worth a second look.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Checked {
+    /// A tool that has a section.
+    pub(super) fn declared(
+        config: &Config,
+        source: &Source,
+        name: &str,
+        tool: &ToolConfig,
+    ) -> Result<Self, ConfigError> {
+        let home = home(config, name);
+        let nowhere = UpstreamConfig::undeclared();
+        let upstream = home.map_or(&nowhere, |(_, upstream)| upstream);
+        let contract = tool.contract(name, upstream, config.repeat_window)?;
+        let playbook = tool.playbook(name, &contract)?;
+        let rows = rows::of(name, &contract, &playbook, source);
+        let mut warnings = warnings::of(config, home.map(|(_, upstream)| upstream), &contract, &rows);
+        if tool.spec().key.is_some() && contract.key.is_none() {
+            warnings.push(format!("`key` has no meaning for a tool that is `{}`", contract.effect.as_str()));
+        }
+        let upstream = home.map(|(name, _)| name.to_owned());
+        Ok(Self { name: name.to_owned(), upstream, contract, rows, warnings })
+    }
+
+    /// The tools of an upstream that no section names.
+    pub(super) fn rest(
+        config: &Config,
+        source: &Source,
+        name: &str,
+        upstream: &UpstreamConfig,
+    ) -> Result<Self, ConfigError> {
+        let ms = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let mut contract = Contract::undeclared(ms(upstream.timeout), ms(upstream.deadline), ms(config.repeat_window));
+        contract.rejects_before_effect.clone_from(&upstream.rejects_before_effect);
+        let playbook: Playbook = config.undeclared_playbook("", &contract)?;
+        let prefix = if name == "wrapped" { "" } else { upstream.prefix.as_str() };
+        Ok(Self {
+            name: format!("{prefix}*"),
+            upstream: Some(name.to_owned()),
+            rows: rows::of("", &contract, &playbook, source),
+            contract,
+            warnings: Vec::new(),
+        })
+    }
+
+    pub(super) fn to_json(&self) -> serde_json::Result<Value> {
+        let rules: Vec<Value> = self.rows.iter().flat_map(Row::to_json).collect();
+        Ok(json!({
+            "tool": self.name,
+            "upstream": self.upstream,
+            "contract": serde_json::to_value(&self.contract)?,
+            "in_doubt": doubt::words(&self.contract),
+            "rules": rules,
+            "warnings": self.warnings,
+        }))
+    }
+
+    pub(super) fn write(&self, text: &mut String) {
+        let rest = if self.contract.declared { "" } else { ", every tool that no section names" };
+        let upstream = self.upstream.as_ref().map(|name| format!(" of `{name}`")).unwrap_or_default();
+        let _ = writeln!(text, "{}  {}{upstream}{rest}", self.name, self.contract.effect.as_str());
+        let _ = writeln!(text, "  contract  {}", terms(&self.contract));
+        let _ = writeln!(text, "  in doubt  {}", doubt::words(&self.contract));
+        for row in self.rows.iter().filter(|row| row.is_written()) {
+            let _ = writeln!(text, "  {}", row.line());
+        }
+        for warning in &self.warnings {
+            let _ = writeln!(text, "  warning   {warning}");
+        }
+    }
+}
+
+/// The upstream whose prefix the name begins with; the longest prefix counts.
+fn home<'a>(config: &'a Config, name: &str) -> Option<(&'a str, &'a UpstreamConfig)> {
+    let upstreams = config.upstreams.iter();
+    upstreams
+        .map(|(upstream, settled)| {
+            let prefix = if upstream.as_str() == "wrapped" { "" } else { settled.prefix.as_str() };
+            (upstream.as_str(), settled, prefix)
+        })
+        .filter(|(_, _, prefix)| name.starts_with(prefix))
+        .max_by_key(|(_, _, prefix)| prefix.len())
+        .map(|(upstream, settled, _)| (upstream, settled))
+}
+
+/// What was settled, in one line.
+fn terms(contract: &Contract) -> String {
+    let mut terms =
+        vec![format!("timeout {}", span(contract.timeout_ms)), format!("deadline {}", span(contract.deadline_ms))];
+    if let Some(key) = &contract.key {
+        let place = match &key.place {
+            Place::Argument(name) => format!("argument `{name}`"),
+            Place::Header(name) => format!("header `{name}`"),
+            Place::Meta(name) => format!("`_meta` field `{name}`"),
+        };
+        let durable = if key.durable { ", durable" } else { "" };
+        terms.push(format!("key in {place} for {}{durable}", span(key.window_ms)));
+    }
+    if let Some(status) = &contract.status {
+        let by = if status.by_key { "by key" } else { "against a baseline" };
+        terms.push(format!("status from `{}` {by}", status.tool));
+    }
+    if let Some(settles) = contract.settles_within_ms {
+        terms.push(format!("settles within {}", span(settles)));
+    }
+    if !contract.rejects_before_effect.is_empty() {
+        let statuses: Vec<String> = contract.rejects_before_effect.iter().map(u16::to_string).collect();
+        terms.push(format!("rejects before effect with {}", statuses.join(", ")));
+    }
+    if let Some(reverse) = &contract.reverse {
+        terms.push(format!("undone by `{}` within {}", reverse.tool, span(reverse.within_ms)));
+    }
+    for reading in &contract.evidence {
+        terms.push(format!("rests on `{}`", reading.tool));
+    }
+    terms.join("; ")
+}
+
+/// A length of time as a person would write it.
+pub(super) fn span(ms: u64) -> String {
+    if !ms.is_multiple_of(1000) {
+        return format!("{ms}ms");
+    }
+    let mut seconds = ms / 1000;
+    if seconds < 120 {
+        return format!("{seconds}s");
+    }
+    let mut parts = Vec::new();
+    for (unit, length) in [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] {
+        // Hours read better than a day and some hours.
+        if seconds >= length && !(unit == "d" && seconds < 2 * length) {
+            parts.push(format!("{}{unit}", seconds / length));
+            seconds %= length;
+        }
+    }
+    parts.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_as_people_write_them() {
+        for (ms, said) in [
+            (0, "0s"),
+            (1800, "1800ms"),
+            (80_000, "80s"),
+            (600_000, "10m"),
+            (86_400_000, "24h"),
+            (86_365_000, "23h 59m 25s"),
+            (7 * 86_400_000, "7d"),
+        ] {
+            assert_eq!(span(ms), said);
+        }
+    }
+}
