@@ -54,7 +54,7 @@ fn against_reversing(verdict: Verdict, contract: &Contract) -> Option<&'static s
         return Some("the contract declares no `reverse`, so there is no token");
     }
     match verdict {
-        Verdict::InDoubt => Some("what may not have happened cannot be undone"),
+        Verdict::InDoubt => Some("nothing is undone while it is in doubt; `reconcile` finds out first"),
         Verdict::SchemaMismatch | Verdict::Cancelled => None,
         Verdict::TransientTimeout
         | Verdict::ServerError5xx
@@ -66,6 +66,6 @@ fn against_reversing(verdict: Verdict, contract: &Contract) -> Option<&'static s
         | Verdict::InputRejected
         | Verdict::CapabilityMissing
         | Verdict::StoreUnavailable
-        | Verdict::Unclassified => Some("nothing was done that could be undone"),
+        | Verdict::Unclassified => Some("nothing is known to have been done that could be undone"),
     }
 }
