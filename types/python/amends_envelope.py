@@ -70,6 +70,7 @@ Code: TypeAlias = Literal[
 # What is amiss although it was done.
 DegradationReason: TypeAlias = Literal[
     "answer_not_kept",
+    "stale_answer",
     "settled_by_person",
 ]
 
@@ -379,7 +380,11 @@ class PartialBeside(Common):
     status: Literal["partial"]
     # What it gave.
     data: NotRequired[Any]
+    # How many more items failed than are listed.
+    errors_left_out: NotRequired[int]
     outcome: NotRequired[Outcome]
+    # The answer was cut: there is more than this.
+    truncated: NotRequired[Literal[True]]
 
 
 class PartialEnvelope(Common):
@@ -387,7 +392,11 @@ class PartialEnvelope(Common):
     data: Any
     errors: list[ItemFailure]
     status: Literal["partial"]
+    # How many more items failed than are listed.
+    errors_left_out: NotRequired[int]
     outcome: NotRequired[Outcome]
+    # The answer was cut: there is more than this.
+    truncated: NotRequired[Literal[True]]
 
 
 class Refusal(Trouble):

@@ -62,6 +62,7 @@ export type Code =
 /** What is amiss although it was done. */
 export type DegradationReason =
   | "answer_not_kept"
+  | "stale_answer"
   | "settled_by_person";
 
 /** A refusal's own name, or a failure's code in snake case. */
@@ -335,7 +336,9 @@ export interface DegradedEnvelope extends Common {
   data?: unknown;
   error?: never;
   errors?: never;
+  errors_left_out?: never;
   outcome?: Outcome;
+  truncated?: never;
 }
 
 export interface EmptyEnvelope extends Common {
@@ -345,7 +348,9 @@ export interface EmptyEnvelope extends Common {
   degradation_reason?: never;
   error?: never;
   errors?: never;
+  errors_left_out?: never;
   outcome?: Outcome;
+  truncated?: never;
 }
 
 export interface ErrorEnvelope extends Common {
@@ -354,7 +359,9 @@ export interface ErrorEnvelope extends Common {
   data?: never;
   degradation_reason?: never;
   errors?: never;
+  errors_left_out?: never;
   outcome?: Outcome;
+  truncated?: never;
 }
 
 export interface Failure extends Trouble {
@@ -373,7 +380,11 @@ export interface PartialBeside extends Common {
   data?: unknown;
   degradation_reason?: never;
   error?: never;
+  /** How many more items failed than are listed. */
+  errors_left_out?: number;
   outcome?: Outcome;
+  /** The answer was cut: there is more than this. */
+  truncated?: true;
 }
 
 export interface PartialEnvelope extends Common {
@@ -383,7 +394,11 @@ export interface PartialEnvelope extends Common {
   status: "partial";
   degradation_reason?: never;
   error?: never;
+  /** How many more items failed than are listed. */
+  errors_left_out?: number;
   outcome?: Outcome;
+  /** The answer was cut: there is more than this. */
+  truncated?: true;
 }
 
 export interface Refusal extends Trouble {
@@ -406,7 +421,9 @@ export interface RefusedEnvelope extends Common {
   data?: never;
   degradation_reason?: never;
   errors?: never;
+  errors_left_out?: never;
   outcome?: "refused";
+  truncated?: never;
 }
 
 export interface SuccessBeside extends Common {
@@ -418,6 +435,8 @@ export interface SuccessBeside extends Common {
   degradation_reason?: never;
   error?: never;
   errors?: never;
+  errors_left_out?: never;
+  truncated?: never;
 }
 
 export interface SuccessEnvelope extends Common {
@@ -429,6 +448,8 @@ export interface SuccessEnvelope extends Common {
   degradation_reason?: never;
   error?: never;
   errors?: never;
+  errors_left_out?: never;
+  truncated?: never;
 }
 
 export interface ItemFailure extends Failure {

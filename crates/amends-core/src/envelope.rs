@@ -150,7 +150,7 @@ pub enum Status {
 
 impl DegradationReason {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::AnswerNotKept, Self::SettledByPerson];
+    pub const ALL: [Self; 3] = [Self::AnswerNotKept, Self::StaleAnswer, Self::SettledByPerson];
 }
 
 impl Status {

@@ -235,7 +235,13 @@ fn bodies() -> Definitions {
     let data = json!({"description": "What it gave."});
     let done = one_of(&[Outcome::Succeeded, Outcome::SucceededAfterCompensation], "How it came to that.");
     let success = json!({"outcome": done, "data": data});
-    let partial = json!({"outcome": see("Outcome"), "data": data, "errors": list(see("ItemFailure"), 1, None)});
+    let partial = json!({
+        "outcome": see("Outcome"),
+        "data": data,
+        "errors": list(see("ItemFailure"), 0, None),
+        "errors_left_out": {"type": "integer", "minimum": 1, "description": "How many more items failed than are listed."},
+        "truncated": {"const": true, "description": "The answer was cut: there is more than this."},
+    });
     let empty = json!({"outcome": see("Outcome"), "data": data});
     let degraded = json!({"outcome": see("Outcome"), "data": data, "degradation_reason": see("DegradationReason")});
     let error = json!({"outcome": see("Outcome"), "error": see("Failure")});
@@ -246,8 +252,8 @@ fn bodies() -> Definitions {
         define("SuccessEnvelope", body(Status::Success, &["outcome", "data"], &success)),
         define("SuccessBeside", body(Status::Success, &["outcome"], &success)),
         define("EmptyEnvelope", body(Status::Empty, &[], &empty)),
-        define("PartialEnvelope", body(Status::Partial, &["data", "errors"], &partial)),
-        define("PartialBeside", body(Status::Partial, &["errors"], &partial)),
+        define("PartialEnvelope", missing(body(Status::Partial, &["data", "errors"], &partial))),
+        define("PartialBeside", missing(body(Status::Partial, &["errors"], &partial))),
         define("DegradedEnvelope", body(Status::Degraded, &["degradation_reason"], &degraded)),
         define("ErrorEnvelope", body(Status::Error, &["error"], &error)),
         define("RefusedEnvelope", body(Status::Refused, &["error"], &refused)),
@@ -256,10 +262,16 @@ fn bodies() -> Definitions {
     ]
 }
 
+/// A partial answer lacks something: an item failed, or it was cut.
+fn missing(mut partial: Value) -> Value {
+    partial["anyOf"] = json!([{"properties": {"errors": {"minItems": 1}}}, {"required": ["truncated"]}]);
+    partial
+}
+
 /// One status: what it must have, what it may have, and nothing that belongs to another.
 fn body(status: Status, required: &[&str], properties: &Value) -> Value {
     let mut properties = properties.clone();
-    for field in ["data", "error", "errors", "degradation_reason"] {
+    for field in ["data", "error", "errors", "errors_left_out", "truncated", "degradation_reason"] {
         if properties.get(field).is_none() {
             properties[field] = Value::Bool(false);
         }
