@@ -1,6 +1,7 @@
 //! The command line: one module for each command.
 
 mod demo;
+mod drill;
 mod ledger;
 mod outcome;
 mod sessions;
@@ -20,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   amends up --demo                        a gateway, a shop that fails on cue, a ledger: all on 127.0.0.1:7070
   amends wrap -- npx some-mcp-server      the same server, with judged tool calls
+  amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
   amends verify                           recompute every chain
@@ -43,6 +45,8 @@ enum Command {
     Serve(up::ServeArgs),
     /// Wrap one stdio MCP server; this is what goes into an MCP client's configuration.
     Wrap(wrap::WrapArgs),
+    /// Run every declared tool against every fault in a simulation, and say which promises would break.
+    Drill(drill::DrillArgs),
     /// List the newest sessions.
     Sessions(sessions::SessionsArgs),
     /// Show a session's or a call's timeline.
@@ -60,6 +64,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Up(args) => up::up(args).await,
         Command::Serve(args) => up::serve(args).await,
         Command::Wrap(args) => wrap::wrap(args).await,
+        Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Trace(args) => trace::trace(args).await,
         Command::Verify(args) => verify::verify(args).await,
