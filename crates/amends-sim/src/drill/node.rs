@@ -112,7 +112,7 @@ impl Stage<'_> {
             until: now + KEPT_MS,
         }));
         let fate = record::now(self.ledger.append(append));
-        fate.unwrap_or(Err(Error::Unavailable { reason: "it waits".into() }))?;
+        fate.unwrap_or(Err(Error::Corrupt { reason: "a ledger in memory must not wait".into() }))?;
         driver.history.extend(step.events.iter().cloned());
         driver.durable = driver.history.len() as u64;
         Ok(())

@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use amends_sim::drill::{self, Assume, Drilled};
+use amends_sim::drill::{self, Assume, Drilled, Subject};
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgAction, Args};
@@ -59,12 +59,19 @@ pub(super) async fn drill(args: DrillArgs) -> Result<ExitCode> {
     let config = subjects::config(args.config.as_deref())?;
     let subjects = subjects::subjects(&config, &args.tool)?;
     let assume = args.assume.as_deref().and_then(Assume::named);
-    let mut drilled: Vec<Drilled> = Vec::new();
-    for (n, subject) in subjects.iter().enumerate() {
-        progress(n, subjects.len(), subject.tool.as_str());
-        drilled.push(drill::drill(subject, assume, !args.no_pairs, args.seed));
-    }
-    progress(subjects.len(), subjects.len(), "");
+    let (pairs, seed) = (!args.no_pairs, args.seed);
+    // On a thread of its own: nothing in a simulation waits, and a runtime would make its tasks give way.
+    let drilled: Vec<Drilled> = tokio::task::spawn_blocking(move || {
+        let all = subjects.len();
+        let one = |(n, subject): (usize, &Subject)| {
+            progress(n, all, subject.tool.as_str());
+            drill::drill(subject, assume, pairs, seed)
+        };
+        let drilled = subjects.iter().enumerate().map(one).collect();
+        progress(all, all, "");
+        drilled
+    })
+    .await?;
     if args.json {
         print(&serde_json::to_string_pretty(&table::json(&drilled, assume, args.seed))?)?;
     } else {
