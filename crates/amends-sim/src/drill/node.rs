@@ -55,6 +55,7 @@ impl Stage<'_> {
                     return self.recorded(session, step);
                 }
                 Err(Error::Held(held)) => {
+                    self.unassign(&step);
                     self.restore(session)?;
                     let Input::Call(call) = &mut input else {
                         return broken(Promise::OneEnd, "a claim is held, and it is not a call that wants it");
@@ -88,6 +89,15 @@ impl Stage<'_> {
                 self.ledger.set_unavailable(true);
                 self.note(|| "ledger: is away".into());
                 self.later(AWAY_MS, Happening::LedgerBack);
+            }
+        }
+    }
+
+    /// Forgets the attempts of a step that was dropped.
+    fn unassign(&mut self, step: &Step) {
+        for event in &step.events {
+            if let Fact::AttemptStarted { attempt, .. } = &event.fact {
+                self.slots.remove(attempt);
             }
         }
     }

@@ -28,7 +28,7 @@ pub enum Promise {
     OneEnd,
     /// A write is undone at most once, and only what was done.
     TokenedReversals,
-    /// A person is asked exactly where the agent is told so.
+    /// A person is asked wherever the agent is told that one settles a doubt.
     PeopleAsked,
     /// Retries keep to their ladder, their deadline, and what the upstream asked for.
     RetriesBounded,
@@ -200,8 +200,10 @@ impl<'a> Judge<'a> {
         let Some(view) = self.calls.get_mut(call) else {
             return Ok(());
         };
-        if told.who == Some(WhoMustAct::Person) && !told.question && !view.asked && !told.replayed {
-            return broken(Promise::PeopleAsked, "the agent is told that it is a person's move, and nobody is asked");
+        let unsettled = told.certainty == Certainty::InDoubt && !told.safe_to_repeat;
+        let asks = told.question || view.asked || told.replayed;
+        if unsettled && told.who == Some(WhoMustAct::Person) && !asks {
+            return broken(Promise::PeopleAsked, "the agent is told that a person settles it, and nobody is asked");
         }
         if effect.is_read() {
             return Ok(());
