@@ -29,3 +29,6 @@ pub use row::{Asked, Drilled, Row, Story, drill};
 pub use stage::Person;
 pub use subject::{Assume, Subject};
 pub use told::Told;
+
+#[cfg(test)]
+mod tests;

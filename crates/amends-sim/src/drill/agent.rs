@@ -34,15 +34,7 @@ pub(super) struct Agent {
 
 impl Agent {
     pub(super) const fn new() -> Self {
-        Self {
-            call: None,
-            asked: 0,
-            repeats_left: 1,
-            cuts_left: 4,
-            waiting_since: None,
-            wait_ms: 0,
-            told: Vec::new(),
-        }
+        Self { call: None, asked: 0, repeats_left: 1, cuts_left: 4, waiting_since: None, wait_ms: 0, told: Vec::new() }
     }
 
     /// It has an answer.

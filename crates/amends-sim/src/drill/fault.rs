@@ -82,6 +82,8 @@ impl Fault {
             Self::ReaderFails | Self::ReaderLate => contract.status.is_some(),
             // Without evidence there is nothing that could have changed.
             Self::PreconditionSame => !contract.evidence.is_empty(),
+            // What is said to reject before the effect does not do so after it.
+            Self::ErrorAfterEffect if contract.rejects_before_effect.contains(&500) => false,
             // A read has no effect, so there is no before and after.
             Self::LoseRequest
             | Self::ResetAfter
@@ -91,6 +93,16 @@ impl Fault {
             | Self::CrashAfter
             | Self::CancelAfter => !contract.effect.is_read(),
             _ => true,
+        }
+    }
+
+    /// The status it is answered with by an upstream that says it did nothing, where it is one that may be believed.
+    pub const fn rejection(self) -> Option<u16> {
+        match self {
+            Self::Status500 => Some(500),
+            Self::Status503 | Self::Status503Bare => Some(503),
+            Self::RateLimited | Self::RateLimitedBare | Self::RateLimitedLong => Some(429),
+            _ => None,
         }
     }
 

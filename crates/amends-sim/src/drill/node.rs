@@ -6,7 +6,7 @@ use amends_core::dispatcher::redecide::redecide;
 use amends_core::gates::Gates;
 use amends_core::{
     Answer, Attempt, AttemptId, CallId, Certainty, Digest, Dispatcher, Effect, Event, Fact, Input, Outcome, Purpose,
-    Report, Reply, Rules, SessionId, Step,
+    Reply, Report, Rules, SessionId, Step,
 };
 use amends_ledger::{Error, Form, Ledger as _, OpenWork, StoredAnswer};
 use amends_wire::mcp::classify::Signal;
@@ -215,8 +215,7 @@ impl Stage<'_> {
 
     /// Gives an answer to the agent, if it still waits for it.
     fn reply(&mut self, session: &SessionId, reply: &Reply) -> Judged {
-        let of_call: Vec<AttemptId> =
-            self.slots.keys().filter(|attempt| attempt.call == reply.call).cloned().collect();
+        let of_call: Vec<AttemptId> = self.slots.keys().filter(|attempt| attempt.call == reply.call).cloned().collect();
         if of_call.iter().any(|attempt| self.fires(attempt, Fault::KillBeforeReply)) {
             self.kill();
             return Ok(());

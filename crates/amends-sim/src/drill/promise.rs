@@ -125,7 +125,8 @@ impl<'a> Judge<'a> {
             let Effect::Send(attempt) = effect else {
                 continue;
             };
-            let started = |event: &Event| matches!(&event.fact, Fact::AttemptStarted { attempt: id, .. } if *id == attempt.id);
+            let started =
+                |event: &Event| matches!(&event.fact, Fact::AttemptStarted { attempt: id, .. } if *id == attempt.id);
             if !step.events.iter().any(started) {
                 return broken(Promise::IntentFirst, format!("{} is sent without an intent", attempt.id));
             }

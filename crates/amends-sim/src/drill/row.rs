@@ -31,6 +31,8 @@ pub struct Row {
     pub reads: u32,
     /// How often it took effect at most.
     pub effects: u32,
+    /// How often that was undone at most.
+    pub undone: u32,
     /// What a polite agent was told, in order.
     pub told: Vec<Told>,
     /// What people were asked.
@@ -83,15 +85,7 @@ pub fn drill(subject: &Subject, assume: Option<Assume>, pairs: bool, seed: u64) 
     let contract = subject.contract();
     let faults: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| fault.concerns(contract)).collect();
     let one = |faults: &[Fault], reading_first| {
-        row(&Plan {
-            subject,
-            assume,
-            faults,
-            reading_first,
-            manner: Manner::Polite,
-            person: Person::Answers,
-            seed,
-        })
+        row(&Plan { subject, assume, faults, reading_first, manner: Manner::Polite, person: Person::Answers, seed })
     };
     let mut singles: Vec<Row> = faults.iter().map(|fault| one(&[*fault], false)).collect();
     let mut paired = Vec::new();
@@ -137,6 +131,7 @@ fn row(plan: &Plan<'_>) -> Row {
         sends: most(|played| u64::from(played.sends)) as u32,
         reads: most(|played| u64::from(played.reads)) as u32,
         effects: most(|played| u64::from(played.effects)) as u32,
+        undone: most(|played| u64::from(played.undone)) as u32,
         wait_ms: most(|played| played.wait_ms),
         met: most(|played| played.met as u64) as usize,
         runs: all.len() as u32,

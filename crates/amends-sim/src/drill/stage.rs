@@ -116,6 +116,7 @@ pub(super) struct Played {
     pub(super) sends: u32,
     pub(super) reads: u32,
     pub(super) effects: u32,
+    pub(super) undone: u32,
     pub(super) told: Vec<Told>,
     pub(super) asked: Vec<Asked>,
     pub(super) wait_ms: u64,
@@ -133,6 +134,7 @@ pub(super) fn play(plan: Plan<'_>, logged: bool) -> Played {
         sends: stage.sends,
         reads: stage.reads,
         effects: stage.upstream.book.len() as u32,
+        undone: stage.upstream.undone,
         told: stage.agent.told,
         asked: stage.asked,
         wait_ms: stage.agent.wait_ms,
@@ -326,7 +328,9 @@ impl<'a> Stage<'a> {
         self.note(|| format!("agent: hears `{}`, {:?}", told.outcome, told.certainty));
         self.agent.hears(self.now, told.clone());
         let again = match self.plan.manner {
-            Manner::Polite => (told.failed() && told.safe_to_repeat).then(|| told.retry_after_ms.unwrap_or(0).max(1_000)),
+            Manner::Polite => {
+                (told.failed() && told.safe_to_repeat).then(|| told.retry_after_ms.unwrap_or(0).max(1_000))
+            }
             Manner::Rude => Some(50),
         };
         if let Some(ms) = again.filter(|_| self.agent.repeats_left > 0) {
@@ -407,8 +411,7 @@ impl<'a> Stage<'a> {
             return Ok(());
         }
         let key = self.judge.effect_key(&question.call);
-        let happened =
-            self.upstream.book.iter().any(|done| done.call == question.call || done.effect_key == key);
+        let happened = self.upstream.book.iter().any(|done| done.call == question.call || done.effect_key == key);
         let choice = match question.subject {
             About::Doubt if happened => choice::HAPPENED,
             About::Doubt => choice::DID_NOT_HAPPEN,

@@ -33,12 +33,20 @@ pub enum Assume {
     StatusLies,
     /// What was sent takes effect later than `settles_within`.
     SettlesLate,
+    /// A status of `rejects_before_effect` is answered although it was done.
+    RejectsAfterEffect,
 }
 
 impl Assume {
     /// Every assumption.
-    pub const ALL: [Self; 5] =
-        [Self::UpstreamForgetsKeys, Self::RepeatsAddUp, Self::ReadsWrite, Self::StatusLies, Self::SettlesLate];
+    pub const ALL: [Self; 6] = [
+        Self::UpstreamForgetsKeys,
+        Self::RepeatsAddUp,
+        Self::ReadsWrite,
+        Self::StatusLies,
+        Self::SettlesLate,
+        Self::RejectsAfterEffect,
+    ];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -48,6 +56,7 @@ impl Assume {
             Self::ReadsWrite => "reads-write",
             Self::StatusLies => "status-lies",
             Self::SettlesLate => "settles-late",
+            Self::RejectsAfterEffect => "rejects-after-effect",
         }
     }
 

@@ -157,6 +157,10 @@ impl<'a> Upstream<'a> {
             }
             _ => {}
         }
+        let believed = request.fault.rejection().is_some_and(|status| contract.rejects_before_effect.contains(&status));
+        if believed && self.assume == Some(Assume::RejectsAfterEffect) {
+            self.apply(now, request);
+        }
         if let Some(answer) = self.before_effect(request) {
             return answer;
         }
@@ -247,11 +251,7 @@ impl<'a> Upstream<'a> {
         if keyed && self.knows(now, request) {
             return;
         }
-        self.book.push(Done {
-            call: request.attempt.call.clone(),
-            effect_key: request.effect_key.clone(),
-            at: now,
-        });
+        self.book.push(Done { call: request.attempt.call.clone(), effect_key: request.effect_key.clone(), at: now });
         if keyed {
             self.keys.insert(request.effect_key.clone(), now);
         }

@@ -1,5 +1,6 @@
 //! `amends drill`: every declared tool against every fault, in a simulation with the real dispatcher.
 
+mod live;
 mod subjects;
 mod table;
 
@@ -20,6 +21,7 @@ Examples:
   amends drill --config amends.toml                the tools that a configuration declares, with its playbooks
   amends drill --config amends.toml --tool pay --pairs    one tool, every pair of faults in a row of its own
   amends drill --config amends.toml --json         one JSON document, for a script
+  amends drill --live                              the same faults in earnest: a real gateway before the demo shop
   amends drill --assume upstream-forgets-keys      what happens if an upstream does not keep its word
 
 What is drilled is what `[tools.…]` declares. Each fault meets the first send; in a pair, the second meets whatever is
@@ -47,6 +49,9 @@ pub(super) struct DrillArgs {
     /// Assume that the upstream is not what its contract says.
     #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(Assume::ALL.map(Assume::name)))]
     assume: Option<String>,
+    /// Also make one real call for each of the demo shop's tools and scripted faults, and compare with the shop's book.
+    #[arg(long, conflicts_with_all = ["config", "assume"])]
+    live: bool,
     /// The number that all chance comes from.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -72,12 +77,15 @@ pub(super) async fn drill(args: DrillArgs) -> Result<ExitCode> {
         drilled
     })
     .await?;
+    let tools = args.tool.clone();
+    let live = if args.live { tokio::task::spawn_blocking(move || live::live(&tools)).await?? } else { Vec::new() };
     if args.json {
-        print(&serde_json::to_string_pretty(&table::json(&drilled, assume, args.seed))?)?;
+        print(&serde_json::to_string_pretty(&table::json(&drilled, &live, assume, args.seed))?)?;
     } else {
-        print(table::text(&drilled, assume, args.pairs).trim_end())?;
+        print(table::text(&drilled, &live, assume, args.pairs).trim_end())?;
     }
     let holds = drilled.iter().flat_map(Drilled::rows).all(|row| row.broken.is_none());
+    let holds = holds && live.iter().all(|row| row.broken.is_none());
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 

@@ -30,7 +30,10 @@ pub(super) fn subjects(config: &Config, only: &[String]) -> Result<Vec<Subject>>
             bail!("the configuration declares no tool `{name}`{hint}");
         }
     }
-    ensure!(!config.tools.is_empty(), "the configuration declares no tools (`[tools.NAME]`), so there is nothing to drill");
+    ensure!(
+        !config.tools.is_empty(),
+        "the configuration declares no tools (`[tools.NAME]`), so there is nothing to drill"
+    );
     let wanted = |name: &&String| only.is_empty() || only.contains(name);
     config.tools.keys().filter(wanted).map(|name| subject(config, name)).collect()
 }
@@ -53,7 +56,9 @@ fn subject(config: &Config, name: &str) -> Result<Subject> {
 /// The upstream that serves a tool of that name: the one with the longest prefix that fits; a wrapped server has none.
 fn home<'a>(config: &'a Config, name: &str) -> Option<(UpstreamName, &'a UpstreamConfig)> {
     let wrapped = UpstreamName::new("wrapped");
-    let fits = |(upstream, at): &(&UpstreamName, &UpstreamConfig)| **upstream == wrapped || name.starts_with(&at.prefix);
-    let length = |(upstream, at): &(&UpstreamName, &UpstreamConfig)| if **upstream == wrapped { 0 } else { at.prefix.len() };
+    let fits =
+        |(upstream, at): &(&UpstreamName, &UpstreamConfig)| **upstream == wrapped || name.starts_with(&at.prefix);
+    let length =
+        |(upstream, at): &(&UpstreamName, &UpstreamConfig)| if **upstream == wrapped { 0 } else { at.prefix.len() };
     config.upstreams.iter().filter(fits).max_by_key(length).map(|(upstream, at)| (upstream.clone(), at))
 }

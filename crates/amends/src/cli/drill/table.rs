@@ -1,20 +1,32 @@
 //! What a drill found, as a table and as JSON.
 
 use amends_core::interaction::Subject as About;
-use amends_sim::drill::{Assume, Drilled, Manner, Person, Row, Story};
+use amends_sim::drill::{Assume, Drilled, Fault, Manner, Person, Row, Story};
 use serde_json::{Value, json};
 
-const COLUMNS: [&str; 7] = ["fault", "sends", "effects", "outcome", "told", "asked", "wait"];
+use super::live::LiveRow;
+
+const COLUMNS: [&str; 8] = ["fault", "sends", "effects", "outcome", "told", "asked", "wait", "live"];
 
 /// The table, grouped by tool, and the story of the first run that broke a promise.
-pub(super) fn text(drilled: &[Drilled], assume: Option<Assume>, pairs: bool) -> String {
+pub(super) fn text(drilled: &[Drilled], live: &[LiveRow], assume: Option<Assume>, pairs: bool) -> String {
     let mut out = String::new();
     for tool in drilled {
         let contract = tool.subject.contract();
-        out.push_str(&format!("{} ({}, at `{}`)\n", tool.subject.tool, contract.effect.as_str(), tool.subject.upstream));
+        out.push_str(&format!(
+            "{} ({}, at `{}`)\n",
+            tool.subject.tool,
+            contract.effect.as_str(),
+            tool.subject.upstream
+        ));
         let listed = tool.singles.iter().chain(tool.pairs.iter().filter(|_| pairs));
+        let of_tool: Vec<&LiveRow> = live.iter().filter(|row| row.tool == tool.subject.tool.as_str()).collect();
         let mut lines = vec![COLUMNS.map(str::to_owned)];
-        lines.extend(listed.map(cells));
+        lines.extend(listed.map(|row| cells(row, &of_tool)));
+        lines.extend(of_tool.iter().filter(|row| Fault::named(row.kind).is_none()).map(|row| only_live(row)));
+        if live.is_empty() {
+            lines[0][7].clear();
+        }
         out.push_str(&aligned(&lines));
         out.push_str(&summary(tool));
         out.push('\n');
@@ -22,11 +34,18 @@ pub(super) fn text(drilled: &[Drilled], assume: Option<Assume>, pairs: bool) -> 
     let runs: u32 = drilled.iter().flat_map(Drilled::rows).map(|row| row.runs).sum();
     let broken: Vec<(&Drilled, &Row, &Story)> = all_broken(drilled).collect();
     let assumed = assume.map(|assume| format!(", assuming {}", assume.name())).unwrap_or_default();
+    let live_broken = live.iter().filter(|row| row.broken.is_some()).count();
+    if !live.is_empty() {
+        out.push_str(&format!("live: {} calls, a promise broken in {live_broken}\n", live.len()));
+    }
     match broken.first() {
         None => out.push_str(&format!("every promise holds: {} tools, {runs} runs{assumed}\n", drilled.len())),
         Some((tool, row, story)) => {
             let count = broken.len();
-            out.push_str(&format!("a promise would break in {count} rows: {} tools, {runs} runs{assumed}\n\n", drilled.len()));
+            out.push_str(&format!(
+                "a promise would break in {count} rows: {} tools, {runs} runs{assumed}\n\n",
+                drilled.len()
+            ));
             out.push_str(&told(tool, row, story));
         }
     }
@@ -34,7 +53,7 @@ pub(super) fn text(drilled: &[Drilled], assume: Option<Assume>, pairs: bool) -> 
 }
 
 /// The whole drill as one document.
-pub(super) fn json(drilled: &[Drilled], assume: Option<Assume>, seed: u64) -> Value {
+pub(super) fn json(drilled: &[Drilled], live: &[LiveRow], assume: Option<Assume>, seed: u64) -> Value {
     let tools: Vec<Value> = drilled
         .iter()
         .map(|tool| {
@@ -47,10 +66,14 @@ pub(super) fn json(drilled: &[Drilled], assume: Option<Assume>, seed: u64) -> Va
         })
         .collect();
     let runs: u32 = drilled.iter().flat_map(Drilled::rows).map(|row| row.runs).sum();
-    json!({
-        "holds": all_broken(drilled).next().is_none(), "runs": runs, "seed": seed,
-        "assume": assume.map(Assume::name), "tools": tools,
-    })
+    let holds = all_broken(drilled).next().is_none() && live.iter().all(|row| row.broken.is_none());
+    let mut document = json!({
+        "holds": holds, "runs": runs, "seed": seed, "assume": assume.map(Assume::name), "tools": tools,
+    });
+    if !live.is_empty() {
+        document["live"] = live.iter().map(live_json).collect();
+    }
+    document
 }
 
 fn all_broken(drilled: &[Drilled]) -> impl Iterator<Item = (&Drilled, &Row, &Story)> {
@@ -61,7 +84,7 @@ fn row_json(row: &Row) -> Value {
     json!({
         "faults": row.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
         "reading_first": row.reading_first,
-        "sends": row.sends, "reads": row.reads, "effects": row.effects,
+        "sends": row.sends, "reads": row.reads, "effects": row.effects, "undone": row.undone,
         "outcomes": row.told.iter().map(|told| told.outcome).collect::<Vec<_>>(),
         "told": row.told.iter().map(|told| told.certainty).collect::<Vec<_>>(),
         "who_must_act": row.told.iter().find_map(|told| told.who),
@@ -74,16 +97,46 @@ fn row_json(row: &Row) -> Value {
     })
 }
 
-fn cells(row: &Row) -> [String; 7] {
+fn live_json(row: &LiveRow) -> Value {
+    json!({
+        "tool": row.tool, "fault": row.kind, "sends": row.sends, "effects": row.effects, "outcome": row.outcome,
+        "told": row.told, "wait_ms": row.wait_ms, "broken": row.broken,
+    })
+}
+
+/// What a call that was really made came to.
+fn live_cell(row: &LiveRow) -> String {
+    let broken = row.broken.as_ref().map(|broken| format!("  BROKEN {broken}")).unwrap_or_default();
+    format!(
+        "{} sends, {} effects, {}, {}, {}{broken}",
+        row.sends,
+        row.effects,
+        row.outcome,
+        row.told,
+        wait(row.wait_ms)
+    )
+}
+
+/// A fault that only the shop knows.
+fn only_live(row: &LiveRow) -> [String; 8] {
+    let mut cells: [String; 8] = Default::default();
+    cells[0] = row.kind.to_owned();
+    cells[7] = live_cell(row);
+    cells
+}
+
+fn cells(row: &Row, live: &[&LiveRow]) -> [String; 8] {
+    let single = |live: &&&LiveRow| !row.reading_first && row.faults.len() == 1 && row.faults[0].name() == live.kind;
     let mark = row.broken.as_ref().map(|story| format!("  BROKEN {}", story.broken.promise.name())).unwrap_or_default();
     [
         name(row),
         row.sends.to_string(),
-        row.effects.to_string(),
+        if row.undone > 0 { format!("{} (undone)", row.effects) } else { row.effects.to_string() },
         steps(row.told.iter().map(|told| told.outcome)),
         steps(row.told.iter().map(|told| told.certainty.as_str())),
         asked(row),
         format!("{}{mark}", wait(row.wait_ms)),
+        live.iter().find(single).map(|row| live_cell(row)).unwrap_or_default(),
     ]
 }
 
@@ -178,7 +231,7 @@ const fn person(story: &Story) -> &'static str {
 }
 
 /// Rows in columns as wide as their widest cell; numbers to the right.
-fn aligned(lines: &[[String; 7]]) -> String {
+fn aligned(lines: &[[String; 8]]) -> String {
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default();
     let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
     let mut out = String::new();
