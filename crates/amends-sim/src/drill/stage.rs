@@ -9,8 +9,8 @@ use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::{Evidence, EvidenceSource};
 use amends_core::interaction::{Subject as About, choice};
 use amends_core::{
-    AttemptId, Call, CallId, Claim, Digest, Input, Interaction, InteractionId, PersonAnswer, Report, SessionId,
-    Timestamp, ToolName,
+    AttemptId, Call, CallId, Certainty, Claim, Digest, Input, Interaction, InteractionId, PersonAnswer, Report,
+    SessionId, Timestamp, ToolName,
 };
 use amends_ledger::{MemoryLedger, Node};
 
@@ -424,7 +424,9 @@ impl<'a> Stage<'a> {
         let input = Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) };
         self.take_up(session)?;
         self.turn(session, input)?;
-        if question.subject == About::Doubt {
+        // Who was told that it was done has no reason to ask for it again.
+        let knows = self.agent.told.last().is_some_and(|told| told.certainty == Certainty::Processed);
+        if question.subject == About::Doubt && !knows {
             self.later(1_000, Happening::Ask);
         }
         Ok(())
