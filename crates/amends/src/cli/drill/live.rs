@@ -5,7 +5,7 @@ mod gateway;
 use std::time::{Duration, Instant};
 
 use amends_sim::drill::Fault;
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use serde_json::{Value, json};
 
 use crate::shop::fault::Kind;
@@ -47,20 +47,40 @@ struct Case {
 
 /// Makes every call and compares what was told with the shop's book.
 pub(super) fn live(only: &[String]) -> Result<Vec<LiveRow>> {
-    let cases = cases(only);
-    let gateway = Gateway::start(&script(&cases))?;
-    prepare(&gateway)?;
-    let make = |case: &Case| gateway.call(case.tool, &case.arguments);
-    // A crash of the shop would meet whatever else is on its way.
-    let crashes = |case: &&Case| matches!(case.kind, Kind::CrashBefore | Kind::CrashAfter);
-    let (crashing, others): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(crashes);
-    let mut answers: Vec<(&Case, Result<Answer>)> = std::thread::scope(|scope| {
-        let begun: Vec<_> = others.iter().map(|case| scope.spawn(|| make(case))).collect();
-        let ended =
-            begun.into_iter().map(|call| call.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a call panicked"))));
-        others.iter().copied().zip(ended).collect()
+    let wanted: Vec<&'static str> =
+        TOOLS.into_iter().filter(|tool| only.is_empty() || only.iter().any(|name| name == tool)).collect();
+    let crashes = |case: &Case| matches!(case.kind, Kind::CrashBefore | Kind::CrashAfter);
+    let (crashing, others): (Vec<Case>, Vec<Case>) = wanted.iter().flat_map(|tool| cases(tool)).partition(crashes);
+    // A crash of the shop meets whatever else is on its way, so each tool crashes a shop of its own.
+    let of_tool = |tool: &&'static str| crashing.iter().filter(|case| case.tool == *tool).collect::<Vec<_>>();
+    let mut groups: Vec<(Vec<&Case>, bool)> = wanted.iter().map(|tool| (of_tool(tool), false)).collect();
+    groups.push((others.iter().collect(), true));
+    let held: Vec<Result<Vec<LiveRow>>> = std::thread::scope(|scope| {
+        let begun: Vec<_> = groups.iter().map(|(cases, at_once)| scope.spawn(|| hold(cases, *at_once))).collect();
+        begun.into_iter().map(|group| group.join().unwrap_or_else(|_| Err(anyhow!("a thread panicked")))).collect()
     });
-    answers.extend(crashing.into_iter().map(|case| (case, make(case))));
+    let mut rows = Vec::new();
+    for group in held {
+        rows.extend(group?);
+    }
+    rows.sort_by_key(|row| (row.tool, Fault::named(row.kind), row.kind));
+    Ok(rows)
+}
+
+/// Makes these calls through a gateway of their own, all at once or one after the other.
+fn hold(cases: &[&Case], at_once: bool) -> Result<Vec<LiveRow>> {
+    let gateway = Gateway::start(&script(cases))?;
+    if cases.iter().any(|case| case.tool == "cancel_refund") {
+        prepare(&gateway)?;
+    }
+    let make = |case: &Case| gateway.call(case.tool, &case.arguments);
+    let answers: Vec<Result<Answer>> = match at_once {
+        false => cases.iter().map(|case| make(case)).collect(),
+        true => std::thread::scope(|scope| {
+            let begun: Vec<_> = cases.iter().map(|case| scope.spawn(|| make(case))).collect();
+            begun.into_iter().map(|call| call.join().unwrap_or_else(|_| Err(anyhow!("a thread panicked")))).collect()
+        }),
+    };
     let late = |case: &Case| case.kind == Kind::LateEffect && !reads(case.tool);
     let began = Instant::now();
     let mut book = gateway.book()?;
@@ -68,19 +88,23 @@ pub(super) fn live(only: &[String]) -> Result<Vec<LiveRow>> {
         std::thread::sleep(Duration::from_millis(50));
         book = gateway.book()?;
     }
-    let rows = answers.into_iter().map(|(case, answer)| Ok(row(case, &answer?, &book)));
-    let mut rows = rows.collect::<Result<Vec<LiveRow>>>()?;
-    rows.sort_by_key(|row| (row.tool, Fault::named(row.kind), row.kind));
-    Ok(rows)
+    cases.iter().zip(answers).map(|(case, answer)| Ok(row(case, &answer?, &book))).collect()
 }
 
-fn cases(only: &[String]) -> Vec<Case> {
-    let wanted = TOOLS.into_iter().filter(|tool| only.is_empty() || only.iter().any(|name| name == tool));
-    wanted.flat_map(|tool| Kind::ALL.into_iter().enumerate().map(move |(n, kind)| case(tool, n, kind))).collect()
+/// One call for each fault that the shop can be told to meet it with.
+fn cases(tool: &'static str) -> Vec<Case> {
+    let keyed = tool == "issue_refund";
+    let numbered = Kind::ALL.into_iter().enumerate();
+    numbered.filter(|(_, kind)| keyed || !conflicts(*kind)).map(|(n, kind)| case(tool, n, kind)).collect()
+}
+
+/// Whether it speaks of an earlier request with the same key.
+const fn conflicts(kind: Kind) -> bool {
+    matches!(kind, Kind::ConflictInFlight | Kind::ConflictDone)
 }
 
 fn case(tool: &'static str, n: usize, kind: Kind) -> Case {
-    let order = format!("drill-{}", kind.name());
+    let order = format!("ord_drill_{}", kind.name());
     let (field, mark, arguments) = match tool {
         "cancel_refund" => {
             let id = refund(n);
@@ -104,7 +128,8 @@ fn refund(n: usize) -> String {
 /// Issues the refunds that will be cancelled, so that each has the id that the script knows.
 fn prepare(gateway: &Gateway) -> Result<()> {
     for n in 0..Kind::ALL.len() {
-        let answer = gateway.call("issue_refund", &json!({ "order": format!("drill-prepared-{n}"), "amount": 5 }))?;
+        let answer =
+            gateway.call("issue_refund", &json!({ "order": format!("ord_drill_prepared_{n}"), "amount": 5 }))?;
         let id = &answer.envelope["data"]["id"];
         ensure!(
             *id == refund(n).as_str(),
@@ -116,9 +141,15 @@ fn prepare(gateway: &Gateway) -> Result<()> {
 }
 
 /// The shop's script: each case meets its fault once.
-fn script(cases: &[Case]) -> String {
-    let fault = |case: &Case| {
-        let (tool, kind, field, mark) = (case.tool, case.kind.name(), case.field, &case.mark);
+fn script(cases: &[&Case]) -> String {
+    let fault = |case: &&Case| {
+        let (tool, field, mark) = (case.tool, case.field, &case.mark);
+        // There must have been an earlier request for a conflict to be about.
+        let kind = if conflicts(case.kind) {
+            format!("lose_response\", \"{}", case.kind.name())
+        } else {
+            case.kind.name().into()
+        };
         format!(
             "[[fault]]\ntool = \"{tool}\"\nwhen = {{ {field} = \"{mark}\" }}\nattempts = [\"{kind}\"]\nlate_ms = 2500\n"
         )

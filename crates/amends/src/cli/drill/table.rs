@@ -39,7 +39,10 @@ pub(super) fn text(drilled: &[Drilled], live: &[LiveRow], assume: Option<Assume>
         out.push_str(&format!("live: {} calls, a promise broken in {live_broken}\n", live.len()));
     }
     match broken.first() {
-        None => out.push_str(&format!("every promise holds: {} tools, {runs} runs{assumed}\n", drilled.len())),
+        None => out.push_str(&format!(
+            "every promise holds in the simulation: {} tools, {runs} runs{assumed}\n",
+            drilled.len()
+        )),
         Some((tool, row, story)) => {
             let count = broken.len();
             out.push_str(&format!(

@@ -66,7 +66,7 @@ impl Gateway {
     fn wait_for_tools(&self) -> Result<()> {
         let began = Instant::now();
         loop {
-            let answer = self.call("get_order", &json!({ "order": "drill-ready" }))?;
+            let answer = self.call("get_order", &json!({ "order": "ord_drill" }))?;
             if answer.envelope["status"] == "success" {
                 return Ok(());
             }
