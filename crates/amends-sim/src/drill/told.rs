@@ -1,6 +1,6 @@
 //! What an agent is told, as far as the drill looks at it.
 
-use amends_core::envelope::Body;
+use amends_core::envelope::{Body, DegradationReason};
 use amends_core::{Certainty, Envelope, Outcome, WhoMustAct};
 
 /// What an agent is told.
@@ -28,7 +28,8 @@ impl Told {
         let outcome = match &envelope.body {
             Body::Success { outcome, .. } => outcome.as_str(),
             Body::Empty { .. } | Body::Partial { .. } => Outcome::Succeeded.as_str(),
-            Body::Degraded { .. } => "settled_by_person",
+            Body::Degraded { reason: DegradationReason::SettledByPerson, .. } => "settled_by_person",
+            Body::Degraded { .. } => "degraded",
             Body::Error { outcome: Some(outcome), .. } => outcome.as_str(),
             Body::Error { outcome: None, .. } => "interim",
             Body::Refused { error } => error.kind,

@@ -183,13 +183,13 @@ fn wait(ms: u64) -> String {
 }
 
 fn summary(tool: &Drilled) -> String {
-    let Some(most) = tool.pairs.iter().max_by_key(|row| row.sends) else {
+    // The first of the greatest, so that a fault that is added at the end changes nothing here.
+    let Some(most) = tool.pairs.iter().rev().max_by_key(|row| row.sends) else {
         return match tool.unmet {
             0 => String::new(),
             unmet => format!("  pairs: none of {unmet} met a second attempt\n"),
         };
     };
-    // The first of the longest, so that the table does not depend on which comes last.
     let longest = tool.pairs.iter().rev().max_by_key(|row| row.wait_ms).unwrap_or(most);
     let effects = tool.pairs.iter().map(|row| row.effects).max().unwrap_or_default();
     let people = tool.pairs.iter().filter(|row| !row.asked.is_empty()).count();
