@@ -60,17 +60,11 @@ impl Commits {
         let call = call.as_str().into();
         let take = ClaimChange::Take { claim, call, effect_key: "k".repeat(32), since: at, over: None };
         let numbered = [first, second].into_iter().zip(self.seq + 1..);
+        let events = numbered.map(|(fact, seq)| Event { v: 1, seq, at, fact }).collect();
         Append {
-            session: self.session.clone(),
-            epoch: 1,
-            expected_seq: self.seq,
-            events: numbered.map(|(fact, seq)| Event { v: 1, seq, at, fact }).collect(),
             claims: vec![take],
-            answers: Vec::new(),
-            arguments: Vec::new(),
-            forget: Vec::new(),
-            rules: Vec::new(),
             open: OpenWork { calls: 1, due: Some(at) },
+            ..Append::of(self.session.clone(), 1, self.seq, events)
         }
     }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the MCP SDKs that the client drivers use. Does nothing when they are already there.
+# Installs the MCP SDKs that the client drivers use, and what checks our types. Does nothing when they are already there.
 set -euo pipefail
 cd "$(dirname "$0")"
 clients=$PWD
@@ -12,6 +12,7 @@ main() {
   python_sdk
   npm_sdk typescript
   npm_sdk typescript-v1
+  npm_sdk types
 }
 
 python_sdk() {

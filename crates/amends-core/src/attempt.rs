@@ -28,6 +28,9 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Act, Self::Baseline, Self::Status, Self::Join];
+
     /// The word for it on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

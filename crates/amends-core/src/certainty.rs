@@ -17,6 +17,9 @@ pub enum Certainty {
 }
 
 impl Certainty {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::NotSent, Self::NotProcessed, Self::Processed, Self::InDoubt];
+
     /// Whether it is proven that nothing was done.
     pub const fn nothing_happened(self) -> bool {
         matches!(self, Self::NotSent | Self::NotProcessed)

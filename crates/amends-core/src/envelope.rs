@@ -1,6 +1,7 @@
 //! What the agent gets: one shape for success and failure, on every door, for every tool.
 
 mod reversal_note;
+pub mod schema;
 mod trouble;
 
 use serde::Serialize;
@@ -136,6 +137,16 @@ pub enum Status {
     Error,
     /// We said no before anything was sent.
     Refused,
+}
+
+impl DegradationReason {
+    /// All of them.
+    pub const ALL: [Self; 1] = [Self::AnswerNotKept];
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Success, Self::Empty, Self::Partial, Self::Degraded, Self::Error, Self::Refused];
 }
 
 impl Envelope {

@@ -27,6 +27,19 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Succeeded,
+        Self::SucceededAfterCompensation,
+        Self::Deprecated,
+        Self::Escalated,
+        Self::Reversed,
+        Self::Exhausted,
+        Self::Cancelled,
+        Self::Refused,
+        Self::Unresolved,
+    ];
+
     /// The word for it on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ mod settle;
 mod span;
 pub mod spec;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub struct Config {
     pub upstreams: BTreeMap<UpstreamName, UpstreamConfig>,
     /// What was declared of tools, by their served names.
     pub tools: BTreeMap<String, ToolConfig>,
+    /// The tools that other calls are based on.
+    pub evidence_tools: BTreeSet<String>,
     /// For how long an answer that may not have arrived is given again.
     pub repeat_window: Duration,
     /// The bounds.

@@ -3,12 +3,16 @@
 mod admission;
 mod answer;
 mod attempt;
+mod basis;
 mod deliveries;
 mod failpoint;
 mod orphans;
+mod post;
 mod recover;
+mod redeem;
 mod session;
 mod turn;
+mod undo;
 
 use std::sync::Arc;
 
@@ -19,13 +23,17 @@ use tokio::sync::{mpsc, oneshot};
 pub use admission::Wish;
 pub use answer::{Answered, Form, Rendered};
 pub use orphans::settle_orphans;
+pub use post::{Request, read_post};
+pub use redeem::{REVERSE_TOOL, Redeemer};
+pub(crate) use session::Mail;
+pub use undo::token_digest;
 
 use crate::gateway::Gateway;
 use crate::mint;
 use crate::upstream::Progress;
 pub(crate) use deliveries::Deliveries;
 use deliveries::Leaving;
-use session::{Mail, Session};
+use session::Session;
 
 /// A session that somebody uses. Its driver lives as long as a handle or an open call.
 #[derive(Clone, Debug)]
@@ -76,7 +84,7 @@ impl SessionHandle {
         let id = mint::session();
         let (mail, inbox) = mpsc::unbounded_channel();
         let session = Session::open(gateway.clone(), id.clone(), principal.clone(), door, mail.clone());
-        let driven = gateway.drives();
+        let driven = gateway.drives(&id, mail.clone());
         tokio::spawn(async move {
             session.run(inbox, true).await;
             drop(driven);
@@ -86,6 +94,14 @@ impl SessionHandle {
 
     /// Hands in a call. Its progress goes to `progress`, in order.
     pub fn call(&self, wish: Wish<'_>, progress: Option<mpsc::UnboundedSender<Progress>>) -> CallHandle {
+        if let Wish::Call { call, .. } = &wish
+            && call.name() == REVERSE_TOOL
+            && self.gateway.catalogue.now().find(REVERSE_TOOL).is_none()
+        {
+            let arguments = call.arguments().and_then(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).ok());
+            let token = arguments.as_ref().and_then(|arguments| arguments.get("token")?.as_str());
+            return self.redeem(token, Redeemer::Agent, progress);
+        }
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
         let admitted = admission::admit(&self.gateway, &self.principal, wish);

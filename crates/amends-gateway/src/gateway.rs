@@ -1,11 +1,11 @@
 //! The gateway as a whole: its ledger, its upstreams, its tools, and the sessions it drives.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use amends_core::{Digest, Principal, Timestamp, UpstreamName};
+use amends_core::{Digest, Principal, SessionId, Timestamp, UpstreamName};
 use amends_ledger::{Ledger, MemoryLedger, Node, SqliteLedger};
 use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
@@ -13,7 +13,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, LedgerPlace};
-use crate::driver::{Deliveries, SessionHandle, settle_orphans};
+use crate::driver::{Deliveries, Mail, SessionHandle, read_post, settle_orphans};
 use crate::listing;
 use crate::upstream::{Greeting, Unasked, Upstream};
 
@@ -45,6 +45,8 @@ pub struct Gateway {
     pub(crate) deliveries: Arc<Deliveries>,
     /// How many sessions are driven right now.
     driven: watch::Sender<usize>,
+    /// How to reach the drivers of the sessions that are driven here.
+    drivers: std::sync::Mutex<HashMap<SessionId, mpsc::UnboundedSender<Mail>>>,
     /// Whether the ledger recorded when it was last asked to.
     pub(crate) recording: AtomicBool,
     lease_until: AtomicU64,
@@ -105,6 +107,7 @@ impl Gateway {
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
             driven: watch::Sender::new(0),
+            drivers: std::sync::Mutex::default(),
             recording: AtomicBool::new(true),
             lease_until: AtomicU64::new(lease_until.ms()),
             tasks: std::sync::Mutex::default(),
@@ -112,6 +115,7 @@ impl Gateway {
         });
         gateway.keep(tokio::spawn(beat(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
+        gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
         if greeting == Greeting::Ours {
             for upstream in gateway.upstreams.values() {
@@ -133,9 +137,19 @@ impl Gateway {
     }
 
     /// A session is driven from now on, until what this gives is dropped.
-    pub(crate) fn drives(self: &Arc<Self>) -> Driven {
+    pub(crate) fn drives(self: &Arc<Self>, session: &SessionId, mail: mpsc::UnboundedSender<Mail>) -> Driven {
         self.driven.send_modify(|driven| *driven += 1);
-        Driven(self.clone())
+        self.drivers().insert(session.clone(), mail);
+        Driven { gateway: self.clone(), session: session.clone() }
+    }
+
+    /// How to reach the driver of a session, where it is driven here.
+    pub(crate) fn driver_of(&self, session: &SessionId) -> Option<mpsc::UnboundedSender<Mail>> {
+        self.drivers().get(session).cloned()
+    }
+
+    fn drivers(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, mpsc::UnboundedSender<Mail>>> {
+        self.drivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Until when this node may send.
@@ -168,11 +182,15 @@ impl StoredRules {
 
 /// A session that is driven.
 #[derive(Debug)]
-pub(crate) struct Driven(Arc<Gateway>);
+pub(crate) struct Driven {
+    gateway: Arc<Gateway>,
+    session: SessionId,
+}
 
 impl Drop for Driven {
     fn drop(&mut self) {
-        self.0.driven.send_modify(|driven| *driven -= 1);
+        self.gateway.drivers().remove(&self.session);
+        self.gateway.driven.send_modify(|driven| *driven -= 1);
     }
 }
 

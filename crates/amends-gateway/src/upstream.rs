@@ -3,7 +3,7 @@
 mod exchange;
 pub mod http;
 pub mod line;
-mod sse;
+pub mod sse;
 pub mod stdio;
 
 use std::sync::Arc;

@@ -81,16 +81,7 @@ fn step(session: &SessionId, seq: u64) -> Append {
     let take =
         ClaimChange::Take { claim, call: call.as_str().into(), effect_key: "k".repeat(32), since: at, over: None };
     let numbered = [first, second].into_iter().zip(seq + 1..);
-    Append {
-        session: session.clone(),
-        epoch: 1,
-        expected_seq: seq,
-        events: numbered.map(|(fact, seq)| Event { v: 1, seq, at, fact }).collect(),
-        claims: vec![take],
-        answers: Vec::new(),
-        arguments: Vec::new(),
-        forget: Vec::new(),
-        rules: Vec::new(),
-        open: OpenWork { calls: 1, due: Some(at) },
-    }
+    let events = numbered.map(|(fact, seq)| Event { v: 1, seq, at, fact }).collect();
+    let open = OpenWork { calls: 1, due: Some(at) };
+    Append { claims: vec![take], open, ..Append::of(session.clone(), 1, seq, events) }
 }

@@ -5,11 +5,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use amends_core::{CallId, Certainty, ClaimChange, Digest, Event, Outcome, Rules, SessionId, Timestamp};
+use amends_core::{
+    CallId, Certainty, ClaimChange, Digest, Event, Interaction, InteractionId, Outcome, ReversalChange, Rules,
+    SessionId, Timestamp,
+};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::error::Error;
+use crate::interactions::Closing;
+use crate::reversals::StoredUndo;
 
 /// One step as it is recorded: its events, and everything that must be true together with them.
 #[derive(Clone, Debug)]
@@ -32,8 +37,38 @@ pub struct Append {
     pub forget: Vec<CallId>,
     /// Rules that the events name, by digest. Stored once.
     pub rules: Vec<(Digest, Arc<Rules>)>,
+    /// Questions of this session to people. One that is there already stays as it is.
+    pub asks: Vec<Interaction>,
+    /// Questions of this session that are over, and why. One that is over already, or is not known, is left alone.
+    pub closes: Vec<(InteractionId, Closing)>,
+    /// What happens to the reversal tokens. A token that cannot be redeemed fails the whole step.
+    pub reversals: Vec<ReversalChange>,
+    /// How the writes are undone whose tokens this step arms.
+    pub undo: Vec<StoredUndo>,
     /// What is left open in the session after this step.
     pub open: OpenWork,
+}
+
+impl Append {
+    /// A step with these events and nothing beside them, that leaves nothing open.
+    pub fn of(session: SessionId, epoch: u64, expected_seq: u64, events: Vec<Event>) -> Self {
+        Self {
+            session,
+            epoch,
+            expected_seq,
+            events,
+            claims: Vec::new(),
+            answers: Vec::new(),
+            arguments: Vec::new(),
+            forget: Vec::new(),
+            rules: Vec::new(),
+            asks: Vec::new(),
+            closes: Vec::new(),
+            reversals: Vec::new(),
+            undo: Vec::new(),
+            open: OpenWork::default(),
+        }
+    }
 }
 
 /// What is left open in a session.
@@ -41,7 +76,7 @@ pub struct Append {
 pub struct OpenWork {
     /// How many calls are open.
     pub calls: u32,
-    /// When the next deadline is.
+    /// When the next deadline is, a call's or a question's.
     pub due: Option<Timestamp>,
 }
 

@@ -1,6 +1,6 @@
 //! Why a ledger did not do what it was asked.
 
-use amends_core::Held;
+use amends_core::{Digest, Held, ReversalState};
 use thiserror::Error as ThisError;
 
 /// Why a ledger did not do what it was asked. Callers match on the kind; the rest of the database stays inside.
@@ -23,6 +23,14 @@ pub enum Error {
     /// A claim is held by another call, of which this one is the repeat.
     #[error("the claim is held by `{}`", .0.call)]
     Held(Box<Held>),
+    /// A reversal token cannot be redeemed: it is not armed, or another call redeems it.
+    #[error("the reversal token `{token}` cannot be redeemed: {}", standing(*.state))]
+    Spent {
+        /// The token's digest.
+        token: Digest,
+        /// Where it stands; nothing where there is no such token.
+        state: Option<ReversalState>,
+    },
     /// The store cannot be reached or cannot write.
     #[error("the ledger is unavailable: {reason}")]
     Unavailable {
@@ -41,5 +49,16 @@ impl Error {
     /// What whoever waits for a write is told when nobody writes any more.
     pub(crate) fn writer_stopped() -> Self {
         Self::Unavailable { reason: "the ledger's writer has stopped".into() }
+    }
+}
+
+fn standing(state: Option<ReversalState>) -> &'static str {
+    match state {
+        None => "there is none",
+        Some(ReversalState::Minted) => "it is not known yet how its write ended",
+        Some(ReversalState::Armed) => "it is armed",
+        Some(ReversalState::Redeeming) => "another call is redeeming it",
+        Some(ReversalState::Redeemed) => "it was redeemed",
+        Some(ReversalState::Void) => "there is nothing to undo",
     }
 }

@@ -1,14 +1,19 @@
 //! The ledger: it remembers, in memory or in SQLite, behind one trait.
 //!
-//! One append is one transaction: a step's events, the claims it takes or gives up, the answer it stores. Sessions have a
-//! hash chain each, so they never wait for each other. A session belongs to the node that holds its lease.
+//! One append is one transaction: a step's events, the claims it takes or gives up, the answer it stores, the questions it
+//! asks, the reversal tokens it mints or spends. Sessions have a hash chain each, so they never wait for each other. A
+//! session belongs to the node that holds its lease. What arrives at another node is answered or posted here, and the one
+//! that can act looks for it.
 
 mod append;
 pub mod chain;
 mod claims;
 mod error;
+mod interactions;
+mod letter;
 mod memory;
 mod node;
+mod reversals;
 mod row;
 mod sqlite;
 mod step;
@@ -18,13 +23,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use serde_json::Value;
 
 pub use append::{Append, Appended, Commit, Form, OpenWork, StoredAnswer, StoredArguments};
 pub use chain::{ChainFault, FaultKind, Verified, digest, keyed_digest};
 pub use error::Error;
+pub use interactions::{AnswerFate, Closing, QueueEntry, QueueFilter, QueueState};
+pub use letter::{Letter, LetterId, LetterState};
 pub use memory::MemoryLedger;
 pub use node::Node;
+pub use reversals::{ReversalRow, StoredUndo};
 pub use row::{Lease, SessionRow, StoredEvent, Trace};
 pub use sqlite::SqliteLedger;
 
@@ -68,15 +77,52 @@ pub trait Ledger: Debug + Send + Sync {
     /// so that whoever held it can no longer append. `None` while another living node holds it, or where there is none.
     fn take(&self, session: &SessionId, now: Timestamp) -> Pending<'_, Option<Lease>>;
 
-    /// Sessions with open calls whose node is dead, at most `limit` of them.
+    /// Sessions whose node is dead and that have something to do: open calls, an answered question, or a deadline that has
+    /// passed. At most `limit` of them.
     fn orphans(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<SessionId>>;
+
+    /// Sessions without open calls that have a question which is due or answered, and whose node is this one or dead: nobody
+    /// may be driving them. At most `limit` of them.
+    fn due(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<SessionId>>;
 
     /// Says that this node lives, and until when it may send. A node that has never said so counts as dead.
     fn heartbeat(&self, now: Timestamp) -> Pending<'_, Timestamp>;
 
-    /// Drops what is over: answers, claims, arguments of calls that are not open, dead nodes without open calls. At most
-    /// `limit` of each.
+    /// Drops what is over: answers, claims, arguments of calls of sessions with nothing open, dead nodes without open calls,
+    /// questions long closed, how to undo what can no longer be undone, letters long replied to. At most `limit` of each.
     fn sweep(&self, now: Timestamp, limit: usize) -> Pending<'_, u64>;
+
+    /// The questions to people, the one that is due first in front, at most `limit` of them.
+    fn queue(&self, filter: &QueueFilter, limit: usize) -> Pending<'_, Vec<QueueEntry>>;
+
+    /// A question, while it is kept.
+    fn interaction(&self, id: &InteractionId) -> Pending<'_, Option<QueueEntry>>;
+
+    /// Takes a person's answer to a question, if it is the first, one of the options, and the question is not closed. When
+    /// it says so, the answer is durable. The session acts on it later, and closes the question.
+    fn answer_interaction(&self, id: &InteractionId, answer: PersonAnswer) -> Pending<'_, AnswerFate>;
+
+    /// Questions of all sessions that were answered and that their session has not closed, the oldest answers first.
+    fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>>;
+
+    /// A reversal token, by its digest.
+    fn reversal(&self, token: &Digest) -> Pending<'_, Option<ReversalRow>>;
+
+    /// The tokens of a session's writes, the one minted last in front.
+    fn reversals_of(&self, session: &SessionId) -> Pending<'_, Vec<ReversalRow>>;
+
+    /// Puts a letter into the inbox. It is kept until somebody has replied to it.
+    fn post(&self, letter: Letter, now: Timestamp) -> Pending<'_, LetterId>;
+
+    /// Takes letters for this node, the oldest first: those for nobody in particular or for one of these places, that are
+    /// free or whose taker is dead. A letter may so be acted upon twice, if its taker died after it had acted.
+    fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>>;
+
+    /// Replies to a letter, which is done with it. `false` where it has a reply already, or is not known.
+    fn reply_letter(&self, id: LetterId, body: Value, now: Timestamp) -> Pending<'_, bool>;
+
+    /// Where a letter stands, while it is kept.
+    fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>>;
 
     /// Recomputes every chain and compares it with what is stored.
     fn verify(&self) -> Pending<'_, Verified>;

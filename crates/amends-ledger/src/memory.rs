@@ -1,23 +1,30 @@
 //! The ledger in memory, for tests, simulations and ledgers that need not outlive their process.
 
 mod data;
+mod inbox;
+mod questions;
 
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use amends_core::{CallId, Digest, Held, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::append::{Append, Appended, Commit, StoredAnswer, StoredArguments};
 use crate::chain::Verified;
 use crate::error::Error;
+use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
+use crate::letter::{Letter, LetterId, LetterState};
 use crate::node::Node;
+use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, Trace};
 use crate::step::Step;
 use crate::{Ledger, Pending};
 
 use data::Data;
+use inbox::Posted;
 
 /// A ledger in memory. Nothing in it waits: every future is ready when it is first asked, and the same calls give the same
 /// ledger every time.
@@ -121,11 +128,11 @@ impl Ledger for MemoryLedger {
     }
 
     fn orphans(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<SessionId>> {
-        self.now(|data| {
-            let open = data.sessions.iter().filter(|(_, row)| row.open.calls > 0);
-            let orphans = open.filter(|(_, row)| data.may_take(&self.node, row, now) && row.owner != self.node.id);
-            Ok(orphans.take(limit).map(|(session, _)| session.clone()).collect())
-        })
+        self.now(|data| Ok(data.orphans(&self.node, now, limit)))
+    }
+
+    fn due(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<SessionId>> {
+        self.now(|data| Ok(data.due(&self.node, now, limit)))
     }
 
     fn heartbeat(&self, now: Timestamp) -> Pending<'_, Timestamp> {
@@ -134,6 +141,46 @@ impl Ledger for MemoryLedger {
 
     fn sweep(&self, now: Timestamp, limit: usize) -> Pending<'_, u64> {
         self.now(|data| Ok(data.sweep(now, limit)))
+    }
+
+    fn queue(&self, filter: &QueueFilter, limit: usize) -> Pending<'_, Vec<QueueEntry>> {
+        self.now(|data| Ok(data.queue(filter, limit)))
+    }
+
+    fn interaction(&self, id: &InteractionId) -> Pending<'_, Option<QueueEntry>> {
+        self.now(|data| Ok(data.interactions.get(id).cloned().map(InteractionRow::entry)))
+    }
+
+    fn answer_interaction(&self, id: &InteractionId, answer: PersonAnswer) -> Pending<'_, AnswerFate> {
+        self.now(|data| Ok(data.answer_interaction(id, answer)))
+    }
+
+    fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>> {
+        self.now(|data| Ok(data.answered(limit)))
+    }
+
+    fn reversal(&self, token: &Digest) -> Pending<'_, Option<ReversalRow>> {
+        self.now(|data| Ok(data.reversal(token).cloned()))
+    }
+
+    fn reversals_of(&self, session: &SessionId) -> Pending<'_, Vec<ReversalRow>> {
+        self.now(|data| Ok(data.reversals_of(session)))
+    }
+
+    fn post(&self, letter: Letter, _now: Timestamp) -> Pending<'_, LetterId> {
+        self.now(|data| Ok(data.post(letter)))
+    }
+
+    fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>> {
+        self.now(|data| Ok(data.collect(&self.node, places, now, limit)))
+    }
+
+    fn reply_letter(&self, id: LetterId, body: Value, now: Timestamp) -> Pending<'_, bool> {
+        self.now(|data| Ok(data.reply_letter(id, body, now)))
+    }
+
+    fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>> {
+        self.now(|data| Ok(data.letters.get(&id).map(Posted::state)))
     }
 
     fn verify(&self) -> Pending<'_, Verified> {
@@ -161,7 +208,6 @@ mod tests {
     use amends_core::{Event, Fact};
 
     use super::*;
-    use crate::append::OpenWork;
 
     /// What a future gives that must be ready when it is first asked.
     fn now<T>(future: impl Future<Output = T>) -> T {
@@ -180,18 +226,8 @@ mod tests {
             0 => Fact::SessionOpened { session: "s".into(), seed: 1, principal: "local".into(), door: "mcp".into() },
             _ => Fact::Ignored { why: String::new() },
         };
-        Append {
-            session: "s".into(),
-            epoch: 1,
-            expected_seq: seq,
-            events: vec![Event { v: 1, seq: seq + 1, at: Timestamp::from_ms(5), fact }],
-            claims: Vec::new(),
-            answers: Vec::new(),
-            arguments: Vec::new(),
-            forget: Vec::new(),
-            rules: Vec::new(),
-            open: OpenWork::default(),
-        }
+        let event = Event { v: 1, seq: seq + 1, at: Timestamp::from_ms(5), fact };
+        Append::of("s".into(), 1, seq, vec![event])
     }
 
     #[test]

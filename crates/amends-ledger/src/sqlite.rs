@@ -1,10 +1,14 @@
 //! The ledger in SQLite, which several processes may share.
 
 mod file;
+mod inbox;
 mod nodes;
+mod questions;
 mod reader;
 mod record;
+mod reversals;
 mod schema;
+mod sweep;
 mod trouble;
 mod verify;
 mod writer;
@@ -12,15 +16,19 @@ mod writer;
 use std::path::Path;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
 use rusqlite::Connection;
+use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
 use crate::chain::Verified;
 use crate::error::Error;
+use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
+use crate::letter::{Letter, LetterId, LetterState};
 use crate::node::Node;
+use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, Trace};
 use crate::step::Step;
 use crate::{Ledger, Pending};
@@ -71,7 +79,7 @@ impl SqliteLedger {
         Box::pin(async move { fate.await.unwrap_or_else(|_| Err(Error::writer_stopped())) })
     }
 
-    fn queue(&self, append: Append, haste: Haste) -> Commit {
+    fn record(&self, append: Append, haste: Haste) -> Commit {
         match Step::write(append) {
             Ok(step) => {
                 let (answer, commit) = Commit::channel();
@@ -85,11 +93,11 @@ impl SqliteLedger {
 
 impl Ledger for SqliteLedger {
     fn append(&self, append: Append) -> Commit {
-        self.queue(append, Haste::Now)
+        self.record(append, Haste::Now)
     }
 
     fn append_soon(&self, append: Append) -> Commit {
-        self.queue(append, Haste::Soon)
+        self.record(append, Haste::Soon)
     }
 
     fn trace(&self, session: &SessionId) -> Pending<'_, Option<Trace>> {
@@ -139,12 +147,71 @@ impl Ledger for SqliteLedger {
         self.read(move |connection| nodes::orphans(connection, &node, now, limit))
     }
 
+    fn due(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<SessionId>> {
+        let node = self.node.clone();
+        self.read(move |connection| nodes::due(connection, &node, now, limit))
+    }
+
     fn heartbeat(&self, now: Timestamp) -> Pending<'_, Timestamp> {
         self.write(move |answer| Work::Heartbeat(now, answer))
     }
 
     fn sweep(&self, now: Timestamp, limit: usize) -> Pending<'_, u64> {
         self.write(move |answer| Work::Sweep { now, limit, answer })
+    }
+
+    fn queue(&self, filter: &QueueFilter, limit: usize) -> Pending<'_, Vec<QueueEntry>> {
+        let filter = filter.clone();
+        self.read(move |connection| questions::queue(connection, &filter, limit))
+    }
+
+    fn interaction(&self, id: &InteractionId) -> Pending<'_, Option<QueueEntry>> {
+        let id = id.clone();
+        self.read(move |connection| Ok(questions::interaction(connection, &id)?.map(InteractionRow::entry)))
+    }
+
+    fn answer_interaction(&self, id: &InteractionId, given: PersonAnswer) -> Pending<'_, AnswerFate> {
+        let id = id.clone();
+        self.write(move |answer| Work::AnswerInteraction { id, given, answer })
+    }
+
+    fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>> {
+        self.read(move |connection| questions::answered(connection, limit))
+    }
+
+    fn reversal(&self, token: &Digest) -> Pending<'_, Option<ReversalRow>> {
+        let token = token.clone();
+        self.read(move |connection| reversals::reversal(connection, &token))
+    }
+
+    fn reversals_of(&self, session: &SessionId) -> Pending<'_, Vec<ReversalRow>> {
+        let session = session.clone();
+        self.read(move |connection| reversals::of_session(connection, &session))
+    }
+
+    fn post(&self, letter: Letter, now: Timestamp) -> Pending<'_, LetterId> {
+        self.write(move |answer| Work::Post { letter, now, answer })
+    }
+
+    fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>> {
+        let (node, places) = (self.node.clone(), places.to_vec());
+        Box::pin(async move {
+            // The inbox is looked at often and mostly empty: only what is there is worth the one writer's turn.
+            let looked_for = places.clone();
+            let free = self.read(move |connection| inbox::free(connection, &node, &looked_for, now, 1)).await?;
+            if free.is_empty() {
+                return Ok(Vec::new());
+            }
+            self.write(move |answer| Work::Collect { places, now, limit, answer }).await
+        })
+    }
+
+    fn reply_letter(&self, id: LetterId, body: Value, now: Timestamp) -> Pending<'_, bool> {
+        self.write(move |answer| Work::Reply { id, body, now, answer })
+    }
+
+    fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>> {
+        self.read(move |connection| inbox::letter(connection, id))
     }
 
     fn verify(&self) -> Pending<'_, Verified> {

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
-use amends_core::{CallId, ClaimChange, Digest, Fact, Principal, Rules, SessionId, Timestamp};
+use amends_core::{
+    CallId, ClaimChange, Digest, Fact, Interaction, InteractionId, Principal, ReversalChange, Rules, SessionId,
+    Timestamp,
+};
 
 use crate::append::{Append, OpenWork, StoredAnswer, StoredArguments};
 use crate::chain;
 use crate::error::Error;
+use crate::interactions::Closing;
+use crate::reversals::StoredUndo;
 
 /// A step whose events are numbered as it says and written canonically.
 #[derive(Debug)]
@@ -22,6 +27,10 @@ pub(crate) struct Step {
     pub(crate) arguments: Vec<StoredArguments>,
     pub(crate) forget: Vec<CallId>,
     pub(crate) rules: Vec<(Digest, Arc<Rules>)>,
+    pub(crate) asks: Vec<Interaction>,
+    pub(crate) closes: Vec<(InteractionId, Closing)>,
+    pub(crate) reversals: Vec<ReversalChange>,
+    pub(crate) undo: Vec<StoredUndo>,
     pub(crate) open: OpenWork,
 }
 
@@ -58,9 +67,33 @@ pub(crate) const FIRST_EPOCH: u64 = 1;
 impl Step {
     /// Writes the events of a step canonically, and refuses one that could not be read back.
     pub(crate) fn write(append: Append) -> Result<Self, Error> {
-        let Append { session, epoch, expected_seq, events, claims, answers, arguments, forget, rules, open } = append;
+        let Append {
+            session,
+            epoch,
+            expected_seq,
+            events,
+            claims,
+            answers,
+            arguments,
+            forget,
+            rules,
+            asks,
+            closes,
+            reversals,
+            undo,
+            open,
+        } = append;
         if session.as_str().is_empty() {
             return Err(nonsense("the session of a step has no id"));
+        }
+        if asks.iter().any(|asked| asked.session != session) {
+            return Err(nonsense("a step asks a question of another session"));
+        }
+        let is_armed = |undo: &StoredUndo| {
+            reversals.iter().any(|change| matches!(change, ReversalChange::Arm { token, .. } if *token == undo.token))
+        };
+        if !undo.iter().all(is_armed) {
+            return Err(nonsense("a step says how to undo a write whose token it does not arm"));
         }
         let opens = match (expected_seq, events.first().map(|event| (event.at, &event.fact))) {
             (0, Some((at, Fact::SessionOpened { session: named, principal, door, .. }))) if *named == session => {
@@ -94,6 +127,10 @@ impl Step {
             arguments,
             forget,
             rules,
+            asks,
+            closes,
+            reversals,
+            undo,
             open,
         })
     }

@@ -11,13 +11,16 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use amends_ledger::{Error, Ledger, Node, SqliteLedger};
-use common::{Sqlite, busy, claiming, length, ms, note, open, step, take};
+use amends_ledger::{AnswerFate, Error, Ledger, Node, SqliteLedger};
+use common::{Sqlite, asking, busy, claiming, length, letter, ms, note, open, question, said, step, take};
 
 /// What a child is told to do, and on which file.
 const ROLE: &str = "AMENDS_LEDGER_CHILD";
 const FILE: &str = "AMENDS_LEDGER_FILE";
 const NAME: &str = "AMENDS_LEDGER_NAME";
+
+/// How many questions and letters two processes fight over.
+const QUESTIONS: usize = 50;
 
 /// How many claims two processes fight over.
 const CLAIMS: usize = 200;
@@ -54,6 +57,7 @@ async fn a_child_does_as_it_is_told() {
     match role.as_str() {
         "append" => append_for_ever(ledger, &name).await,
         "claim" => claim_all(&ledger, &name).await,
+        "race" => race(&ledger, &name).await,
         "fill" => fill(&ledger).await,
         other => panic!("no such role: {other}"),
     }
@@ -128,6 +132,65 @@ async fn of_two_processes_one_gets_each_claim() {
     }
     assert_eq!(won.len(), CLAIMS);
     assert_eq!(store.open("after").verify().await.unwrap().faults, []);
+}
+
+/// Tells which questions it answered first and which letters it got. Begins when the other is there too.
+async fn race(ledger: &SqliteLedger, name: &str) {
+    tell("ready");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    for n in 0..QUESTIONS {
+        match ledger.answer_interaction(&format!("q{n}").as_str().into(), said("happened", name, 10)).await.unwrap() {
+            AnswerFate::Taken => tell(&format!("answered q{n}")),
+            AnswerFate::Late { by, .. } => assert_ne!(by, name),
+            fate => panic!("{fate:?}"),
+        }
+        for (id, _) in ledger.collect(&["here".into()], ms(10), 1).await.unwrap() {
+            tell(&format!("collected {id}"));
+            assert!(ledger.reply_letter(id, name.into(), ms(11)).await.unwrap());
+        }
+    }
+    while let [(id, _)] = &ledger.collect(&["here".into()], ms(10), 1).await.unwrap()[..] {
+        tell(&format!("collected {id}"));
+        assert!(ledger.reply_letter(*id, name.into(), ms(11)).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn of_two_processes_one_answers_each_question_and_one_gets_each_letter() {
+    let store = Sqlite::new();
+    let ledger = store.open("parent");
+    let questions = (0..QUESTIONS).map(|n| question(&format!("q{n}"), "s", 90)).collect();
+    ledger.append(asking("s", questions)).await.unwrap();
+    let mut letters = Vec::new();
+    for n in 0..QUESTIONS {
+        letters.push(ledger.post(letter((n % 2 == 0).then_some("here"), "x"), ms(5)).await.unwrap());
+    }
+    let racing = |name: &&str| child(&store, "race", name).stdin(Stdio::piped()).spawn().unwrap();
+    let mut children: Vec<Child> = ["a", "b"].iter().map(racing).collect();
+    let mut told: Vec<_> = children.iter_mut().map(lines).collect();
+    for lines in &mut told {
+        assert_eq!(lines.next().unwrap(), ["ready"]);
+    }
+    for child in &mut children {
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    }
+    let mut won: BTreeMap<Vec<String>, &str> = BTreeMap::new();
+    for (lines, name) in told.into_iter().zip(["a", "b"]) {
+        for line in lines {
+            assert_eq!(won.insert(line.clone(), name), None, "{line:?} happened twice");
+        }
+    }
+    for child in &mut children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(won.len(), 2 * QUESTIONS);
+    for (_, id, answer) in ledger.answered(QUESTIONS).await.unwrap() {
+        assert_eq!(won[&vec!["answered".to_owned(), id.to_string()]], answer.by);
+    }
+    for id in letters {
+        let reply = ledger.letter(id).await.unwrap().unwrap().reply.unwrap();
+        assert_eq!(reply, won[&vec!["collected".to_owned(), id.to_string()]]);
+    }
 }
 
 async fn fill(ledger: &SqliteLedger) {

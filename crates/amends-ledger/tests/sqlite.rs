@@ -5,8 +5,8 @@ mod common;
 use std::fs;
 
 use amends_core::Fact;
-use amends_ledger::{Error, FaultKind, Ledger, SqliteLedger};
-use common::{Sqlite, arguments, length, node, note, open, received, step};
+use amends_ledger::{Append, Error, FaultKind, Ledger, SqliteLedger};
+use common::{Sqlite, answer, arguments, holder, length, letter, ms, node, note, open, question, received, said, step};
 
 fn is_unavailable<T>(fate: &Result<T, Error>) -> bool {
     matches!(fate, Err(Error::Unavailable { .. }))
@@ -165,6 +165,70 @@ fn a_file_that_is_no_ledger_of_ours_is_refused() {
     assert!(is_unavailable(&SqliteLedger::open(&store.0.path().join("no/such/folder"), node("a"))));
 }
 
+/// A file as version 1 of the tables had it, made by a program of that version.
+const VERSION_1: &str = include_str!("fixtures/version-1.sql");
+
+#[tokio::test]
+async fn a_file_of_version_1_is_brought_up_to_date_and_nothing_in_it_is_lost() {
+    let store = Sqlite::new();
+    store.raw().execute_batch(VERSION_1).unwrap();
+    let ledger = store.open("a");
+    assert_eq!(ledger.secret(), [7; 32]);
+    let verified = ledger.verify().await.unwrap();
+    assert_eq!((verified.faults, verified.sessions, verified.events), (Vec::new(), 2, 5));
+    assert_eq!(holder(&ledger, "n", 20).await.as_deref(), Some("c"));
+    assert_eq!(ledger.arguments(&"c".into()).await.unwrap(), Some(arguments("c")));
+    assert_eq!(ledger.answer(&"c0".into()).await.unwrap(), Some(answer("c0", 99_000)));
+    assert_eq!(ledger.orphans(ms(1_000), 9).await.unwrap(), ["s".into()]);
+
+    let asks = vec![question("q", "t", 90)];
+    let more = Append { asks, ..step("t", 3, 7, vec![note("x")]) };
+    ledger.append(more).await.unwrap();
+    ledger.answer_interaction(&"q".into(), said("happened", "ann", 8)).await.unwrap();
+    let id = ledger.post(letter(None, "x"), ms(8)).await.unwrap();
+    drop(ledger);
+    let ledger = store.open("b");
+    assert_eq!(ledger.answered(9).await.unwrap().len(), 1);
+    assert!(ledger.letter(id).await.unwrap().is_some());
+    assert!(ledger.verify().await.unwrap().is_consistent());
+}
+
+#[tokio::test]
+async fn an_old_file_has_the_same_tables_as_a_new_one_once_it_is_open() {
+    let (old, new) = (Sqlite::new(), Sqlite::new());
+    old.raw().execute_batch(VERSION_1).unwrap();
+    let tables = |store: &Sqlite| {
+        drop(store.open("a"));
+        let raw = store.raw();
+        let mut statement = raw.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let tables: Vec<(String, Option<String>)> = rows.map(Result::unwrap).collect();
+        let version: i64 = raw.query_row("SELECT version FROM meta", [], |row| row.get(0)).unwrap();
+        (tables, version)
+    };
+    assert_eq!(tables(&old), tables(&new));
+}
+
+#[tokio::test]
+async fn a_file_that_changes_its_version_while_it_is_open_is_brought_up_to_date_or_refused() {
+    let store = Sqlite::new();
+    store.raw().execute_batch(VERSION_1).unwrap();
+    let ledger = store.open("a");
+    // What a copy from before looks like that is restored in place.
+    let undone = "DROP TABLE interactions; DROP TABLE reversals; DROP TABLE letters; DROP INDEX sessions_due;
+                  UPDATE meta SET version = 1";
+    store.raw().execute_batch(undone).unwrap();
+    let asks = || Append { asks: vec![question("q", "t", 90)], ..step("t", 3, 7, vec![note("x")]) };
+    assert!(is_unavailable(&ledger.append(asks()).await));
+    ledger.append(asks()).await.unwrap();
+    store.raw().execute("UPDATE meta SET version = 3", []).unwrap();
+    store.raw().execute_batch("ALTER TABLE interactions RENAME TO others").unwrap();
+    let again = || Append { asks: vec![question("q2", "t", 90)], ..step("t", 4, 8, vec![note("x")]) };
+    assert!(is_unavailable(&ledger.append(again()).await));
+    let Err(Error::Unavailable { reason }) = ledger.append(again()).await else { panic!("it was recorded") };
+    assert!(reason.contains("version 3"), "{reason}");
+}
+
 #[tokio::test]
 async fn a_torn_file_gives_errors_and_no_panic() {
     for cut in [true, false] {
@@ -178,7 +242,8 @@ async fn a_torn_file_gives_errors_and_no_panic() {
         if cut {
             bytes.truncate(bytes.len() / 2 + 77);
         } else {
-            bytes[4096 * 12..].fill(0xAA);
+            // What says which tables there are stands before that.
+            bytes[4096 * 40..].fill(0xAA);
         }
         fs::write(store.path(), bytes).unwrap();
         let opened = SqliteLedger::open(&store.path(), node("b"));

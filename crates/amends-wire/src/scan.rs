@@ -242,6 +242,8 @@ mod tests {
         assert_eq!(id(r#"{"\u0069\u0064":-1.5e3,"x":"id"}"#).as_deref(), Some("-1.5e3"));
         assert_eq!(id(r#"{"a":"\\","id":3}"#).as_deref(), Some("3"));
         assert_eq!(id(r#"{"id":1,"id":2}"#).as_deref(), Some("2"));
+        assert_eq!(id(r#"{"id":1,"id":{"id":2}}"#), None);
+        assert_eq!(id(&format!(r#"{{"id":1,"id":"{}"}}"#, "x".repeat(300))), None);
         assert_eq!(id(r#"[{"id":1}]"#), None);
         assert_eq!(id(r#"{"id":1} {"id":2}"#).as_deref(), Some("1"));
         assert_eq!(id(r#"{"id":null}"#), None);

@@ -4,6 +4,9 @@ mod demo;
 mod drill;
 mod ledger;
 mod outcome;
+mod queue;
+mod reverse;
+mod schema;
 mod sessions;
 mod shutdown;
 mod stamp;
@@ -24,6 +27,9 @@ Examples:
   amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
+  amends queue                            what a person is asked
+  amends answer int_abc… happened         say what became of a call in doubt
+  amends reverse rev_abc…                 undo a write with its token
   amends verify                           recompute every chain
 
 Exit codes: 0 it went well, 1 something is wrong with what was looked at, 2 the command could not do its work.";
@@ -51,8 +57,18 @@ enum Command {
     Sessions(sessions::SessionsArgs),
     /// Show a session's or a call's timeline.
     Trace(trace::TraceArgs),
+    /// List the questions that wait for a person.
+    Queue(queue::QueueArgs),
+    /// Answer one of them; the first answer counts.
+    Answer(queue::AnswerArgs),
+    /// Undo a write with its token.
+    Reverse(reverse::ReverseArgs),
+    /// Undo a session's writes, newest first.
+    Unwind(reverse::UnwindArgs),
     /// Prove that the ledger is consistent.
     Verify(verify::VerifyArgs),
+    /// Print the JSON Schema of the envelope, or the registry of codes.
+    Schema(schema::SchemaArgs),
     /// The demo shop: an MCP server whose tools fail on cue.
     #[command(hide = true)]
     Shop(crate::shop::ShopArgs),
@@ -67,7 +83,12 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Trace(args) => trace::trace(args).await,
+        Command::Queue(args) => queue::queue(args).await,
+        Command::Answer(args) => queue::answer(args).await,
+        Command::Reverse(args) => reverse::reverse(args).await,
+        Command::Unwind(args) => reverse::unwind(args).await,
         Command::Verify(args) => verify::verify(args).await,
+        Command::Schema(args) => schema::schema(args),
         Command::Shop(args) => crate::shop::run(args).await.map(|()| ExitCode::SUCCESS),
     }
 }

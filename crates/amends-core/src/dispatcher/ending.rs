@@ -165,8 +165,9 @@ pub(super) fn claims_end(call: &CallState) -> Option<ClaimState> {
         // Where sending again is harmless there is nothing to hold on to.
         (_, EffectKind::Read) | (Certainty::InDoubt, EffectKind::Idempotent) => None,
         (Certainty::InDoubt, EffectKind::Keyed) => Some(ClaimState::InDoubt),
-        // The upstream itself ended it with an error: once the agent has read that, another call is its own decision.
-        (Certainty::InDoubt, EffectKind::Write) if call.doubts_were_answered() => Some(ClaimState::Complete),
+        // Nobody is there to say what became of it, and the upstream itself ended it with an error: once the agent has read
+        // that, another call is its own decision.
+        (Certainty::InDoubt, EffectKind::Write) if call.agent_decides() => Some(ClaimState::Complete),
         (Certainty::InDoubt, EffectKind::Write) => Some(ClaimState::InDoubt),
         (Certainty::NotSent | Certainty::NotProcessed, _) => None,
     }

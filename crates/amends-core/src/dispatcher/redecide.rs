@@ -38,6 +38,10 @@ pub fn redecide(
             Some(found) => found,
             // What was ignored left no input behind to decide again.
             None if matches!(event.fact, Fact::Ignored { .. } | Fact::SuppressedError { .. }) => {
+                let expected = dispatcher.state.seq + 1 + skipped as u64;
+                if event.seq != expected {
+                    return Err(TraceError::Gap { expected, found: event.seq });
+                }
                 dispatcher.state.apply(event, None);
                 at += 1 + skipped;
                 continue;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::attempt::Report;
 use crate::call::{Received, Rules};
+use crate::certainty::Certainty;
 use crate::claim::{Claim, ClaimState};
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::ending::claims_end;
@@ -15,6 +16,7 @@ use crate::event::{Event, Fact};
 use crate::failure::Failure;
 use crate::id::{CallId, Digest, InteractionId, Principal, SessionId};
 use crate::interaction::{Interaction, Subject};
+use crate::outcome::Outcome;
 use crate::registry::Code;
 use crate::reversal::Redeems;
 use crate::time::Timestamp;
@@ -214,12 +216,23 @@ impl Session {
                     call.answered = true;
                 }
             }
-            Fact::CallEnded { call, replayed, .. } => {
+            Fact::CallEnded { call, replayed, outcome, certainty, .. } => {
                 if let Some(state) = self.calls.remove(call)
                     && !state.received.claims.is_empty()
                     && !replayed
                 {
-                    let complete = state.rules.is_some() && claims_end(&state) == Some(ClaimState::Complete);
+                    // An error that hides a write that was done is no answer to somebody who tries again on errors.
+                    let told = match outcome {
+                        Outcome::Succeeded | Outcome::SucceededAfterCompensation => true,
+                        Outcome::Deprecated
+                        | Outcome::Escalated
+                        | Outcome::Reversed
+                        | Outcome::Exhausted
+                        | Outcome::Cancelled
+                        | Outcome::Refused
+                        | Outcome::Unresolved => *certainty != Certainty::Processed,
+                    };
+                    let complete = told && state.rules.is_some() && claims_end(&state) == Some(ClaimState::Complete);
                     self.ended.insert(call.clone(), Ended { received: state.received, complete });
                     if self.ended.len() > ENDED_MAX {
                         self.ended.pop_first();

@@ -119,8 +119,6 @@ fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Tro
         safe_to_repeat: safe,
         who_must_act: match (certainty, contract.declared) {
             _ if outcome.is_none() => WhoMustAct::Nobody,
-            // The upstream itself ended it with an error, and the agent has read that: another call is its own decision.
-            (Certainty::InDoubt, _) if !safe && call.doubts_were_answered() => WhoMustAct::Agent,
             (Certainty::InDoubt, true) if !safe => WhoMustAct::Person,
             (Certainty::InDoubt, false) if !safe => WhoMustAct::Agent,
             _ if failure.code.retryable() => WhoMustAct::Agent,

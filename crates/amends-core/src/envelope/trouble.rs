@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::id::{AttemptId, InteractionId};
 use crate::recovery::{Advice, Recovery};
 use crate::refusal::{ArgumentFault, Refusal};
-use crate::registry::{Class, Code, WhoMustAct};
+use crate::registry::{Class, Code, Field, WhoMustAct};
 use crate::verdict::Verdict;
 
 /// What went wrong, as far as the agent may see it.
@@ -105,7 +105,26 @@ impl Trouble {
         (quoted.status.is_some() || quoted.code.is_some() || quoted.text.is_some()).then_some(quoted)
     }
 
+    /// The same without what its code does not show to the agent. The trace keeps it all.
+    #[must_use]
+    pub fn shown(&self) -> Self {
+        let mut shown = self.clone();
+        for field in Field::ALL.into_iter().filter(|field| !self.code.shows().contains(field)) {
+            match field {
+                Field::RetryAfterMs => shown.retry_after_ms = None,
+                Field::Details => shown.details.clear(),
+                Field::Recovery => (shown.recovery, shown.advice) = (None, None),
+                Field::Upstream => shown.upstream = None,
+                Field::UpstreamResult => shown.upstream_result = None,
+                Field::Interaction => shown.interaction = None,
+                Field::Changed => shown.changed.clear(),
+            }
+        }
+        shown
+    }
+
     pub(super) fn wire<'a>(&'a self, payload: Option<&'a RawValue>) -> Wire<'a> {
+        let shows = |field| self.code.shows().contains(&field);
         Wire {
             kind: self.kind,
             class: self.code.class(),
@@ -117,14 +136,14 @@ impl Trouble {
             retryable: self.retryable,
             safe_to_repeat: self.safe_to_repeat,
             who_must_act: self.who_must_act,
-            retry_after_ms: self.retry_after_ms,
-            details: &self.details,
-            recovery: WireRecovery::of(self.recovery.as_ref(), self.advice.as_ref()),
-            upstream: self.upstream.as_ref(),
-            upstream_result: self.upstream_result.as_ref().and(payload),
+            retry_after_ms: self.retry_after_ms.filter(|_| shows(Field::RetryAfterMs)),
+            details: if shows(Field::Details) { &self.details } else { &[] },
+            recovery: WireRecovery::of(self.recovery.as_ref(), self.advice.as_ref()).filter(|_| shows(Field::Recovery)),
+            upstream: self.upstream.as_ref().filter(|_| shows(Field::Upstream)),
+            upstream_result: self.upstream_result.as_ref().and(payload).filter(|_| shows(Field::UpstreamResult)),
             item: self.item.as_deref(),
-            changed: &self.changed,
-            interaction: self.interaction.as_ref(),
+            changed: if shows(Field::Changed) { &self.changed } else { &[] },
+            interaction: self.interaction.as_ref().filter(|_| shows(Field::Interaction)),
         }
     }
 }
@@ -173,5 +192,41 @@ impl<'a> WireRecovery<'a> {
     fn of(recovery: Option<&'a Recovery>, advice: Option<&'a Advice>) -> Option<Self> {
         let recovery = recovery.filter(|recovery| !recovery.is_empty());
         (recovery.is_some() || advice.is_some()).then_some(Self { recovery, advice })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::refusal::RefusalKind;
+
+    fn full(code: Code) -> Trouble {
+        let mut refusal = Refusal::of(RefusalKind::InvalidArgument, "no");
+        refusal.code = code;
+        refusal.retry_after_ms = Some(1);
+        refusal.details =
+            vec![ArgumentFault { field: "a".into(), expected: "b".into(), got: None, nearest: Vec::new() }];
+        refusal.recovery = Some(Recovery { not_before: Some(1), ..Recovery::default() });
+        Trouble {
+            upstream: Trouble::quote(&Failure::of(code).saying("words")),
+            upstream_result: Some(AttemptId { call: "c1".into(), n: 1 }),
+            interaction: Some("int_1".into()),
+            changed: vec![Changed { reference: "r".into(), was: "a".into(), is: "b".into() }],
+            ..Trouble::refused("tool", &refusal)
+        }
+    }
+
+    #[test]
+    fn an_agent_sees_the_fields_its_code_shows_and_no_others() {
+        let payload = serde_json::value::to_raw_value("given back").unwrap();
+        for code in Code::ALL {
+            let trouble = full(code);
+            let wire = serde_json::to_value(trouble.wire(Some(&payload))).unwrap();
+            for field in Field::ALL {
+                let shown = wire.get(field.as_str()).is_some();
+                assert_eq!(shown, code.shows().contains(&field), "{} of {}", field.as_str(), code.as_str());
+            }
+            assert_eq!(serde_json::to_value(trouble.shown().wire(Some(&payload))).unwrap(), wire);
+        }
     }
 }

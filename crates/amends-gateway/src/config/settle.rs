@@ -1,20 +1,26 @@
 //! From what was written to what it means.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use amends_core::contract::{Contract, KeyPlace, Place, StatusReader};
+use amends_core::contract::{Contract, KeyPlace, Place, Reading, Reverse, StatusReader};
 use amends_core::expression::Expression;
+use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX};
 use amends_core::nearest::nearest;
 use amends_core::{Code, EffectKind, UpstreamName};
 use amends_wire::mcp::TranslateRule;
 
-use super::spec::{KeySpec, ReadsSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec};
+use super::spec::{
+    KeySpec, ReadingSpec, ReadsSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
+};
 use super::{Config, ConfigError, LedgerPlace, Limits, Reach, Span, ToolConfig, UpstreamConfig};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
+const REVERSE_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
+const EXPRESSION_BYTES_MAX: usize = 1024;
 const KEY_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Settles a configuration: every key gets its value, every rule is checked.
@@ -25,11 +31,13 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     }
     let repeat_window = spec.repeats.window.map_or(REPEAT_WINDOW, |span| span.0);
     let mut tools = BTreeMap::new();
+    let mut evidence_tools = BTreeSet::new();
     for (name, tool) in spec.tools {
         let config = ToolConfig { spec: tool };
         // Checked here against any upstream at all, so that a mistake is found before the tool is ever listed.
         let contract = config.contract(&name, &anywhere(), repeat_window)?;
         config.playbook(&name, &contract)?;
+        evidence_tools.extend(contract.evidence.into_iter().map(|reading| reading.tool));
         tools.insert(name, config);
     }
     let http = spec.listen.http.as_deref().unwrap_or("127.0.0.1:7070");
@@ -41,6 +49,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         hosts: spec.listen.hosts,
         upstreams,
         tools,
+        evidence_tools,
         repeat_window,
         limits: Limits {
             body_bytes: spec.limits.body_bytes.unwrap_or(4 << 20),
@@ -64,6 +73,9 @@ pub(super) fn contract(
     if effect == EffectKind::Keyed && place.is_none() {
         return Err(invalid(&key("key"), "a keyed tool says where its key goes: `key = { argument = … }`".into()));
     }
+    if effect == EffectKind::Read && spec.reverse.is_some() {
+        return Err(invalid(&key("reverse"), "a read has no effect that could be undone".into()));
+    }
     if effect == EffectKind::Read && spec.status.is_some() {
         return Err(invalid(&key("status"), "a read has no effect whose status could be read".into()));
     }
@@ -74,15 +86,36 @@ pub(super) fn contract(
         status: spec.status.as_ref().map(|status| self::status(&key("status"), status)).transpose()?,
         settles_within_ms: spec.settles_within.map(|span| ms(span.0)),
         object: spec.object.as_deref().map(|text| expression(&key("object"), text)).transpose()?,
-        timeout_ms: ms(spec.timeout.map_or(upstream.timeout, |span| span.0)),
-        deadline_ms: ms(spec.deadline.map_or(upstream.deadline, |span| span.0)),
+        timeout_ms: ms(some_time(&key("timeout"), spec.timeout, upstream.timeout)?),
+        deadline_ms: ms(some_time(&key("deadline"), spec.deadline, upstream.deadline)?),
         repeat_window_ms: ms(repeat_window),
         rejects_before_effect: spec
             .rejects_before_effect
             .clone()
             .unwrap_or_else(|| upstream.rejects_before_effect.clone()),
+        evidence: evidence(&key("evidence"), &spec.evidence)?,
+        reverse: spec.reverse.as_ref().map(|reverse| self::reverse(&key("reverse"), reverse)).transpose()?,
+        queue: spec.queue.clone(),
+        answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
         ..Contract::undeclared(0, 0, 0)
     })
+}
+
+fn evidence(key: &str, readings: &[ReadingSpec]) -> Result<Vec<Reading>, ConfigError> {
+    if readings.len() > EVIDENCE_MAX {
+        return Err(invalid(key, format!("a call may rest on {EVIDENCE_MAX} reads at most")));
+    }
+    let reading = |spec: &ReadingSpec| Ok(Reading { tool: spec.tool.clone(), args: arguments(key, &spec.args)? });
+    readings.iter().map(reading).collect()
+}
+
+fn reverse(key: &str, spec: &ReverseSpec) -> Result<Reverse, ConfigError> {
+    let Span(within) = spec.within.unwrap_or(Span(REVERSE_WITHIN));
+    Ok(Reverse { tool: spec.tool.clone(), args: arguments(key, &spec.args)?, within_ms: ms(within) })
+}
+
+fn arguments(key: &str, args: &BTreeMap<String, String>) -> Result<BTreeMap<String, Expression>, ConfigError> {
+    args.iter().map(|(name, text)| Ok((name.clone(), expression(key, text)?))).collect()
 }
 
 fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigError> {
@@ -111,8 +144,8 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
         reach,
         prefix: spec.prefix.clone().unwrap_or_else(|| format!("{name}__")),
         trust_hints: spec.trust_hints,
-        timeout: spec.timeout.map_or(TIMEOUT, |span| span.0),
-        deadline: spec.deadline.map_or(DEADLINE, |span| span.0),
+        timeout: some_time(&key("timeout"), spec.timeout, TIMEOUT)?,
+        deadline: some_time(&key("deadline"), spec.deadline, DEADLINE)?,
         rejects_before_effect: spec.rejects_before_effect.clone(),
         translate: translate?,
         concurrency: spec.concurrency.unwrap_or(256).max(1),
@@ -156,12 +189,18 @@ fn key_place(key: &str, spec: &KeySpec) -> Result<KeyPlace, ConfigError> {
 }
 
 fn status(key: &str, spec: &StatusSpec) -> Result<StatusReader, ConfigError> {
-    let mut args = BTreeMap::new();
-    for (name, text) in &spec.args {
-        args.insert(name.clone(), expression(key, text)?);
-    }
+    let args = arguments(key, &spec.args)?;
     let by_key = args.values().any(|argument| argument.mentions("key"));
     Ok(StatusReader { tool: spec.tool.clone(), args, happened: expression(key, &spec.happened)?, by_key })
+}
+
+/// How long something may take. No time at all would be over before it began.
+fn some_time(key: &str, span: Option<Span>, default: Duration) -> Result<Duration, ConfigError> {
+    match span {
+        Some(Span(Duration::ZERO)) => Err(invalid(key, "must be longer than no time at all".into())),
+        Some(Span(time)) => Ok(time),
+        None => Ok(default),
+    }
 }
 
 fn ledger(url: &str) -> Result<LedgerPlace, ConfigError> {
@@ -173,6 +212,9 @@ fn ledger(url: &str) -> Result<LedgerPlace, ConfigError> {
 }
 
 fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
+    if text.len() > EXPRESSION_BYTES_MAX {
+        return Err(invalid(key, format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes")));
+    }
     Expression::parse(text).map_err(|error| invalid(key, error.to_string()))
 }
 
@@ -210,11 +252,21 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_that_would_use_the_stack_up_is_refused() {
+        let sum = |terms: usize| format!("[tools.a]\nobject = \"{}\"", vec!["1"; terms].join("+"));
+        assert!(settled(&sum(512)).is_ok());
+        let refused = settled(&sum(20_000)).unwrap_err().to_string();
+        assert_eq!(refused, "`tools.a.object`: an expression has at most 1024 bytes");
+    }
+
+    #[test]
     fn mistakes_are_refused_with_the_key_they_are_in() {
         for (text, says) in [
             ("[tools.a]\neffect = \"keyed\"", "tools.a.key"),
             ("[ledger]\nurl = \"mysql:x\"", "ledger.url"),
             ("[upstreams.a]\nurl = \"ftp://x\"", "upstreams.a.url"),
+            ("[upstreams.a]\nurl = \"http://x\"\ntimeout = \"0s\"", "upstreams.a.timeout"),
+            ("[tools.a]\ndeadline = \"0ms\"", "tools.a.deadline"),
             ("[upstreams.a]\n", "needs either `command` or `url`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
             ("[tools.a.playbook.in_doubt]\ncompensation = \"retry_with_backoff\"", "tools.a.playbook"),

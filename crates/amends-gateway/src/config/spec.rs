@@ -115,6 +115,38 @@ pub struct ToolSpec {
     pub rejects_before_effect: Option<Vec<u16>>,
     /// What is done about each verdict, where it differs from the default.
     pub playbook: Option<PlaybookSpec>,
+    /// The tool that undoes it.
+    pub reverse: Option<ReverseSpec>,
+    /// The reads its calls depend on.
+    pub evidence: Vec<ReadingSpec>,
+    /// The queue its questions go to. The default is `default`.
+    pub queue: Option<String>,
+    /// How long a person has for an answer. The default is `24h`.
+    pub answer_within: Option<Span>,
+}
+
+/// `reverse = { tool = …, args = …, within = … }`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReverseSpec {
+    /// The tool, by its served name.
+    pub tool: String,
+    /// Its arguments: CEL expressions over `args` and `result`.
+    #[serde(default)]
+    pub args: BTreeMap<String, String>,
+    /// For how long after its result the write can be undone. The default is `24h`.
+    pub within: Option<Span>,
+}
+
+/// `evidence = [{ tool = …, args = … }]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadingSpec {
+    /// The read tool, by its served name.
+    pub tool: String,
+    /// Its arguments: CEL expressions over `args`.
+    #[serde(default)]
+    pub args: BTreeMap<String, String>,
 }
 
 /// `key = { argument = …, window = … }`

@@ -8,7 +8,7 @@ use amends_wire::mcp::{ClientTraits, reply};
 use amends_wire::message;
 use serde_json::value::RawValue;
 
-pub use own::{discover, initialize, tools_list};
+pub use own::{discover, initialize, reverse_entry, tools_list};
 pub use progress::ProgressRelay;
 
 use crate::driver::{Answered, Form};

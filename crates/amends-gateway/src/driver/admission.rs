@@ -11,8 +11,9 @@ use amends_core::{
 };
 use amends_ledger::{digest, keyed_digest};
 use amends_wire::mcp::ToolCall;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::{basis, undo};
 use crate::catalogue::{Listing, ServedTool};
 use crate::clock;
 use crate::gateway::Gateway;
@@ -42,6 +43,8 @@ pub enum Wish<'a> {
 pub(super) struct Admitted {
     pub(super) call: Box<Call>,
     pub(super) gates: Gates,
+    /// The arguments with which each piece of evidence is read.
+    pub(super) evidence: Vec<Map<String, Value>>,
     pub(super) tool: Option<Arc<ServedTool>>,
     pub(super) params: Arc<str>,
     pub(super) room: Option<tokio::sync::OwnedSemaphorePermit>,
@@ -99,13 +102,31 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
             let contract = &tool.rules.contract;
             let agent_waits = meta.deadline_ms.unwrap_or(contract.deadline_ms).min(contract.deadline_ms);
             let id = mint::call();
-            let (fingerprint, claims) = if reads {
+            let (fingerprint, mut claims) = if reads {
                 (digest(arguments.as_bytes()), Vec::new())
             } else {
                 let named =
                     value.as_ref().map_or_else(|| arguments.as_bytes().to_vec(), |value| named(contract, value));
                 claims(gateway, principal, tool, meta.key.as_deref(), &named)
             };
+            let known = value.clone().unwrap_or_else(|| Value::Object(Map::new()));
+            match object(gateway, tool, &known) {
+                Ok(Some(name)) => {
+                    claims.push(Claim { name, fingerprint: fingerprint.clone(), kind: ClaimKind::Object });
+                }
+                Ok(None) => {}
+                Err(refusal) => drop(gates.refusal.get_or_insert(refusal)),
+            }
+            let bases = match basis::gather(&listing, contract, &known, meta.evidence) {
+                Ok(bases) if !reads => bases,
+                Ok(_) => Vec::new(),
+                Err(refusal) => {
+                    gates.refusal.get_or_insert(refusal);
+                    Vec::new()
+                }
+            };
+            let token = || undo::token_digest(&undo::token(&gateway.secret, &id));
+            let reversal = (!reads && contract.reverse.is_some()).then(token);
             Admitted {
                 call: Box::new(Call {
                     effect_key: if reads { String::new() } else { mint::effect_key(&id) },
@@ -120,10 +141,11 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                     key: meta.key.map(CallKey),
                     claims,
                     repeat_of: None,
-                    evidence: Vec::new(),
-                    reversal: None,
+                    evidence: bases.iter().map(|basis| basis.evidence.clone()).collect(),
+                    reversal,
                     redeems: None,
                 }),
+                evidence: bases.into_iter().map(|basis| basis.args).collect(),
                 gates,
                 tool: Some(tool.clone()),
                 params: params.into(),
@@ -131,6 +153,20 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
             }
         }
     }
+}
+
+/// The name of what a call writes, where its contract says so.
+fn object(gateway: &Gateway, tool: &ServedTool, arguments: &Value) -> Result<Option<Digest>, Box<Refusal>> {
+    let contract = &tool.rules.contract;
+    let Some(expression) = contract.object.as_ref().filter(|_| !contract.effect.is_read()) else {
+        return Ok(None);
+    };
+    let value = expression.evaluate(&[("args", arguments)]).map_err(|error| {
+        let message = format!("what `{}` writes cannot be told: {error}", tool.name);
+        Box::new(Refusal::of(RefusalKind::InvalidArgument, message))
+    })?;
+    let bytes = serde_json_canonicalizer::to_vec(&value).unwrap_or_default();
+    Ok(Some(keyed_digest(&gateway.secret, &[b"object", tool.upstream.identity().as_bytes(), &bytes])))
 }
 
 /// The arguments without the key field, in their canonical form: what makes two calls equal.
@@ -160,7 +196,7 @@ pub(super) fn is_for(
     let arguments = serde_json::from_str::<Value>(params)
         .ok()
         .and_then(|mut params| params.get_mut("arguments").map(Value::take))
-        .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        .unwrap_or_else(|| Value::Object(Map::new()));
     let named = named(&tool.rules.contract, &arguments);
     let (name, _) = claims(gateway, principal, tool, None, &named);
     held.iter().any(|claim| claim.name == name)
@@ -217,7 +253,7 @@ fn invalid(tool: &ToolName, faults: &[amends_core::refusal::ArgumentFault]) -> S
 }
 
 /// A call that is refused before anything is known of its tool.
-fn refused(principal: &Principal, requested: &str, refusal: Refusal) -> Admitted {
+pub(super) fn refused(principal: &Principal, requested: &str, refusal: Refusal) -> Admitted {
     let requested: String = requested.chars().take(128).collect();
     let rules = Rules { contract: Contract::undeclared(0, 0, 0), playbook: Playbook::default() };
     let canonical = serde_json_canonicalizer::to_vec(&rules).unwrap_or_default();
@@ -240,6 +276,7 @@ fn refused(principal: &Principal, requested: &str, refusal: Refusal) -> Admitted
             redeems: None,
         }),
         gates: Gates { refusal: Some(Box::new(refusal)), ..Gates::default() },
+        evidence: Vec::new(),
         tool: None,
         params: "{}".into(),
         room: None,

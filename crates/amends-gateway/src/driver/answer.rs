@@ -5,8 +5,8 @@ use amends_core::envelope::{Body, Data};
 use amends_core::recovery::NextCall;
 use amends_core::{AttemptId, Certainty, Envelope, Outcome};
 use amends_ledger::{Form as StoredForm, StoredAnswer};
-use amends_wire::mcp::Receipt;
 use amends_wire::mcp::classify::structured;
+use amends_wire::mcp::{Receipt, reply};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -36,6 +36,18 @@ pub struct Rendered {
     pub form: Form,
     /// Whether it is an earlier call's answer.
     pub replayed: bool,
+}
+
+impl Rendered {
+    /// What it says, as an envelope.
+    pub fn envelope_json(&self) -> Value {
+        let json = match &self.form {
+            Form::Forward { result, envelope } => envelope.to_json(content(result).as_deref()),
+            Form::Envelope { envelope, payload } => envelope.to_json(payload.as_deref()),
+            Form::Stored { json } => json.clone(),
+        };
+        serde_json::from_str(json.get()).unwrap_or(Value::Null)
+    }
 }
 
 /// What an answer is made of.
@@ -93,7 +105,13 @@ pub(super) fn render(reply: &Reply, live: Option<&Live>) -> Rendered {
 /// What an answer looks like in the ledger, for the call's repeat.
 pub(super) fn store(rendered: &Rendered) -> (StoredForm, Bytes) {
     match &rendered.form {
-        Form::Forward { result, .. } => (StoredForm::Forward, result.clone()),
+        Form::Forward { result, envelope } => match &envelope.reversal {
+            Some(note) => {
+                let text = String::from_utf8_lossy(result);
+                (StoredForm::Forward, Bytes::from(reply::with_token(&text, note)))
+            }
+            None => (StoredForm::Forward, result.clone()),
+        },
         Form::Envelope { envelope, payload } => {
             (StoredForm::Envelope, Bytes::from(envelope.to_json(payload.as_deref()).get().to_owned()))
         }

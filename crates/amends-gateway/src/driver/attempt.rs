@@ -3,19 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amends_core::attempt::{Payload, Recorded};
+use amends_core::attempt::{Payload, Provenance, Recorded};
 use amends_core::contract::{Contract, Place};
 use amends_core::gates::UNSEEN_RUN;
 use amends_core::limits::WAIT_MS_MAX;
-use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report, Rules};
+use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report, Rules, Timestamp, ToolName};
 use amends_ledger::digest;
 use amends_wire::mcp::classify::{self, Signal, structured};
 use amends_wire::mcp::{Edits, Era, ProgressToken, ToolCall, era};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::session::{Carried, Live, Mail, Session};
+use super::undo;
 use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
@@ -70,6 +71,10 @@ struct Outgoing {
     tool: Arc<ServedTool>,
     rules: Arc<Rules>,
     stands_for: Option<StandsFor>,
+    /// Whether what it reads is compared, whatever the order of its keys.
+    canonical: bool,
+    /// The tool's name, where other calls may be based on what it reads.
+    based_on: Option<ToolName>,
     ticket: u64,
     request: Request,
 }
@@ -84,7 +89,31 @@ struct StandsFor {
 fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing, Code> {
     let send_by = Instant::now() + clock::until(attempt.send_by);
     match attempt.purpose {
-        Purpose::Act | Purpose::Join | Purpose::Evidence | Purpose::Reverse => {
+        Purpose::Evidence => {
+            let args = attempt.item.and_then(|item| live.evidence.get(item as usize)).cloned();
+            let args = args.ok_or(Code::ConfigSchemaViolation)?;
+            let mut outgoing = read(gateway, attempt, &args, send_by)?;
+            outgoing.canonical = true;
+            Ok(outgoing)
+        }
+        Purpose::Reverse => {
+            let reverse = live.rules.contract.reverse.as_ref().ok_or(Code::ConfigSchemaViolation)?;
+            let args = undo::arguments(reverse, live).ok_or(Code::ConfigSchemaViolation)?;
+            let mut outgoing = read(gateway, attempt, &args, send_by)?;
+            let Some(place) = outgoing.rules.contract.key.clone() else { return Ok(outgoing) };
+            let key = format!("{}_undo", live.effect_key);
+            if let Place::Header(name) = &place.place {
+                outgoing.request.headers.push((name.clone(), key.clone()));
+            }
+            if let Some(params) = outgoing.request.params.take() {
+                let raw: &RawValue = serde_json::from_str(&params).map_err(|_| Code::ShapeInvalid)?;
+                let call = ToolCall::parse(Some(raw)).map_err(|_| Code::ShapeInvalid)?;
+                let edits = Edits { key: Some((&place, &key)), ..Edits::default() };
+                outgoing.request.params = Some(call.outgoing(&edits));
+            }
+            Ok(outgoing)
+        }
+        Purpose::Act | Purpose::Join => {
             let tool = live.tool.clone().ok_or(Code::ConnectRefused)?;
             let ticket = tool.upstream.ticket();
             let token = match live.progress {
@@ -124,42 +153,66 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 send_by,
                 run: attempt.run.filter(|run| *run != UNSEEN_RUN),
             };
-            Ok(Outgoing { rules: live.rules.clone(), stands_for: None, ticket, request, tool })
+            let based_on = gateway.config.evidence_tools.contains(tool.name.as_str()).then(|| tool.name.clone());
+            Ok(Outgoing {
+                rules: live.rules.clone(),
+                stands_for: None,
+                canonical: false,
+                based_on,
+                ticket,
+                request,
+                tool,
+            })
         }
         Purpose::Baseline | Purpose::Status => {
-            let listing = gateway.catalogue.now();
-            let tool = listing.find(attempt.tool.as_str()).cloned().ok_or(Code::ConnectRefused)?;
             let status = live.rules.contract.status.clone().ok_or(Code::ConfigSchemaViolation)?;
             let arguments = live.arguments().unwrap_or_default();
             let args = live.status_arguments().ok_or(Code::ConfigSchemaViolation)?;
-            let mut params = serde_json::json!({ "name": tool.local, "arguments": args }).to_string();
-            if tool.upstream.era() == Some(Era::Modern) {
-                params = era::with_own_meta(Some(&params), era::MODERN);
-            }
-            let ticket = tool.upstream.ticket();
-            let request = Request {
-                method: "tools/call".into(),
-                subject: Some(tool.local.clone()),
-                params: Some(params),
-                headers: Vec::new(),
-                progress: None,
-                send_by,
-                run: None,
-            };
-            let stands_for = Some(StandsFor { tool: live.tool.clone(), happened: status.happened, arguments });
-            Ok(Outgoing { rules: tool.rules.clone(), stands_for, ticket, request, tool })
+            let mut outgoing = read(gateway, attempt, &args, send_by)?;
+            outgoing.stands_for = Some(StandsFor { tool: live.tool.clone(), happened: status.happened, arguments });
+            Ok(outgoing)
         }
     }
 }
 
+/// A call of ours to another tool than the agent's: to read, or to undo.
+fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by: Instant) -> Result<Outgoing, Code> {
+    let listing = gateway.catalogue.now();
+    let tool = listing.find(attempt.tool.as_str()).cloned().ok_or(Code::ConnectRefused)?;
+    let mut params = serde_json::json!({ "name": tool.local, "arguments": args }).to_string();
+    if tool.upstream.era() == Some(Era::Modern) {
+        params = era::with_own_meta(Some(&params), era::MODERN);
+    }
+    let ticket = tool.upstream.ticket();
+    let request = Request {
+        method: "tools/call".into(),
+        subject: Some(tool.local.clone()),
+        params: Some(params),
+        headers: Vec::new(),
+        progress: None,
+        send_by,
+        run: None,
+    };
+    Ok(Outgoing {
+        rules: tool.rules.clone(),
+        stands_for: None,
+        canonical: false,
+        based_on: None,
+        ticket,
+        request,
+        tool,
+    })
+}
+
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
 async fn exchange(outgoing: Outgoing, mut aborted: oneshot::Receiver<()>) -> (Report, Carried) {
-    let Outgoing { tool, rules, stands_for, ticket, request } = outgoing;
+    let Outgoing { tool, rules, stands_for, canonical, based_on, ticket, request } = outgoing;
+    let seen = Seen { stands_for, canonical, based_on };
     let contract = &rules.contract;
     let send_by = tokio::time::Instant::from_std(request.send_by);
     let permit = tokio::time::timeout_at(send_by, tool.upstream.permits.acquire()).await;
     let Ok(Ok(_permit)) = permit else {
-        return report(Reply::Fault(Fault::NotWritten), &tool, contract, stands_for);
+        return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     };
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
     let reply = tokio::select! {
@@ -170,10 +223,18 @@ async fn exchange(outgoing: Outgoing, mut aborted: oneshot::Receiver<()>) -> (Re
             tokio::time::timeout(late, exchange.reply()).await.unwrap_or(Reply::Fault(Fault::Lost))
         }
     };
-    report(reply, &tool, contract, stands_for)
+    report(reply, &tool, contract, seen)
 }
 
-fn report(reply: Reply, tool: &ServedTool, contract: &Contract, stands_for: Option<StandsFor>) -> (Report, Carried) {
+/// What is looked for in a result beside what it says of itself.
+struct Seen {
+    stands_for: Option<StandsFor>,
+    canonical: bool,
+    based_on: Option<ToolName>,
+}
+
+fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (Report, Carried) {
+    let Seen { stands_for, canonical: compared, based_on } = seen;
     let translate = &tool.upstream.config.translate;
     let now = clock::now().ms();
     match reply {
@@ -188,6 +249,17 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, stands_for: Opti
                 report.payload = Some(canonical(&found));
                 let declared = stands_for.tool.as_ref().and_then(|tool| tool.output.as_ref());
                 report.fits = declared.is_none_or(|schema| schema.is_valid(&found));
+            }
+            if (compared || based_on.is_some()) && report.failure.is_none() {
+                let read = canonical(&structured(&text).unwrap_or(Value::Null));
+                if let Some(tool) = based_on {
+                    let (hash, read_at) = (Some(read.digest.clone()), Some(Timestamp::from_ms(now)));
+                    let provenance = Provenance { source: tool.to_string(), hash, read_at };
+                    report.shape.get_or_insert_default().provenance.push(provenance);
+                }
+                if compared {
+                    report.payload = Some(read);
+                }
             }
             drop(text);
             (report, Carried::Result(result))

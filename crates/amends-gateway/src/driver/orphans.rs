@@ -8,8 +8,8 @@ use amends_core::{Digest, Dispatcher, Fact, Input, Rules, SessionId};
 use amends_ledger::Error;
 use tokio::sync::mpsc;
 
-use super::admission;
-use super::session::{Live, Session};
+use super::session::{Live, Mail, Session};
+use super::{admission, basis};
 use crate::clock;
 use crate::gateway::Gateway;
 
@@ -34,7 +34,7 @@ pub async fn settle_orphans(gateway: Weak<Gateway>) {
         match strong.ledger.orphans(clock::now(), AT_ONCE).await {
             Ok(orphans) => {
                 for session in orphans {
-                    if let Err(error) = adopt(&strong, &session).await {
+                    if let Err(error) = adopt(&strong, &session, None).await {
                         tracing::error!(%session, %error, "an orphan could not be taken up");
                     }
                 }
@@ -47,7 +47,7 @@ pub async fn settle_orphans(gateway: Weak<Gateway>) {
 }
 
 /// Takes up one orphan, if its open calls are for upstreams of ours: a ledger may be shared by processes with others.
-async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
+pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<Mail>) -> Result<(), Error> {
     let ledger = &gateway.ledger;
     let Some(trace) = ledger.trace(id).await? else { return Ok(()) };
     let mut rules: HashMap<Digest, Arc<Rules>> = HashMap::new();
@@ -93,6 +93,7 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
                 effect_key: received.effect_key.clone(),
                 claimed: !received.claims.is_empty(),
                 keyed: received.key.is_some(),
+                evidence: basis::of_call(&listing, &rules.contract, &params),
                 params: params.into(),
                 answer: None,
                 progress: None,
@@ -124,8 +125,12 @@ async fn adopt(gateway: &Arc<Gateway>, id: &SessionId) -> Result<(), Error> {
         rules,
         listening: HashSet::new(),
         mail,
+        reads: HashMap::new(),
     };
-    let driven = gateway.drives();
+    if let Some(first) = first {
+        let _ = session.mail.send(first);
+    }
+    let driven = gateway.drives(id, session.mail.clone());
     tokio::spawn(async move {
         let gates = session.gates();
         session.take(Input::Resume, gates);

@@ -13,6 +13,7 @@ use amends_core::{
 use amends_ledger::{Error, Trace};
 
 use super::answer::{Answered, Form, Rendered};
+use super::redeem;
 use super::session::{Mail, Session};
 use super::turn::Turn;
 use crate::clock;
@@ -39,6 +40,12 @@ impl Session {
             } else {
                 call.repeat_of = Some((**held).clone());
             }
+        }
+        if let Error::Spent { .. } = &cause
+            && let Some(Turn { input: Input::Call(call), gates, .. }) = failed.front_mut()
+        {
+            call.redeems = None;
+            gates.refusal = Some(redeem::spent());
         }
         if let Error::Unavailable { .. } = cause {
             self.gateway.recording.store(false, Ordering::Relaxed);

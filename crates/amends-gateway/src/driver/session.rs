@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use amends_core::contract::Contract;
 use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::evidence::EvidenceSource;
 use amends_core::{
-    AttemptId, CallId, Digest, Dispatcher, Gates, Input, Principal, Report, Rules, SessionId, UpstreamName,
+    AttemptId, Call, CallId, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal, Report, Rules,
+    SessionId, UpstreamName,
 };
 use amends_ledger::StoredAnswer;
 use bytes::Bytes;
@@ -16,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::admission::Admitted;
 use super::answer::{Answered, status_arguments};
+use super::basis;
 use super::deliveries::{Leaving, Moment};
 use super::failpoint::{self, Point};
 use super::turn::Turn;
@@ -27,17 +30,18 @@ use crate::upstream::Progress;
 
 /// What arrives at a session's driver.
 #[derive(Debug)]
-pub(super) enum Mail {
+pub(crate) enum Mail {
     Call { call: Box<amends_core::Call>, gates: Gates, live: Box<Live> },
     Result { attempt: AttemptId, report: Box<Report>, carried: Carried },
     Cancel { call: CallId, reason: CancelReason },
+    Answer { interaction: InteractionId, answer: Box<PersonAnswer> },
     Delivered { call: CallId, leaving: Option<Leaving> },
     Unused,
 }
 
 /// The bytes that came with an attempt's result and pass by the core.
 #[derive(Debug)]
-pub(super) enum Carried {
+pub(crate) enum Carried {
     Nothing,
     Result(Bytes),
     Answer(StoredAnswer),
@@ -45,7 +49,7 @@ pub(super) enum Carried {
 
 /// What the driver holds of an open call: what passes by the core.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(crate) struct Live {
     pub(super) tool: Option<Arc<ServedTool>>,
     pub(super) rules: Arc<Rules>,
     pub(super) rules_hash: Digest,
@@ -53,6 +57,8 @@ pub(super) struct Live {
     pub(super) claimed: bool,
     pub(super) keyed: bool,
     pub(super) params: Arc<str>,
+    /// The arguments with which each piece of evidence is read.
+    pub(super) evidence: Vec<Map<String, Value>>,
     pub(super) answer: Option<oneshot::Sender<Answered>>,
     pub(super) progress: Option<mpsc::UnboundedSender<Progress>>,
     pub(super) results: HashMap<AttemptId, Bytes>,
@@ -81,7 +87,12 @@ pub(super) struct Session {
     /// The writes on their way. Their results are recorded even when nobody waits for them any more.
     pub(super) listening: HashSet<AttemptId>,
     pub(super) mail: mpsc::UnboundedSender<Mail>,
+    /// What this session read last of what calls are based on, by reference.
+    pub(super) reads: HashMap<Digest, Digest>,
 }
+
+/// How many reads a session remembers for the calls that are based on them.
+const READS_MAX: usize = 1024;
 
 impl Mail {
     pub(super) fn call(
@@ -90,7 +101,7 @@ impl Mail {
         answer: oneshot::Sender<Answered>,
         progress: Option<mpsc::UnboundedSender<Progress>>,
     ) -> Self {
-        let Admitted { call, gates, tool, params, room } = admitted;
+        let Admitted { call, gates, evidence, tool, params, room } = admitted;
         let live = Live {
             tool,
             rules: call.rules.clone(),
@@ -99,6 +110,7 @@ impl Mail {
             claimed: !call.claims.is_empty(),
             keyed: call.key.is_some(),
             params,
+            evidence,
             answer: Some(answer),
             progress,
             results: HashMap::new(),
@@ -150,6 +162,7 @@ impl Session {
             rules: HashMap::new(),
             listening: HashSet::new(),
             mail,
+            reads: HashMap::new(),
         }
     }
 
@@ -194,12 +207,13 @@ impl Session {
 
     fn open_mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Call { call, gates, live } => {
+            Mail::Call { mut call, gates, live } => {
                 // Nothing is sent for an agent that is gone before its call is on the ledger: it may have been answered
                 // elsewhere by now, and this one would do it again.
                 if live.answer.as_ref().is_none_or(oneshot::Sender::is_closed) {
                     return;
                 }
+                self.remember_reads(&mut call);
                 self.rules.entry(call.rules_hash.clone()).or_insert_with(|| call.rules.clone());
                 self.live.insert(call.id.clone(), *live);
                 self.take(Input::Call(call), gates);
@@ -217,6 +231,7 @@ impl Session {
                         Carried::Answer(answer) => drop(live.recorded.insert(attempt.clone(), answer)),
                     }
                 }
+                self.remember(&attempt, &report);
                 let gates = self.gates_of(&attempt.call);
                 self.take(Input::Result { attempt, report }, gates);
             }
@@ -225,6 +240,10 @@ impl Session {
                 if self.dispatcher.is_open(&call) {
                     self.take(Input::Cancel { call, reason }, Gates::default());
                 }
+            }
+            Mail::Answer { interaction, answer } => {
+                let gates = self.gates();
+                self.take(Input::Answer { interaction, answer }, gates);
             }
             Mail::Delivered { call, leaving } => {
                 if self.dispatcher.knows(&call) {
@@ -235,6 +254,29 @@ impl Session {
                 }
             }
             Mail::Unused => {}
+        }
+    }
+
+    /// Fills in what this session itself read last of what a call is based on.
+    fn remember_reads(&self, call: &mut Call) {
+        for evidence in call.evidence.iter_mut().filter(|evidence| evidence.from == EvidenceSource::Fresh) {
+            if let Some(hash) = self.reads.get(&evidence.reference) {
+                evidence.hash = Some(hash.clone());
+                evidence.from = EvidenceSource::Session;
+            }
+        }
+    }
+
+    /// Keeps what a read said that calls may be based on.
+    fn remember(&mut self, attempt: &AttemptId, report: &Report) {
+        let Some(shape) = report.shape.as_ref().filter(|_| report.failure.is_none()) else { return };
+        let Some(live) = self.live.get(&attempt.call) else { return };
+        let (Some(tool), Some(Value::Object(args))) = (&live.tool, live.arguments()) else { return };
+        let own = shape.provenance.iter().find(|provenance| provenance.source == tool.name.as_str());
+        if let Some(hash) = own.and_then(|provenance| provenance.hash.clone())
+            && self.reads.len() < READS_MAX
+        {
+            self.reads.insert(basis::reference(tool.name.as_str(), &args), hash);
         }
     }
 

@@ -3,16 +3,16 @@
 use std::collections::VecDeque;
 
 use amends_core::effect::{Effect, Reply};
-use amends_core::{Attempt, Fact, Gates, Input, Purpose, Step, Timestamp};
-use amends_ledger::{Append, Appended, Commit, Error, OpenWork, StoredAnswer, StoredArguments};
+use amends_core::{Attempt, Fact, Gates, Input, Outcome, Purpose, Step, Timestamp, ToolName};
+use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
 use amends_wire::mcp::Receipt;
 use bytes::Bytes;
 
-use super::answer::{self, Answered, Rendered};
+use super::answer::{self, Answered, Form, Rendered};
 use super::deliveries::Leaving;
 use super::failpoint::{self, Point};
 use super::session::{Live, Session};
-use super::{Delivery, attempt};
+use super::{Delivery, attempt, undo};
 use crate::clock;
 
 /// How long before the lease's end nothing is sent any more.
@@ -127,7 +127,8 @@ impl Session {
         let lease = self.gateway.lease_until() - LEASE_MARGIN_MS;
         let fill = |effect: &Effect| match effect {
             Effect::Reply(reply) => {
-                let rendered = answer::render(reply, self.live.get(&reply.call));
+                let mut rendered = answer::render(reply, self.live.get(&reply.call));
+                self.show_token(reply, &mut rendered);
                 Act::Reply(reply.clone(), Box::new(rendered))
             }
             Effect::Send(attempt) => {
@@ -139,23 +140,32 @@ impl Session {
         step.effects.iter().map(fill).collect()
     }
 
+    /// Fills in the token of a call that can be undone. One nobody could redeem is not shown.
+    fn show_token(&self, reply: &Reply, rendered: &mut Rendered) {
+        let (Form::Forward { envelope, .. } | Form::Envelope { envelope, .. }) = &mut rendered.form else { return };
+        let Some(note) = &mut envelope.reversal else { return };
+        let live = self.live.get(&reply.call);
+        let reverse = live.and_then(|live| live.rules.contract.reverse.as_ref().zip(Some(live)));
+        if reverse.and_then(|(reverse, live)| undo::arguments(reverse, live)).is_some() {
+            note.token = undo::token(&self.gateway.secret, &reply.call);
+        } else {
+            envelope.reversal = None;
+        }
+    }
+
     fn append(&self, input: &Input, step: Step, expected_seq: u64, acts: &[Act]) -> Append {
         let now = clock::now();
         let mut append = Append {
-            session: self.id.clone(),
-            epoch: self.epoch,
-            expected_seq,
-            events: step.events,
             claims: step.claims,
-            answers: Vec::new(),
-            arguments: Vec::new(),
-            forget: Vec::new(),
-            rules: Vec::new(),
+            reversals: step.reversals,
             open: OpenWork {
                 calls: self.dispatcher.open_calls() as u32,
                 due: self.dispatcher.deadline().map(|deadline| deadline.at),
             },
+            ..Append::of(self.id.clone(), self.epoch, expected_seq, step.events)
         };
+        self.append_undo(&mut append);
+        append_questions(&mut append, input, acts);
         if let Input::Call(call) = input
             && let Some(live) = self.live.get(&call.id)
         {
@@ -168,8 +178,11 @@ impl Session {
             }
         }
         for act in acts {
-            if let Act::Reply(reply, rendered) = act
-                && reply.last
+            let Act::Reply(reply, rendered) = act else { continue };
+            if !self.live.contains_key(&reply.call) {
+                // A person settled a call that had ended.
+                append.answers.extend(stored(&append, reply, rendered, true, DAY_MS, now));
+            } else if reply.last
                 && let Some(live) = self.live.get(&reply.call).filter(|live| live.claimed)
             {
                 append.forget.push(reply.call.clone());
@@ -184,6 +197,27 @@ impl Session {
             }
         }
         append
+    }
+
+    /// Keeps how the writes are undone whose tokens this step arms.
+    fn append_undo(&self, append: &mut Append) {
+        for event in &append.events {
+            if let Fact::ReversalArmed { call, token, .. } = &event.fact
+                && let Some(live) = self.live.get(call)
+                && let Some(reverse) = live.rules.contract.reverse.as_ref()
+                && let Some(arguments) = undo::arguments(reverse, live)
+            {
+                let listing = self.gateway.catalogue.now();
+                let place = listing.find(&reverse.tool).map(|tool| tool.upstream.identity()).unwrap_or_default();
+                append.undo.push(StoredUndo {
+                    token: token.clone(),
+                    place,
+                    principal: self.principal.clone(),
+                    tool: ToolName::new(reverse.tool.as_str()),
+                    arguments: Bytes::from(serde_json::Value::Object(arguments).to_string()),
+                });
+            }
+        }
     }
 
     fn perform(&mut self, act: Act, appended: Option<&Appended>) {
@@ -246,6 +280,25 @@ impl Session {
     }
 }
 
+/// Puts a step's questions on the queue, and takes those off it that are over.
+fn append_questions(append: &mut Append, input: &Input, acts: &[Act]) {
+    if let Input::Answer { interaction, .. } = input {
+        append.closes.push((interaction.clone(), Closing::Answered));
+    }
+    for act in acts {
+        match act {
+            Act::Do(Effect::Ask(interaction)) => append.asks.push((**interaction).clone()),
+            Act::Do(Effect::Withdraw(id)) => {
+                let lapsed =
+                    |fact: &Fact| matches!(fact, Fact::InteractionLapsed { interaction, .. } if interaction == id);
+                let over = append.events.iter().any(|event| lapsed(&event.fact));
+                append.closes.push((id.clone(), if over { Closing::Lapsed } else { Closing::Withdrawn }));
+            }
+            Act::Do(Effect::Send(_) | Effect::Abort(_) | Effect::Reply(_)) | Act::Reply(..) => {}
+        }
+    }
+}
+
 fn stored(
     append: &Append,
     reply: &Reply,
@@ -257,6 +310,9 @@ fn stored(
     let ended = append.events.iter().find_map(|event| match &event.fact {
         Fact::CallEnded { call, outcome, certainty, replayed: false, .. } if *call == reply.call => {
             Some((*outcome, *certainty))
+        }
+        Fact::DoubtResolved { call, certainty, .. } if *call == reply.call => {
+            Some((Outcome::SucceededAfterCompensation, *certainty))
         }
         _ => None,
     });

@@ -2,7 +2,7 @@
 
 /// Collects the data of events from a stream of bytes.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub struct Events {
     buffer: Vec<u8>,
     /// How much of the buffer is known to hold no end of a line.
     searched: usize,
@@ -11,7 +11,7 @@ pub(super) struct Events {
 
 impl Events {
     /// Takes more bytes and gives back the data of each event they complete.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.buffer.extend_from_slice(bytes);
         let mut events = Vec::new();
         let mut from = 0;
@@ -40,7 +40,7 @@ impl Events {
     }
 
     /// How many bytes wait for the end of their event.
-    pub(super) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.buffer.len() + self.data.len()
     }
 }

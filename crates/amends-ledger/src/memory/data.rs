@@ -1,17 +1,23 @@
 //! What a ledger in memory holds, and what is done to it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Principal, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, InteractionId, Principal, Rules, SessionId, Timestamp};
 
 use crate::append::{Appended, OpenWork, StoredAnswer, StoredArguments};
 use crate::chain::{self, Link, Record, Tip};
 use crate::claims::{self, ClaimRow};
 use crate::error::Error;
+use crate::interactions::{CLOSED_KEPT_MS, InteractionRow};
+use crate::letter::LetterId;
 use crate::node::{Node, is_dead};
+use crate::reversals::{self, ReversalRow};
 use crate::row::{Lease, SessionRow, StoredEvent, Trace};
 use crate::step::{FIRST_EPOCH, Opens, Place, Step};
+
+use super::inbox::Posted;
 
 /// Everything the nodes of a ledger in memory share.
 #[derive(Debug, Default)]
@@ -22,6 +28,12 @@ pub(super) struct Data {
     pub(super) answers: BTreeMap<CallId, StoredAnswer>,
     pub(super) arguments: BTreeMap<CallId, StoredArguments>,
     pub(super) rules: BTreeMap<Digest, Arc<Rules>>,
+    pub(super) interactions: BTreeMap<InteractionId, InteractionRow>,
+    /// With their number in the order in which they were minted.
+    pub(super) reversals: BTreeMap<Digest, (u64, ReversalRow)>,
+    pub(super) letters: BTreeMap<LetterId, Posted>,
+    /// The last letter that was posted.
+    pub(super) last_letter: u64,
     nodes: BTreeMap<String, Living>,
 }
 
@@ -60,6 +72,14 @@ impl Data {
         let at = step.at().or(row.map(|row| row.updated)).unwrap_or_default();
         let changes = std::mem::take(&mut step.claims);
         let left = claims::decide(changes, &step.session, at, |name| Ok::<_, Error>(self.claims.get(name).cloned()))?;
+        let (changes, undo) = (std::mem::take(&mut step.reversals), std::mem::take(&mut step.undo));
+        let stored = |token: &Digest| Ok::<_, Error>(self.reversal(token).cloned());
+        let reversals = reversals::decide(changes, undo, &step.session, at, stored)?;
+        for row in reversals {
+            let next = self.reversals.len() as u64;
+            let (_, stored) = self.reversals.entry(row.token.clone()).or_insert_with(|| (next, row.clone()));
+            *stored = row;
+        }
         for (name, row) in left {
             match row {
                 Some(row) => drop(self.claims.insert(name, row)),
@@ -77,6 +97,7 @@ impl Data {
         for (hash, rules) in step.rules {
             self.rules.entry(hash).or_insert(rules);
         }
+        self.ask_and_close(&step.session, step.asks, &step.closes, at);
         if let Some(opens) = step.opens {
             self.sessions.insert(step.session.clone(), Session::open(&step.session, opens, node));
         }
@@ -91,8 +112,22 @@ impl Data {
     }
 
     pub(super) fn may_take(&self, node: &Node, row: &Session, now: Timestamp) -> bool {
-        let owner = self.nodes.get(&row.owner);
-        row.owner == node.id || owner.is_none_or(|owner| is_dead(&owner.place, owner.lease_until, now))
+        row.owner == node.id || !self.lives(&row.owner, now)
+    }
+
+    /// Whether a node lives. One that is not known does not.
+    pub(super) fn lives(&self, node: &str, now: Timestamp) -> bool {
+        self.nodes.get(node).is_some_and(|node| !is_dead(&node.place, node.lease_until, now))
+    }
+
+    pub(super) fn reversal(&self, token: &Digest) -> Option<&ReversalRow> {
+        self.reversals.get(token).map(|(_, row)| row)
+    }
+
+    pub(super) fn reversals_of(&self, session: &SessionId) -> Vec<ReversalRow> {
+        let mut rows: Vec<_> = self.reversals.values().filter(|(_, row)| row.session == *session).collect();
+        rows.sort_by_key(|(number, _)| Reverse(*number));
+        rows.into_iter().map(|(_, row)| row.clone()).collect()
     }
 
     pub(super) fn take(&mut self, node: &Node, session: &SessionId, now: Timestamp) -> Option<Lease> {
@@ -112,9 +147,20 @@ impl Data {
             let session = self.calls.get(call).and_then(|session| self.sessions.get(session));
             session.is_some_and(|row| row.open.calls > 0)
         };
-        swept += drop_some(&mut self.arguments, limit, |call, _| !is_open(call));
+        let asks = |call: &CallId| {
+            let session = self.calls.get(call);
+            self.interactions.values().any(|row| row.closed.is_none() && Some(&row.interaction.session) == session)
+        };
+        swept += drop_some(&mut self.arguments, limit, |call, _| !is_open(call) && !asks(call));
         let busy = |id: &String| self.sessions.values().any(|row| row.open.calls > 0 && row.owner == *id);
-        swept + drop_some(&mut self.nodes, limit, |id, living| living.lease_until <= now && !busy(id))
+        swept += drop_some(&mut self.nodes, limit, |id, living| living.lease_until <= now && !busy(id));
+        let long_closed = |row: &InteractionRow| row.closed.is_some_and(|(_, at)| at + CLOSED_KEPT_MS <= now);
+        swept += drop_some(&mut self.interactions, limit, |_, row| long_closed(row));
+        for (_, stale) in self.reversals.values_mut().filter(|(_, row)| row.is_stale(now)).take(limit) {
+            stale.undo = None;
+            swept += 1;
+        }
+        swept + drop_some(&mut self.letters, limit, |_, posted| posted.is_over(now))
     }
 }
 

@@ -1,4 +1,6 @@
-//! Leases, and what is swept.
+//! Leases, and sessions that nobody drives.
+
+use std::collections::HashMap;
 
 use amends_core::{SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -47,7 +49,7 @@ pub(super) fn heartbeat(tx: &Connection, node: &Node, now: Timestamp) -> Result<
     Ok(lease_until)
 }
 
-/// Sessions with open calls whose node is dead.
+/// Sessions whose node is dead and that have something to do.
 pub(super) fn orphans(
     connection: &Connection,
     node: &Node,
@@ -72,32 +74,77 @@ pub(super) fn orphans(
             orphans.push(SessionId::new(id?));
         }
     }
+    let resting = resting(
+        connection,
+        "SELECT s.id, s.owner, n.place, n.lease_until
+         FROM interactions i CROSS JOIN sessions s ON s.id = i.session LEFT JOIN nodes n ON n.id = s.owner
+         WHERE i.closed IS NULL AND i.answered IS NOT NULL AND s.open_calls = 0
+         UNION
+         SELECT s.id, s.owner, n.place, n.lease_until
+         FROM sessions s LEFT JOIN nodes n ON n.id = s.owner
+         WHERE s.open_calls = 0 AND s.due IS NOT NULL AND s.due <= ?1
+         ORDER BY 1",
+        now,
+        limit - orphans.len(),
+        |owner, lives| owner != node.id && !lives,
+    )?;
+    orphans.extend(resting);
     Ok(orphans)
 }
 
-/// Drops what is over: answers, claims, dead nodes that own nothing open, arguments of calls that are not open.
-pub(super) fn sweep(tx: &Connection, now: Timestamp, limit: usize) -> Result<u64, Trouble> {
-    let (now, limit) = (ms(now), number(limit as u64));
-    let mut swept = 0;
-    for statement in [
-        "DELETE FROM answers WHERE call IN (SELECT call FROM answers WHERE until <= ?1 LIMIT ?2)",
-        "DELETE FROM claims WHERE name IN (SELECT name FROM claims WHERE until <= ?1 LIMIT ?2)",
-        "DELETE FROM nodes WHERE id IN (
-             SELECT n.id FROM nodes n WHERE n.lease_until <= ?1 AND NOT EXISTS (
-                 SELECT 1 FROM sessions s WHERE s.owner = n.id AND s.open_calls > 0) LIMIT ?2)",
-    ] {
-        swept += tx.prepare_cached(statement)?.execute([now, limit])?;
+/// Sessions without open calls that have a question which is due or answered, and whose node is this one or dead.
+pub(super) fn due(
+    connection: &Connection,
+    node: &Node,
+    now: Timestamp,
+    limit: usize,
+) -> Result<Vec<SessionId>, Trouble> {
+    resting(
+        connection,
+        "SELECT s.id, s.owner, n.place, n.lease_until
+         FROM interactions i CROSS JOIN sessions s ON s.id = i.session LEFT JOIN nodes n ON n.id = s.owner
+         WHERE i.closed IS NULL AND i.answered IS NOT NULL AND s.open_calls = 0
+         UNION
+         SELECT s.id, s.owner, n.place, n.lease_until
+         FROM interactions i CROSS JOIN sessions s ON s.id = i.session LEFT JOIN nodes n ON n.id = s.owner
+         WHERE i.closed IS NULL AND i.answered IS NULL AND i.due <= ?1 AND s.open_calls = 0
+         ORDER BY 1",
+        now,
+        limit,
+        |owner, lives| owner == node.id || !lives,
+    )
+}
+
+/// Sessions without open calls that the query finds, of such owners: by their name, and whether they live.
+fn resting(
+    connection: &Connection,
+    query: &str,
+    now: Timestamp,
+    limit: usize,
+    such: impl Fn(&str, bool) -> bool,
+) -> Result<Vec<SessionId>, Trouble> {
+    let mut found = Vec::new();
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query([ms(now)])?;
+    let mut seen: HashMap<String, bool> = HashMap::new();
+    while found.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        let owner: String = row.get(1)?;
+        let lives = match seen.get(&owner) {
+            Some(lives) => *lives,
+            None => lives(row.get(2)?, row.get(3)?, now)?,
+        };
+        if such(&owner, lives) {
+            found.push(SessionId::new(row.get::<_, String>(0)?));
+        }
+        seen.insert(owner, lives);
     }
-    let closed = "DELETE FROM arguments WHERE call IN (
-         SELECT a.call FROM arguments a
-         LEFT JOIN calls c ON c.call = a.call LEFT JOIN sessions s ON s.id = c.session
-         WHERE coalesce(s.open_calls, 0) = 0 LIMIT ?1)";
-    swept += tx.prepare_cached(closed)?.execute([limit])?;
-    Ok(swept as u64)
+    Ok(found)
 }
 
 /// Whether a node lives. One that is not known does not.
-fn lives(place: Option<String>, lease_until: Option<i64>, now: Timestamp) -> Result<bool, Trouble> {
+pub(super) fn lives(place: Option<String>, lease_until: Option<i64>, now: Timestamp) -> Result<bool, Trouble> {
     let (Some(place), Some(lease_until)) = (place, lease_until) else {
         return Ok(false);
     };

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use amends_core::{CallId, Digest, Held, Principal, Rules, SessionId};
 use bytes::Bytes;
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::file::File;
 use super::schema;
-use super::trouble::{Trouble, number, read_link, read_ms, read_number, read_word};
+use super::trouble::{Trouble, number, read_link, read_ms, read_number, read_word, text};
 use crate::append::{Form, StoredAnswer, StoredArguments};
 use crate::claims::ClaimRow;
 use crate::error::Error;
@@ -176,9 +176,4 @@ pub(super) fn rules(connection: &Connection, hash: &Digest) -> Result<Option<Arc
     let rules = serde_json::from_str(&body)
         .map_err(|error| Error::Corrupt { reason: format!("the rules `{hash}` cannot be read: {error}") })?;
     Ok(Some(Arc::new(rules)))
-}
-
-fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, Trouble> {
-    let value = row.get_ref(column)?;
-    Ok(value.as_str().map_err(rusqlite::Error::from)?)
 }

@@ -3,17 +3,18 @@
 //! Everything that can be refused is looked at before the first row is written, so that a refused step leaves nothing
 //! behind and the rest of the batch goes on.
 
-use amends_core::claim::ClaimKind;
-use amends_core::{ClaimState, Digest};
+use amends_core::{Digest, Interaction};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::reader::claim;
-use super::trouble::{Trouble, ms, number, read_link, read_ms, read_number};
+use super::trouble::{Trouble, ms, number, read_link, read_ms, read_number, word, write_json};
+use super::{questions, reversals};
 use crate::append::{Appended, Form, StoredAnswer};
 use crate::chain::Link;
 use crate::claims::{self, Left};
 use crate::error::Error;
 use crate::node::Node;
+use crate::reversals::decide;
 use crate::step::{FIRST_EPOCH, Place, Step};
 
 /// Records a step.
@@ -51,7 +52,10 @@ pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<App
     let at = step.at().or(updated).unwrap_or_default();
     let changes = std::mem::take(&mut step.claims);
     let left = claims::decide(changes, &session, at, |name| claim(tx, name))?;
+    let (changes, undo) = (std::mem::take(&mut step.reversals), std::mem::take(&mut step.undo));
+    let tokens = decide(changes, undo, &session, at, |token| reversals::reversal(tx, token))?;
     let rules = new_rules(tx, &step)?;
+    let asks = written(&step.asks)?;
 
     let mut insert = tx.prepare_cached(
         "INSERT INTO events (session, seq, at, kind, call, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -86,6 +90,11 @@ pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<App
         tx.prepare_cached("INSERT OR IGNORE INTO rules (hash, body) VALUES (?1, ?2)")?
             .execute([hash.as_str(), &body])?;
     }
+    asks.into_iter().try_for_each(|(asked, body)| questions::ask(tx, asked, &body))?;
+    for (id, closing) in &step.closes {
+        questions::close(tx, &session, id, *closing, at)?;
+    }
+    tokens.iter().try_for_each(|row| reversals::write(tx, row))?;
     write_session(tx, node, &step, head, ms(at))?;
     Ok(Appended { seq: step.last_seq(), head: head.hex() })
 }
@@ -101,6 +110,11 @@ fn new_rules<'a>(tx: &Connection, step: &'a Step) -> Result<Vec<(&'a Digest, Str
         }
     }
     Ok(new)
+}
+
+/// The questions of a step, each with the body that is stored.
+fn written(asks: &[Interaction]) -> Result<Vec<(&Interaction, String)>, Error> {
+    asks.iter().map(|asked| Ok((asked, write_json(asked)?))).collect()
 }
 
 fn write_session(tx: &Connection, node: &Node, step: &Step, head: Link, updated: i64) -> Result<(), Trouble> {
@@ -138,27 +152,16 @@ fn write_claim(tx: &Connection, (name, row): Left) -> Result<(), Trouble> {
         tx.prepare_cached("DELETE FROM claims WHERE name = ?1")?.execute([name.as_str()])?;
         return Ok(());
     };
-    let kind = match row.kind {
-        ClaimKind::Key => "key",
-        ClaimKind::Arguments => "arguments",
-        ClaimKind::ArgumentsIfFree => "arguments_if_free",
-        ClaimKind::Object => "object",
-    };
-    let state = match row.held.state {
-        ClaimState::InFlight => "in_flight",
-        ClaimState::InDoubt => "in_doubt",
-        ClaimState::Complete => "complete",
-    };
     tx.prepare_cached(
         "INSERT OR REPLACE INTO claims (name, kind, session, call, state, fingerprint, effect_key, since, until)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
     .execute(params![
         name.as_str(),
-        kind,
+        word(&row.kind),
         row.held.session.as_str(),
         row.held.call.as_str(),
-        state,
+        word(&row.held.state),
         row.held.fingerprint.as_str(),
         row.held.effect_key,
         ms(row.held.since),

@@ -5,20 +5,20 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use super::file;
-use super::trouble::{Trouble, is_busy};
+use super::trouble::{Trouble, is_busy, number};
 use crate::error::Error;
 
 /// The version of the tables. A file with a newer one is refused.
-const VERSION: i64 = 1;
+const VERSION: usize = 2;
 
 /// How long a process waits for another one that is writing.
 const BUSY_MS_MAX: u64 = 5_000;
 
 /// How many prepared statements a connection keeps; more than there are.
-const STATEMENTS_MAX: usize = 64;
+const STATEMENTS_MAX: usize = 96;
 
 /// How large the log beside the file stays after it once grew.
 const LOG_BYTES_KEPT: i64 = 32 << 20;
@@ -29,7 +29,7 @@ const LOG_PAGES_MAX: i64 = 4_000;
 /// How much of the file the writer keeps in memory.
 const CACHE_KIB: i64 = 32 << 10;
 
-/// Events are kept in the order in which they came, with an index by session: the steps of a batch then share pages. Kept by
+/// The tables of version 1. Events are kept in the order in which they came, with an index by session: the steps of a batch then share pages. Kept by
 /// session, each would write a page of its own, and half as many fit through.
 const TABLES: &str = "
 CREATE TABLE meta (
@@ -102,6 +102,55 @@ CREATE TABLE rules (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// What each later version adds: the first makes version 2 of version 1.
+const ADDED: [&str; VERSION - 1] = ["
+CREATE INDEX sessions_due ON sessions (due) WHERE open_calls = 0 AND due IS NOT NULL;
+CREATE TABLE interactions (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    due INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    answer TEXT,
+    answered INTEGER,
+    closing TEXT,
+    closed INTEGER
+) STRICT;
+CREATE INDEX interactions_open ON interactions (due, id) WHERE closed IS NULL AND answered IS NULL;
+CREATE INDEX interactions_answered ON interactions (answered, id) WHERE closed IS NULL AND answered IS NOT NULL;
+CREATE INDEX interactions_unclosed ON interactions (session) WHERE closed IS NULL;
+CREATE INDEX interactions_closed ON interactions (closed) WHERE closed IS NOT NULL;
+CREATE TABLE reversals (
+    minting INTEGER PRIMARY KEY,
+    token TEXT NOT NULL UNIQUE,
+    session TEXT NOT NULL,
+    call TEXT NOT NULL,
+    state TEXT NOT NULL,
+    minted INTEGER NOT NULL,
+    until INTEGER,
+    redeemer TEXT,
+    place TEXT,
+    principal TEXT,
+    tool TEXT,
+    arguments BLOB
+) STRICT;
+CREATE INDEX reversals_by_session ON reversals (session, minting);
+CREATE INDEX reversals_ending ON reversals (until) WHERE state = 'armed' AND place IS NOT NULL;
+CREATE TABLE letters (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    place TEXT,
+    session TEXT,
+    body TEXT NOT NULL,
+    posted INTEGER NOT NULL,
+    taker TEXT,
+    taken INTEGER,
+    reply TEXT,
+    replied INTEGER
+) STRICT;
+CREATE INDEX letters_waiting ON letters (place, id) WHERE replied IS NULL;
+CREATE INDEX letters_replied ON letters (replied) WHERE replied IS NOT NULL;
+"];
+
 /// Opens a file, making it where there is none, and gives back a connection that writes and the ledger's secret.
 pub(super) fn open(path: &Path) -> Result<(Connection, [u8; 32]), Trouble> {
     // Closing a file gives up the locks that this process holds on it, also those of other connections. One opening at a
@@ -145,7 +194,20 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     Ok(connection)
 }
 
-/// Makes the tables where there are none, checks their version where there are, and gives back the secret. In one
+/// Opens a file again that was open before, if it is still the same ledger.
+pub(super) fn reopen(path: &Path, secret: &[u8; 32]) -> Result<Connection, Trouble> {
+    let mut connection = connect_to_write(path)?;
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let (version, stored) = meta(&tx)?;
+    if stored != *secret {
+        return Err(Error::Unavailable { reason: "another ledger is in the file".into() }.into());
+    }
+    bring_up_to_date(&tx, version)?;
+    tx.commit()?;
+    Ok(connection)
+}
+
+/// Makes the tables where there are none, brings them up to date where there are, and gives back the secret. In one
 /// transaction, so that two processes can open a new file at once.
 fn prepare(connection: &mut Connection) -> Result<[u8; 32], Trouble> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -156,29 +218,40 @@ fn prepare(connection: &mut Connection) -> Result<[u8; 32], Trouble> {
             reason: format!("no randomness for the ledger's secret: {error}"),
         })?;
         tx.execute_batch(TABLES)?;
-        tx.execute("INSERT INTO meta (one, version, secret) VALUES (1, ?1, ?2)", params![VERSION, secret])?;
-        tx.commit()?;
-        return Ok(secret);
+        tx.execute("INSERT INTO meta (one, version, secret) VALUES (1, 1, ?1)", [secret])?;
     }
-    let secret = meta(&tx)?;
+    let (version, secret) = meta(&tx)?;
+    bring_up_to_date(&tx, version)?;
     tx.commit()?;
     Ok(secret)
 }
 
-/// Checks the version of a file's tables, and reads its secret.
-pub(super) fn meta(connection: &Connection) -> Result<[u8; 32], Trouble> {
-    let ours: bool =
-        connection.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'meta'", [], |row| row.get(0))?;
+/// Adds the tables that a file of that version lacks.
+fn bring_up_to_date(tx: &Connection, version: usize) -> Result<(), Trouble> {
+    for added in &ADDED[version - 1..] {
+        tx.execute_batch(added)?;
+    }
+    if version < VERSION {
+        tx.execute("UPDATE meta SET version = ?1", [number(VERSION as u64)])?;
+    }
+    Ok(())
+}
+
+/// The version of a file's tables, which is one that this program knows, and the ledger's secret.
+fn meta(tx: &Connection) -> Result<(usize, [u8; 32]), Trouble> {
+    let ours: bool = tx.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'meta'", [], |row| row.get(0))?;
     if !ours {
         return Err(Error::Unavailable { reason: "the file holds tables that are not a ledger's".into() }.into());
     }
-    let version: i64 = connection.query_row("SELECT version FROM meta", [], |row| row.get(0))?;
-    if version > VERSION {
+    let version: i64 = tx.query_row("SELECT version FROM meta", [], |row| row.get(0))?;
+    let known = usize::try_from(version).ok().filter(|version| (1..=VERSION).contains(version));
+    let Some(version) = known else {
         let reason = format!("the file is of version {version}, and this program knows versions up to {VERSION}");
         return Err(Error::Unavailable { reason }.into());
-    }
-    let secret: Option<[u8; 32]> = connection.query_row("SELECT secret FROM meta", [], |row| row.get(0)).optional()?;
-    secret.ok_or_else(|| Error::Corrupt { reason: "the ledger's secret is missing".into() }.into())
+    };
+    let secret: Option<[u8; 32]> = tx.query_row("SELECT secret FROM meta", [], |row| row.get(0)).optional()?;
+    let secret = secret.ok_or_else(|| Error::Corrupt { reason: "the ledger's secret is missing".into() })?;
+    Ok((version, secret))
 }
 
 /// Tries again while another process is in the way: SQLite does not wait by itself while the log is being set up.

@@ -1,9 +1,12 @@
-//! What can go wrong with SQLite, and how its values are read.
+//! What can go wrong with SQLite, and how its values are read and written.
+
+use std::fmt::{self, Display, Formatter};
 
 use amends_core::Timestamp;
-use rusqlite::ErrorCode;
-use serde::Deserialize;
+use rusqlite::{ErrorCode, Row};
+use serde::de::DeserializeOwned;
 use serde::de::value::{Error as WordError, StrDeserializer};
+use serde::{Deserialize, Serialize};
 
 use crate::chain::Link;
 use crate::error::Error;
@@ -79,4 +82,33 @@ pub(super) fn read_link(stored: &[u8]) -> Result<Link, Error> {
 pub(super) fn read_word<'a, T: Deserialize<'a>>(stored: &'a str) -> Result<T, Error> {
     T::deserialize(StrDeserializer::<WordError>::new(stored))
         .map_err(|error| Error::Corrupt { reason: format!("`{stored}` is stored as a word: {error}") })
+}
+
+/// A word of one of the closed lists as it is stored.
+pub(super) fn word<T: Serialize>(value: &T) -> String {
+    struct Word<'a, T>(&'a T);
+    impl<T: Serialize> Display for Word<'_, T> {
+        fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+            self.0.serialize(f)
+        }
+    }
+    Word(value).to_string()
+}
+
+/// A stored text.
+pub(super) fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, Trouble> {
+    let value = row.get_ref(column)?;
+    Ok(value.as_str().map_err(rusqlite::Error::from)?)
+}
+
+/// Something stored as JSON.
+pub(super) fn read_json<T: DeserializeOwned>(stored: &str) -> Result<T, Error> {
+    serde_json::from_str(stored)
+        .map_err(|error| Error::Corrupt { reason: format!("what is stored as JSON cannot be read: {error}") })
+}
+
+/// Something as JSON.
+pub(super) fn write_json<T: Serialize>(value: &T) -> Result<String, Error> {
+    serde_json::to_string(value)
+        .map_err(|error| Error::Corrupt { reason: format!("it cannot be written as JSON: {error}") })
 }

@@ -9,15 +9,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use amends_core::{SessionId, Timestamp};
+use amends_core::{InteractionId, PersonAnswer, SessionId, Timestamp};
 use rusqlite::{Connection, TransactionBehavior};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::file::File;
 use super::trouble::Trouble;
-use super::{nodes, record, schema};
+use super::{inbox, nodes, questions, record, schema, sweep};
 use crate::append::Appended;
 use crate::error::Error;
+use crate::interactions::AnswerFate;
+use crate::letter::{Letter, LetterId};
 use crate::node::Node;
 use crate::row::Lease;
 use crate::step::Step;
@@ -50,6 +53,10 @@ pub(super) enum Work {
     Take { session: SessionId, now: Timestamp, answer: Answer<Option<Lease>> },
     Heartbeat(Timestamp, Answer<Timestamp>),
     Sweep { now: Timestamp, limit: usize, answer: Answer<u64> },
+    AnswerInteraction { id: InteractionId, given: PersonAnswer, answer: Answer<AnswerFate> },
+    Post { letter: Letter, now: Timestamp, answer: Answer<LetterId> },
+    Collect { places: Vec<String>, now: Timestamp, limit: usize, answer: Answer<Vec<(LetterId, Letter)>> },
+    Reply { id: LetterId, body: Value, now: Timestamp, answer: Answer<bool> },
 }
 
 /// The thread that writes, and the queue before it. When it is dropped, what is queued is written first.
@@ -138,7 +145,7 @@ impl Hand {
         self.file.still_there()?;
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            none => none.insert(reopen(&self.file, &self.secret)?),
+            none => none.insert(schema::reopen(&self.file.path, &self.secret)?),
         };
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for work in batch {
@@ -174,22 +181,17 @@ fn gather(first: Work, queue: &Receiver<Work>) -> Vec<Work> {
     batch
 }
 
-/// Opens the file again after a failure, if it is still the same ledger.
-fn reopen(file: &File, secret: &[u8; 32]) -> Result<Connection, Trouble> {
-    let connection = schema::connect_to_write(&file.path)?;
-    if schema::meta(&connection)? != *secret {
-        return Err(Error::Unavailable { reason: "another ledger is in the file".into() }.into());
-    }
-    Ok(connection)
-}
-
 impl Work {
     fn apply(self, tx: &Connection, node: &Node) -> (Reply, Option<rusqlite::Error>) {
         match self {
             Self::Append(step, answer, _) => owe(answer, record::record(tx, node, *step)),
             Self::Take { session, now, answer } => owe(answer, nodes::take(tx, node, &session, now)),
             Self::Heartbeat(now, answer) => owe(answer, nodes::heartbeat(tx, node, now)),
-            Self::Sweep { now, limit, answer } => owe(answer, nodes::sweep(tx, now, limit)),
+            Self::Sweep { now, limit, answer } => owe(answer, sweep::sweep(tx, now, limit)),
+            Self::AnswerInteraction { id, given, answer } => owe(answer, questions::answer(tx, &id, &given)),
+            Self::Post { letter, now, answer } => owe(answer, inbox::post(tx, &letter, now)),
+            Self::Collect { places, now, limit, answer } => owe(answer, inbox::collect(tx, node, &places, now, limit)),
+            Self::Reply { id, body, now, answer } => owe(answer, inbox::reply(tx, id, &body, now)),
         }
     }
 
@@ -205,6 +207,10 @@ impl Work {
             Self::Take { answer, .. } => drop(answer.send(Err(error.clone()))),
             Self::Heartbeat(_, answer) => drop(answer.send(Err(error.clone()))),
             Self::Sweep { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Self::AnswerInteraction { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Self::Post { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Self::Collect { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Self::Reply { answer, .. } => drop(answer.send(Err(error.clone()))),
         }
     }
 }

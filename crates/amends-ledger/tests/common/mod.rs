@@ -7,8 +7,14 @@ use std::path::PathBuf;
 use amends_core::attempt::Payload;
 use amends_core::call::Received;
 use amends_core::claim::{Claim, ClaimKind};
-use amends_core::{CallId, Certainty, ClaimChange, Digest, Event, Fact, Gates, Held, Outcome, SessionId, Timestamp};
-use amends_ledger::{Append, Form, Ledger, MemoryLedger, Node, OpenWork, SqliteLedger, StoredAnswer, StoredArguments};
+use amends_core::interaction::{InteractionKind, Subject, choice};
+use amends_core::{
+    CallId, Certainty, ClaimChange, Digest, Event, Fact, Gates, Held, Interaction, Outcome, PersonAnswer, SessionId,
+    Timestamp,
+};
+use amends_ledger::{
+    Append, Form, Ledger, Letter, MemoryLedger, Node, OpenWork, SqliteLedger, StoredAnswer, StoredArguments,
+};
 use tempfile::TempDir;
 
 /// How long a node's heartbeat counts in the tests.
@@ -73,18 +79,8 @@ impl Store for Sqlite {
 /// A step with these facts, all at one time, under epoch 1.
 pub(crate) fn step(session: &str, expected_seq: u64, at: u64, facts: Vec<Fact>) -> Append {
     let numbered = facts.into_iter().zip(expected_seq + 1..);
-    Append {
-        session: session.into(),
-        epoch: 1,
-        expected_seq,
-        events: numbered.map(|(fact, seq)| Event { v: 1, seq, at: ms(at), fact }).collect(),
-        claims: Vec::new(),
-        answers: Vec::new(),
-        arguments: Vec::new(),
-        forget: Vec::new(),
-        rules: Vec::new(),
-        open: OpenWork::default(),
-    }
+    let events = numbered.map(|(fact, seq)| Event { v: 1, seq, at: ms(at), fact }).collect();
+    Append::of(session.into(), 1, expected_seq, events)
 }
 
 /// A step that opens a session, and adds so many events to it.
@@ -125,6 +121,9 @@ pub(crate) fn received(call: &str) -> Fact {
         claims: Vec::new(),
         effect_key: "k".into(),
         repeat_of: None,
+        evidence: Vec::new(),
+        reversal: None,
+        redeems: None,
     };
     Fact::CallReceived { received: Box::new(received), gates: Gates::default() }
 }
@@ -171,4 +170,36 @@ pub(crate) fn answer(call: &str, until: u64) -> StoredAnswer {
 
 pub(crate) fn arguments(call: &str) -> StoredArguments {
     StoredArguments { call: call.into(), body: bytes::Bytes::from_static(b"{\"order\":1}") }
+}
+
+/// A question whether a call that is in doubt happened.
+pub(crate) fn question(id: &str, session: &str, due: u64) -> Interaction {
+    Interaction {
+        id: id.into(),
+        session: session.into(),
+        call: "c".into(),
+        tool: "pay".into(),
+        principal: "local".into(),
+        queue: "payments".into(),
+        kind: InteractionKind::Select,
+        subject: Subject::Doubt,
+        question: "Did \"pay\" happen?".into(),
+        options: vec![choice::HAPPENED.into(), choice::DID_NOT_HAPPEN.into()],
+        default: choice::UNKNOWN.into(),
+        opened: ms(5),
+        due: ms(due),
+    }
+}
+
+/// A step that opens a session and asks that.
+pub(crate) fn asking(session: &str, asks: Vec<Interaction>) -> Append {
+    Append { asks, ..open(session, 5, 0) }
+}
+
+pub(crate) fn said(choice: &str, by: &str, at: u64) -> PersonAnswer {
+    PersonAnswer { choice: choice.into(), by: by.into(), note: None, at: ms(at) }
+}
+
+pub(crate) fn letter(place: Option<&str>, body: &str) -> Letter {
+    Letter { place: place.map(str::to_owned), session: Some("s".into()), body: serde_json::json!({ "says": body }) }
 }

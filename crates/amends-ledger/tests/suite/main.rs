@@ -5,8 +5,11 @@ mod common;
 
 mod appends;
 mod claims;
+mod inbox;
 mod kept;
 mod leases;
+mod questions;
+mod reversals;
 
 macro_rules! suite {
     ($($group:ident: $($name:ident),+;)+) => {
@@ -49,6 +52,30 @@ suite! {
         whoever_lost_the_lease_is_fenced,
         a_living_nodes_session_is_not_taken,
         sessions_with_open_calls_of_dead_nodes_are_orphans;
+    questions:
+        open_questions_are_listed_with_the_one_that_is_due_first_in_front,
+        the_first_answer_wins_and_a_late_one_is_told_so,
+        only_an_option_can_be_answered,
+        a_question_that_is_over_takes_no_answer,
+        only_its_own_session_closes_a_question_and_once,
+        a_refused_step_asks_and_closes_nothing,
+        an_answer_wakes_a_session_that_nobody_drives,
+        a_deadline_that_has_passed_wakes_a_session_that_nobody_drives,
+        closed_questions_are_kept_for_a_month;
+    reversals:
+        a_token_is_minted_armed_and_spent,
+        two_calls_cannot_redeem_one_token,
+        a_token_is_redeemed_again_after_it_was_rearmed,
+        only_an_armed_token_is_redeemed,
+        a_change_to_an_unknown_token_is_left_alone,
+        a_token_that_was_redeemed_stays_so,
+        what_nobody_can_undo_is_forgotten,
+        the_token_minted_last_comes_first;
+    inbox:
+        a_letter_is_taken_once_and_replied_to_once,
+        a_letter_goes_where_somebody_can_act_on_it,
+        a_letter_of_a_dead_node_is_taken_by_another,
+        letters_are_kept_until_a_day_after_the_reply;
     kept:
         what_is_kept_beside_the_events_is_given_back_and_forgotten,
         the_newest_sessions_come_first,

@@ -25,16 +25,11 @@ pub(crate) fn append(driver: &Driver, waiting: &Waiting, tools: &[Tool], at: Tim
         _ => None,
     });
     Append {
-        session: driver.session.clone(),
-        epoch: driver.epoch,
-        expected_seq: first - 1,
-        events: step.events.clone(),
         claims: step.claims.clone(),
         answers: answers(step, at),
-        arguments: Vec::new(),
-        forget: Vec::new(),
         rules: rules.map(|t| (t.hash.clone(), t.rules.clone())).collect(),
         open: waiting.open,
+        ..Append::of(driver.session.clone(), driver.epoch, first - 1, step.events.clone())
     }
 }
 

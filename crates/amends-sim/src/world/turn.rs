@@ -142,7 +142,9 @@ impl World {
                 self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
                 Ok(())
             }
-            Some(Err(error @ Error::Corrupt { .. })) => Err(self.watch.broken("ledger", None, error.to_string())),
+            Some(Err(error @ (Error::Corrupt { .. } | Error::Spent { .. }))) => {
+                Err(self.watch.broken("ledger", None, error.to_string()))
+            }
             None => Err(self.watch.broken("ledger", None, "it waits".into())),
         }
     }

@@ -1,6 +1,6 @@
 //! An answer as an MCP result.
 
-use amends_core::envelope::{Body, Data};
+use amends_core::envelope::{Body, Data, ReversalNote};
 use amends_core::{Envelope, Status};
 use serde_json::value::RawValue;
 
@@ -67,6 +67,9 @@ pub fn forward(result: &str, envelope: &Envelope, receipt: Option<&Receipt>, tra
     let ours = [(ENVELOPE, Some(envelope.to_json(None).get().to_owned())), (RECEIPT, receipt.map(Receipt::json))];
     let ours = ours.into_iter().filter_map(|(name, value)| Some((name, value?)));
     let mut splice = Splice::new(result);
+    if let Some(note) = &envelope.reversal {
+        add_block(&mut splice, &object, result, note);
+    }
     match object.get("_meta").filter(|meta| is_object(meta)) {
         Some(meta) => {
             for (name, value) in ours {
@@ -82,6 +85,31 @@ pub fn forward(result: &str, envelope: &Envelope, receipt: Option<&Receipt>, tra
         let _ = splice.set_member(result, "resultType", "\"complete\"");
     }
     splice.finish()
+}
+
+/// An upstream's own result with one more text block, which says how to undo what was done: models do not see `_meta`.
+pub fn with_token(result: &str, note: &ReversalNote) -> String {
+    let Some(object) = Object::parse(result) else {
+        return result.to_owned();
+    };
+    let mut splice = Splice::new(result);
+    add_block(&mut splice, &object, result, note);
+    splice.finish()
+}
+
+fn add_block(splice: &mut Splice<'_>, object: &Object<'_>, result: &str, note: &ReversalNote) {
+    let words =
+        format!("This can be undone once, with `{}`: call `amends_reverse` with token `{}`.", note.tool, note.token);
+    match object.get("content").map(RawValue::get) {
+        Some(content) if content.ends_with(']') => {
+            let head = content[..content.len() - 1].trim_end();
+            let comma = if head.ends_with('[') { "" } else { "," };
+            let _ = splice.replace(content, format!("{head}{comma}{}]", block(&words)));
+        }
+        _ => {
+            let _ = splice.set_member(result, "content", format!("[{}]", block(&words)));
+        }
+    }
 }
 
 /// An envelope as a result of our own. `payload` is the data it names, as the structured content of a result and not as a whole

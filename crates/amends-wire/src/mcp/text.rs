@@ -69,6 +69,7 @@ pub fn text(envelope: &Envelope, payload: Option<&RawValue>) -> String {
 }
 
 fn trouble(error: &Trouble, settling: bool, lines: &mut Vec<String>) {
+    let error = &error.shown();
     lines.push(headline(error));
     lines.push(next(error, settling));
     lines.extend(error.details.iter().map(detail));

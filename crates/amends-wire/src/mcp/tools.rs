@@ -86,6 +86,19 @@ pub fn rename(raw: &RawValue, name: &str) -> String {
     splice.finish()
 }
 
+/// The result of an upstream's `tools/list` with one more entry; all other bytes stay as they are.
+pub fn with_entry(result: &str, entry: &str) -> String {
+    let mut splice = Splice::new(result);
+    if let Some(tools) = Object::parse(result).and_then(|object| object.get("tools").map(RawValue::get))
+        && tools.ends_with(']')
+    {
+        let head = tools[..tools.len() - 1].trim_end();
+        let comma = if head.ends_with('[') { "" } else { "," };
+        let _ = splice.replace(tools, format!("{head}{comma}{entry}]"));
+    }
+    splice.finish()
+}
+
 /// The result of a `tools/list` of our own: entries as they are, and where the next page starts.
 pub fn list<'a>(entries: impl IntoIterator<Item = &'a str>, next_cursor: Option<&str>) -> String {
     let mut out = String::from("{\"tools\":[");
@@ -120,6 +133,9 @@ mod tests {
         assert!(tool.output_schema.is_none());
         let renamed = rename(&tool.raw, "shop__pay");
         assert_eq!(renamed, tool.raw.get().replace("\"pay\"", "\"shop__pay\""));
+        let more = with_entry(text, "{\"name\":\"undo\"}");
+        assert_eq!(more, text.replace("},7]", "},7,{\"name\":\"undo\"}]"));
+        assert_eq!(with_entry("{\"tools\":[ ]}", "{}"), "{\"tools\":[{}]}");
         let page = super::list([renamed.as_str(), "{}"], Some("n\""));
         assert_eq!(ToolList::parse(&page).unwrap().next_cursor.as_deref(), Some("n\""));
     }

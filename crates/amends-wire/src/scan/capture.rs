@@ -48,7 +48,8 @@ impl Capture {
         }
     }
 
-    /// A string ended. If it was the name of a member, its value is kept if it is one of the two.
+    /// A string ended. If it was the name of a member, its value is kept if it is one of the two, and an earlier one of the
+    /// same name no longer counts, whatever comes.
     pub(super) fn close_string(&mut self) {
         if self.kept != Kept::Name {
             return;
@@ -56,8 +57,14 @@ impl Capture {
         let name = serde_json::from_slice::<String>(&self.bytes).unwrap_or_default();
         self.bytes.clear();
         self.kept = match name.as_str() {
-            "id" => Kept::Id,
-            "method" => Kept::Method,
+            "id" => {
+                self.id = None;
+                Kept::Id
+            }
+            "method" => {
+                self.method = None;
+                Kept::Method
+            }
             _ => Kept::Nothing,
         };
     }

@@ -1,7 +1,8 @@
 //! What checking a value against a schema can cost at most, so that no schema can keep us busy for ever.
 //!
 //! A schema that refers to itself is a graph. For each nesting of the value, the number of times a part of the value can be
-//! visited is counted along the graph, without visiting anything: alternatives add up, levels multiply.
+//! visited is counted along the graph, without visiting anything: alternatives add up, levels multiply. A visit that goes
+//! through a list of the schema's counts as often as the list is long.
 
 mod graph;
 
@@ -14,11 +15,25 @@ use graph::Graph;
 const VISITS_MAX: u64 = 20_000_000;
 /// How deep a value may nest; the parser takes no deeper one.
 const DEPTH_MAX: usize = 128;
+/// How many visits matching one byte of text is worth, where the pattern tries one way after the other.
+const BACKTRACKING: u64 = 64;
 
 /// For each nesting of a value, how often one of its parts can be visited.
 #[derive(Debug)]
 pub(super) struct Costs {
     by_depth: Vec<u64>,
+    /// What a byte of the value's text is worth.
+    byte: u64,
+}
+
+/// How large a value is.
+pub(super) struct Size {
+    /// How many parts it has, itself among them.
+    pub(super) parts: u64,
+    /// How many bytes its texts and names have.
+    bytes: u64,
+    /// How deep it nests.
+    depth: usize,
 }
 
 impl Costs {
@@ -34,7 +49,8 @@ impl Costs {
                 let node = &graph.nodes[*n];
                 let sum = |all: &[usize], costs: &[u64]| all.iter().fold(0_u64, |sum, n| sum.saturating_add(costs[*n]));
                 let worst = node.fields.iter().map(|n| before[*n]).max().unwrap_or(0);
-                now[*n] = 1_u64
+                now[*n] = node
+                    .weight
                     .saturating_add(sum(&node.here, &now))
                     .saturating_add(sum(&node.below, &before))
                     .saturating_add(worst);
@@ -45,31 +61,37 @@ impl Costs {
             }
             before = now;
         }
-        if by_depth[0] > VISITS_MAX { Err(SchemaError::TooCostly) } else { Ok(Self { by_depth }) }
+        let byte = if graph.nodes.iter().any(|node| node.backtracks) { BACKTRACKING } else { 0 };
+        if by_depth[0] > VISITS_MAX { Err(SchemaError::TooCostly) } else { Ok(Self { by_depth, byte }) }
     }
 
     /// Whether checking that value is bounded.
     pub(super) fn affords(&self, value: &Value) -> bool {
-        let (parts, depth) = size(value);
+        let Size { parts, bytes, depth } = size(value);
         let visits = self.by_depth.get(depth).or(self.by_depth.last()).copied().unwrap_or(u64::MAX);
-        depth <= DEPTH_MAX && visits.saturating_mul(parts) <= VISITS_MAX
+        let matched = bytes.saturating_mul(self.byte);
+        depth <= DEPTH_MAX && visits.saturating_mul(parts).saturating_add(matched) <= VISITS_MAX
     }
 }
 
-/// How many parts a value has, and how deep it nests.
-fn size(value: &Value) -> (u64, usize) {
-    let (mut parts, mut deepest) = (0, 0);
+/// How large a value is, found without recursion.
+fn size(value: &Value) -> Size {
+    let mut size = Size { parts: 0, bytes: 0, depth: 0 };
     let mut open = vec![(value, 0)];
     while let Some((value, depth)) = open.pop() {
-        parts += 1;
-        deepest = deepest.max(depth);
+        size.parts += 1;
+        size.depth = size.depth.max(depth);
         match value {
             Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
-            Value::Object(fields) => open.extend(fields.values().map(|field| (field, depth + 1))),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            Value::Object(fields) => {
+                size.bytes += fields.keys().map(|name| name.len() as u64).sum::<u64>();
+                open.extend(fields.values().map(|field| (field, depth + 1)));
+            }
+            Value::String(text) => size.bytes += text.len() as u64,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    (parts, deepest)
+    size
 }
 
 #[cfg(test)]
@@ -121,6 +143,28 @@ mod tests {
         assert_eq!(Schema::from_value(chain).unwrap_err(), SchemaError::TooCostly);
         let list = Schema::from_value(json!({"type": "object", "properties": {"c": {"$ref": "#"}}})).unwrap();
         assert_eq!(list.fits(&nested(120)), Some(true));
+    }
+
+    #[test]
+    fn a_list_in_the_schema_counts_for_every_value_held_against_it() {
+        let options: Vec<Value> = (0..10_000).map(|n| json!({ "n": n })).collect();
+        let schema = Schema::from_value(json!({"items": {"enum": options}})).unwrap();
+        assert_eq!(schema.fits(&json!([{"n": 7}])), Some(true));
+        assert_eq!(schema.fits(&json!([{"n": -1}])), Some(false));
+        assert_eq!(schema.fits(&Value::from(vec![json!({"n": -1}); 10_000])), None);
+    }
+
+    #[test]
+    fn a_pattern_that_tries_many_ways_is_matched_with_little_text_only() {
+        let many = |pattern: &str, length: usize| {
+            let schema = Schema::from_value(json!({"items": {"pattern": pattern}})).unwrap();
+            schema.fits(&Value::from(vec!["a".repeat(length) + "!"; 200]))
+        };
+        for pattern in ["^(?=a)(a+)+\\1$", "^(?!b)(a|aa)+$"] {
+            assert_eq!(many(pattern, 5), Some(false), "{pattern}");
+            assert_eq!(many(pattern, 3000), None, "{pattern}");
+        }
+        assert_eq!(many("^(a+)+$", 3000), Some(false));
     }
 
     #[test]

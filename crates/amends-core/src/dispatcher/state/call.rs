@@ -138,10 +138,11 @@ impl CallState {
         !self.effect().is_read() && !self.certainty().nothing_happened()
     }
 
-    /// Whether the upstream itself ended every attempt in doubt, with an error that proves nothing.
-    pub(in crate::dispatcher) fn doubts_were_answered(&self) -> bool {
+    /// Whether what is in doubt is left to the agent: nobody declared the tool, and the upstream itself ended every attempt in
+    /// doubt, with an error that proves nothing.
+    pub(in crate::dispatcher) fn agent_decides(&self) -> bool {
         let answered = |doubt: &AttemptState| doubt.end.as_ref().is_some_and(|end| end.report.answered);
-        self.doubts().next().is_some() && self.doubts().all(answered)
+        !self.contract().declared && self.doubts().next().is_some() && self.doubts().all(answered)
     }
 
     /// What is known of the call's effect, over all its attempts.
@@ -242,7 +243,6 @@ impl CallState {
         self.certainty() == Certainty::InDoubt
             && !self.safe_to_repeat()
             && self.contract().declared
-            && !self.doubts_were_answered()
     }
 }
 

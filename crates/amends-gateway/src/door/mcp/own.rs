@@ -3,6 +3,8 @@
 use amends_wire::mcp::{Era, era, tools};
 use serde_json::{Value, json};
 
+use crate::catalogue::Listing;
+use crate::driver::REVERSE_TOOL;
 use crate::gateway::Gateway;
 use crate::upstream::Health;
 
@@ -31,8 +33,29 @@ pub fn discover(gateway: &Gateway) -> String {
 /// The answer to `tools/list`: every tool of every upstream, in the order of the names.
 pub fn tools_list(gateway: &Gateway, era: Era) -> String {
     let listing = gateway.catalogue.now();
-    let list = tools::list(listing.tools().map(|tool| tool.entry.as_str()), None);
+    let own = reverse_entry(&listing);
+    let entries = listing.tools().map(|tool| tool.entry.as_str()).chain(own.as_deref());
+    let list = tools::list(entries, None);
     era::stamped(&list, "tools/list", era)
+}
+
+/// Our own tool that redeems tokens, where some tool gives any out.
+pub fn reverse_entry(listing: &Listing) -> Option<String> {
+    let reversible = listing.tools().any(|tool| tool.rules.contract.reverse.is_some());
+    let entry = json!({
+        "name": REVERSE_TOOL,
+        "title": "Undo a call",
+        "description": "Undoes an earlier call with the token that its answer gave. A token works once, until its time \
+                        is over. Whether it worked is said like any other call's outcome.",
+        "inputSchema": {
+            "type": "object",
+            "properties": { "token": { "type": "string", "description": "The token, `rev_…`, from the answer." } },
+            "required": ["token"],
+            "additionalProperties": false,
+        },
+        "annotations": { "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true },
+    });
+    (reversible && listing.find(REVERSE_TOOL).is_none()).then(|| entry.to_string())
 }
 
 const INSTRUCTIONS: &str = "Every failed call says what happened, whether anything changed, and the next move. \

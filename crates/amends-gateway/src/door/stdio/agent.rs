@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use amends_core::Refusal;
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_wire::mcp::{ClientTraits, Era, ToolCall, ToolList, era};
+use amends_wire::mcp::{ClientTraits, Era, ToolCall, ToolList, era, tools};
 use amends_wire::message;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
@@ -16,7 +16,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::writer::Out;
 use crate::config::Limits;
-use crate::door::mcp::{ProgressRelay, render, render_protocol_error};
+use crate::door::mcp::{ProgressRelay, render, render_protocol_error, reverse_entry};
 use crate::driver::{SessionHandle, Wish};
 use crate::gateway::Gateway;
 use crate::listing;
@@ -164,6 +164,8 @@ impl Agent {
         }
         let (progress_to, progress) = mpsc::unbounded_channel();
         let token = params.as_deref().and_then(progress_token);
+        let cursor = params.as_deref().and_then(Object::parse).is_some_and(|params| params.get("cursor").is_some());
+        let first_page = !cursor;
         let sent = match (&params, &token) {
             (Some(params), Some(_)) => Some(with_token(params, ticket)),
             _ => params,
@@ -180,9 +182,14 @@ impl Agent {
         let exchange = self.upstream.send(ticket, request);
         tokio::spawn(async move {
             let reply = self.asked(exchange, stopped, token.map(ProgressRelay::new), progress).await;
-            if let Some(reply) = reply {
-                if let (Reply::Result(result), "tools/list") = (&reply, method.as_str()) {
-                    self.listed(&String::from_utf8_lossy(result));
+            if let Some(mut reply) = reply {
+                if let (Reply::Result(result), "tools/list") = (&mut reply, method.as_str()) {
+                    let text = String::from_utf8_lossy(result).into_owned();
+                    if self.listed(&text, first_page)
+                        && let Some(entry) = reverse_entry(&self.gateway.catalogue.now())
+                    {
+                        *result = tools::with_entry(&text, &entry).into();
+                    }
                 }
                 self.upstream.caught_up().await;
                 self.write(passed(&id, reply, &method)).await;
@@ -325,12 +332,15 @@ impl Agent {
         state.listed = false;
     }
 
-    fn listed(&self, result: &str) {
+    /// Takes a page of tools to heart; says whether it is the last one.
+    fn listed(&self, result: &str, first: bool) -> bool {
+        let Some(list) = ToolList::parse(result).filter(|list| list.next_cursor.is_none()) else { return false };
         // A first page that is the whole list saves asking for it ourselves.
-        if let Some(list) = ToolList::parse(result).filter(|list| list.next_cursor.is_none()) {
+        if first {
             self.gateway.catalogue.update(&self.upstream, &list.tools);
             self.state().listed = true;
         }
+        true
     }
 
     /// Asks for the tools before the first call, where the agent did not.

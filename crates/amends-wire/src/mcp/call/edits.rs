@@ -80,7 +80,10 @@ impl ToolCall<'_> {
             }
             None if set.is_empty() => {}
             None => {
-                let members: Vec<_> = set.iter().map(|(name, value)| format!("{}:{value}", quoted(name))).collect();
+                // Where a name is set twice, the last counts; both would leave the choice to the upstream's reader.
+                let last = |n: usize, name: &str| !set[n + 1..].iter().any(|(later, _)| *later == name);
+                let members = set.iter().enumerate().filter(|(n, (name, _))| last(*n, name));
+                let members: Vec<_> = members.map(|(_, (name, value))| format!("{}:{value}", quoted(name))).collect();
                 splice.set_member(self.params, "_meta", format!("{{{}}}", members.join(","))).expect(done);
             }
         }
@@ -133,5 +136,19 @@ mod tests {
         assert_eq!(sent(Place::Argument("i".into())), r#"{"name":"a","arguments":{"i":"k"}}"#);
         assert_eq!(sent(Place::Meta("x/key".into())), r#"{"name":"a","_meta":{"x/key":"k"}}"#);
         assert_eq!(sent(Place::Header("Idempotency-Key".into())), r#"{"name":"a"}"#);
+    }
+
+    #[test]
+    fn a_member_that_is_set_twice_goes_out_once() {
+        let raw = raw(r#"{"name":"a"}"#);
+        let call = ToolCall::parse(Some(&raw)).unwrap();
+        let place = KeyPlace { place: Place::Meta("progressToken".into()), window_ms: 1, durable: false };
+        let edits = Edits {
+            key: Some((&place, "k")),
+            progress_token: ProgressToken::Replace("7".into()),
+            meta: &[("a", "1"), ("progressToken", "0")],
+            ..Edits::default()
+        };
+        assert_eq!(call.outgoing(&edits), r#"{"name":"a","_meta":{"a":1,"progressToken":7}}"#);
     }
 }

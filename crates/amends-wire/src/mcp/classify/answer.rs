@@ -1,5 +1,6 @@
 //! What an upstream's result or JSON-RPC error says.
 
+use amends_core::failure::bounded;
 use amends_core::{Certainty, Code, Contract, Failure, Report};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -40,7 +41,7 @@ pub fn result(raw: &str, contract: &Contract, output: Option<&Schema>, translate
         };
         if let Some(code) = seen.translate(translate) {
             let mut problem = value.as_ref().and_then(Problem::read).unwrap_or_default();
-            problem.text = problem.text.or_else(|| text(&object));
+            problem.text = problem.text.or_else(|| text(&object).map(|text| bounded(&text)));
             let before = report.failure.is_some().then_some(report.certainty);
             report = translated(code, &problem, before, contract);
         }
@@ -59,11 +60,11 @@ pub fn rpc_error(
     let data: Value = data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
     let mut problem = Problem::read(&data).unwrap_or_default();
     let judged = problem.judge(contract);
-    problem.text = problem.text.or_else(|| Some(amends_core::failure::bounded(message)));
+    problem.text = problem.text.or_else(|| Some(bounded(message)));
     let word = problem.code.replace(code.to_string());
     // The number is the code that is quoted; the upstream's own word stays with its text.
     if let (Some(word), Some(text)) = (word, &mut problem.text) {
-        *text = amends_core::failure::bounded(&format!("{word}: {text}"));
+        *text = bounded(&format!("{word}: {text}"));
     }
     let (found, certainty) = judged.map_or_else(|| by_number(code), |(failure, certainty)| (failure.code, certainty));
     let mut report = Report::answered(problem.failure(found), certainty, None);
@@ -208,6 +209,14 @@ mod tests {
         let rules = [rule("error.code == -32050", Code::ConnectRefused)];
         let report = rpc_error(-32050, "down", None, &contract(), &rules).report;
         assert_eq!(report.certainty, Certainty::NotProcessed);
+    }
+
+    #[test]
+    fn the_text_beside_a_rule_is_cut_like_any_other() {
+        let raw = format!(r#"{{"content":[{{"type":"text","text":"pay\u202eagain {}"}}]}}"#, "x".repeat(2000));
+        let report = result(&raw, &contract(), None, &[rule("true", Code::NotFound)]).report;
+        let text = report.failure.unwrap().upstream.unwrap().text.unwrap();
+        assert!(text.starts_with("payagain x") && text.len() < 600, "{text}");
     }
 
     #[test]

@@ -16,6 +16,10 @@ const WAY_MAX: usize = 512;
 /// One subschema: which others are applied to the same value, to what is below it, and to one of its fields each.
 #[derive(Debug, Default)]
 pub(super) struct Node {
+    /// How much of its own is held against each value.
+    pub(super) weight: u64,
+    /// Whether it has a pattern that takes long for some texts.
+    pub(super) backtracks: bool,
     pub(super) here: Vec<usize>,
     pub(super) below: Vec<usize>,
     pub(super) fields: Vec<usize>,
@@ -41,6 +45,8 @@ impl Graph {
         let mut known: HashMap<usize, usize> = HashMap::from([(address(root), 0)]);
         let mut open = vec![(0, root)];
         while let Some((n, schema)) = open.pop() {
+            graph.nodes[n].weight = weight(schema);
+            graph.nodes[n].backtracks = backtracks(schema);
             for (applied, target) in applied(schema, &bases) {
                 let next = graph.nodes.len();
                 let to = *known.entry(address(target)).or_insert(next);
@@ -112,6 +118,26 @@ impl Graph {
         }
         Ok(order)
     }
+}
+
+/// How much a schema itself holds against each value: one by one, the values and names that it lists.
+fn weight(schema: &Value) -> u64 {
+    let lists = ["enum", "const", "required", "dependentRequired"];
+    let listed = lists.iter().filter_map(|keyword| schema.get(keyword)).map(|list| super::size(list).parts);
+    let fields = schema.get("properties").and_then(Value::as_object).map_or(0, serde_json::Map::len);
+    listed.fold(1 + fields as u64, u64::saturating_add)
+}
+
+/// Whether a schema has a pattern that looks around or refers back; all others are matched in one go.
+fn backtracks(schema: &Value) -> bool {
+    let own = schema.get("pattern").and_then(Value::as_str);
+    let of_names = schema.get("patternProperties").and_then(Value::as_object);
+    let of_names = of_names.into_iter().flat_map(|patterns| patterns.keys().map(String::as_str));
+    own.into_iter().chain(of_names).any(|pattern| {
+        let signs = ["(?=", "(?!", "(?<", "(?>", "(?(", "*+", "++", "?+", "}+", "\\k", "\\g", "\\G", "\\K"];
+        let refers = |digit: char| pattern.contains(&format!("\\{digit}"));
+        signs.iter().any(|sign| pattern.contains(sign)) || ('1'..='9').any(refers)
+    })
 }
 
 /// What a schema applies, and to what.

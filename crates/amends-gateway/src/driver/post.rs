@@ -1,0 +1,144 @@
+//! What arrives through the ledger rather than through a door: people's answers, and what an operator asks for.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use amends_core::{Principal, ReversalState, SessionId, Timestamp};
+use amends_ledger::{Error, Letter, LetterId, ReversalRow};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::answer::Answered;
+use super::orphans::adopt;
+use super::redeem::Redeemer;
+use super::session::Mail;
+use super::undo;
+use crate::clock;
+use crate::gateway::Gateway;
+
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+const AT_ONCE: usize = 64;
+/// How long an unwinding waits for a call in doubt to be settled before it goes on without it.
+const SETTLE_WAIT: Duration = Duration::from_secs(60);
+
+/// What an operator asks for, from another process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Redeem that token.
+    Reverse {
+        /// The token.
+        token: String,
+    },
+    /// Redeem every token of that session, newest first.
+    Unwind {
+        /// The session.
+        session: SessionId,
+    },
+}
+
+/// Looks for answers and letters, a few times a second.
+pub async fn read_post(gateway: Weak<Gateway>) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(gateway) = gateway.upgrade() else {
+            return;
+        };
+        if let Err(error) = look(&gateway).await {
+            tracing::warn!(%error, "the post could not be read");
+        }
+    }
+}
+
+async fn look(gateway: &Arc<Gateway>) -> Result<(), Error> {
+    let now = clock::now();
+    let ledger = &gateway.ledger;
+    let mut woken = HashSet::new();
+    for (session, interaction, answer) in ledger.answered(AT_ONCE).await? {
+        let mail = Mail::Answer { interaction, answer: Box::new(answer) };
+        match gateway.driver_of(&session) {
+            // Should it end just now, the answer is found again the next time.
+            Some(driver) => drop(driver.send(mail)),
+            None if woken.insert(session.clone()) => adopt(gateway, &session, Some(mail)).await?,
+            None => {}
+        }
+    }
+    for session in ledger.due(now, AT_ONCE).await? {
+        if gateway.driver_of(&session).is_none() && woken.insert(session.clone()) {
+            adopt(gateway, &session, None).await?;
+        }
+    }
+    let places: Vec<String> = gateway.upstreams.values().map(|upstream| upstream.identity()).collect();
+    for (id, letter) in ledger.collect(&places, now, AT_ONCE).await? {
+        tokio::spawn(act(gateway.clone(), id, letter));
+    }
+    Ok(())
+}
+
+async fn act(gateway: Arc<Gateway>, id: LetterId, letter: Letter) {
+    let reply = match serde_json::from_value(letter.body) {
+        Ok(Request::Reverse { token }) => redeem(&gateway, &token).await,
+        Ok(Request::Unwind { session }) => unwind(&gateway, &session).await,
+        Err(error) => json!({ "error": format!("the request cannot be read: {error}") }),
+    };
+    if let Err(error) = gateway.ledger.reply_letter(id, reply, clock::now()).await {
+        tracing::warn!(%error, letter = %id, "a letter could not be replied to");
+    }
+}
+
+/// Redeems a token for the operator and says how that ended, as an envelope.
+async fn redeem(gateway: &Arc<Gateway>, token: &str) -> Value {
+    let session = gateway.open_session(Principal::new("operator"), "operator");
+    match session.redeem(Some(token), Redeemer::Operator, None).answer.await {
+        Ok(answered) => envelope(answered),
+        Err(_) => json!({ "error": "the gateway stopped before the call ended" }),
+    }
+}
+
+fn envelope(answered: Answered) -> Value {
+    let value = answered.rendered.envelope_json();
+    if let Some(delivery) = answered.delivery {
+        delivery.confirm();
+    }
+    value
+}
+
+/// Redeems a session's tokens, newest first. One that fails is recorded, and the others go on.
+async fn unwind(gateway: &Arc<Gateway>, session: &SessionId) -> Value {
+    let rows = match settled(gateway, session).await {
+        Ok(rows) => rows,
+        Err(error) => return json!({ "error": error.to_string() }),
+    };
+    let mut undone = Vec::new();
+    for row in rows {
+        let result = match row.state {
+            ReversalState::Armed if !is_over(&row, clock::now()) => {
+                redeem(gateway, &undo::token(&gateway.secret, &row.call)).await
+            }
+            ReversalState::Armed => json!({ "refused": "its time is over" }),
+            ReversalState::Minted => json!({ "refused": "it is in doubt" }),
+            ReversalState::Redeeming => json!({ "refused": "another call is redeeming it" }),
+            ReversalState::Redeemed | ReversalState::Void => continue,
+        };
+        undone.push(json!({ "call": row.call, "result": result }));
+    }
+    json!({ "session": session, "undone": undone })
+}
+
+/// The session's tokens once nothing in it is in doubt any more, or after a bounded wait for that.
+async fn settled(gateway: &Arc<Gateway>, session: &SessionId) -> Result<Vec<ReversalRow>, Error> {
+    let began = tokio::time::Instant::now();
+    loop {
+        let rows = gateway.ledger.reversals_of(session).await?;
+        let doubt = rows.iter().any(|row| row.state == ReversalState::Minted);
+        if !doubt || began.elapsed() > SETTLE_WAIT || gateway.driver_of(session).is_none() {
+            return Ok(rows);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+fn is_over(row: &ReversalRow, now: Timestamp) -> bool {
+    row.until.is_some_and(|until| until <= now)
+}

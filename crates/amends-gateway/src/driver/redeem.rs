@@ -1,0 +1,125 @@
+//! Redeeming a token: the call that undoes a write, made from what the ledger kept of it.
+
+use amends_core::{CallId, Principal, Redeems, Refusal, RefusalKind, ReversalState, Timestamp};
+use amends_ledger::{Error, ReversalRow, StoredUndo};
+use amends_wire::mcp::ToolCall;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
+
+use super::admission::{self, Admitted, Wish};
+use super::session::Mail;
+use super::{CallHandle, SessionHandle, undo};
+use crate::clock;
+use crate::gateway::Gateway;
+use crate::mint;
+use crate::upstream::Progress;
+
+/// The tool of ours that redeems a token.
+pub const REVERSE_TOOL: &str = "amends_reverse";
+
+/// Who redeems a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Redeemer {
+    /// The agent itself, which may redeem only what it was given.
+    Agent,
+    /// Whoever runs the gateway.
+    Operator,
+}
+
+impl SessionHandle {
+    /// Redeems a token: calls the tool that undoes the write it stands for.
+    pub fn redeem(
+        &self,
+        token: Option<&str>,
+        redeemer: Redeemer,
+        progress: Option<mpsc::UnboundedSender<Progress>>,
+    ) -> CallHandle {
+        let (answer_to, answer) = oneshot::channel();
+        let id = mint::call();
+        let made = self.gateway.deliveries.now();
+        let (gateway, principal) = (self.gateway.clone(), self.principal.clone());
+        let (user, call) = (self.user.clone(), id.clone());
+        let token = token.map(undo::token_digest);
+        tokio::spawn(async move {
+            let found = match &token {
+                Some(token) => gateway.ledger.reversal(token).await,
+                None => Ok(None),
+            };
+            let admitted = admitted(&gateway, &principal, call, found, redeemer);
+            // The driver ends only after every user is gone.
+            let _ = user.mail.send(Mail::call(admitted, made, answer_to, progress));
+        });
+        CallHandle { id, answer, session: self.clone() }
+    }
+}
+
+fn admitted(
+    gateway: &Gateway,
+    principal: &Principal,
+    id: CallId,
+    found: Result<Option<ReversalRow>, Error>,
+    redeemer: Redeemer,
+) -> Admitted {
+    let row = match found {
+        Ok(row) => row,
+        Err(error) => {
+            tracing::warn!(%error, "a token could not be looked up");
+            let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is undone");
+            return admission::refused(principal, REVERSE_TOOL, refusal);
+        }
+    };
+    match redeemable(row, principal, redeemer, clock::now()) {
+        Err(refusal) => admission::refused(principal, REVERSE_TOOL, *refusal),
+        Ok((redeems, undo)) => {
+            let arguments: Map<String, Value> = serde_json::from_slice(&undo.arguments).unwrap_or_default();
+            let params = serde_json::json!({ "name": undo.tool, "arguments": arguments }).to_string();
+            let parsed = serde_json::from_str::<&RawValue>(&params).ok();
+            let Some(call) = parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) else {
+                let refusal = refused("it cannot be told how to undo it");
+                return admission::refused(principal, REVERSE_TOOL, *refusal);
+            };
+            let mut admitted = admission::admit(gateway, principal, Wish::Call { params: &params, call: &call });
+            admitted.call.effect_key = mint::effect_key(&id);
+            admitted.call.id = id;
+            admitted.call.redeems = Some(redeems);
+            admitted
+        }
+    }
+}
+
+/// The token and what it undoes, if it can be redeemed now by that principal.
+fn redeemable(
+    row: Option<ReversalRow>,
+    principal: &Principal,
+    redeemer: Redeemer,
+    now: Timestamp,
+) -> Result<(Redeems, StoredUndo), Box<Refusal>> {
+    let unknown = || refused("there is no such token");
+    let row = row.ok_or_else(unknown)?;
+    // Another's token is as good as none, and looks the same.
+    let foreign = row.undo.as_ref().is_some_and(|undo| undo.principal != *principal);
+    if foreign && redeemer == Redeemer::Agent {
+        return Err(unknown());
+    }
+    match row.state {
+        ReversalState::Minted => Err(refused("what it would undo is still in doubt, and is settled first")),
+        ReversalState::Void => Err(refused("nothing was done that could be undone")),
+        ReversalState::Redeemed => Err(refused("it was redeemed already; what it stands for is undone")),
+        ReversalState::Redeeming => Err(refused("another call is redeeming it")),
+        ReversalState::Armed if row.until.is_some_and(|until| until <= now) => Err(refused("its time is over")),
+        ReversalState::Armed => {
+            let undo = row.undo.ok_or_else(|| refused("it cannot be told how to undo it"))?;
+            Ok((Redeems { token: row.token, session: row.session, call: row.call }, undo))
+        }
+    }
+}
+
+/// The refusal of a token that a step found spent when it should be recorded.
+pub(super) fn spent() -> Box<Refusal> {
+    refused("it is being redeemed, or was redeemed, by another call")
+}
+
+fn refused(why: &str) -> Box<Refusal> {
+    Box::new(Refusal::of(RefusalKind::ReversalRefused, format!("the token is not redeemed: {why}")))
+}

@@ -1,0 +1,120 @@
+//! Questions to people: who is asked, who answered first, and when a question is over.
+
+use amends_core::interaction::InteractionKind;
+use amends_core::{Interaction, PersonAnswer, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How long a question is kept after it was closed.
+pub(crate) const CLOSED_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
+
+/// Why a question is over for its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closing {
+    /// The session has acted on a person's answer.
+    Answered,
+    /// Nobody answered in time, and the default counted.
+    Lapsed,
+    /// It no longer matters.
+    Withdrawn,
+}
+
+/// Which questions are listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueFilter {
+    /// Those of one queue; those of all queues where none is named.
+    pub queue: Option<String>,
+    /// Also those that were answered or closed, while they are kept.
+    pub all: bool,
+}
+
+/// A question as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueEntry {
+    /// The question.
+    pub interaction: Interaction,
+    /// Where it stands.
+    pub state: QueueState,
+    /// The first answer, if there is one.
+    pub answer: Option<PersonAnswer>,
+}
+
+/// Where a question stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueState {
+    /// It waits for a person.
+    Open,
+    /// A person answered, and the session has not acted on it yet.
+    Answered,
+    /// It is over for its session.
+    Closed(Closing),
+}
+
+/// What became of a person's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerFate {
+    /// It is the first, and it counts.
+    Taken,
+    /// Another came first.
+    Late {
+        /// The answer that counts.
+        choice: String,
+        /// Who gave it.
+        by: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// The question is over.
+    Closed(Closing),
+    /// There is no such question, or it is no longer kept.
+    Unknown,
+    /// It is none of the answers that can be given.
+    NotAnOption {
+        /// Those that can.
+        options: Vec<String>,
+    },
+}
+
+/// A question as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InteractionRow {
+    pub(crate) interaction: Interaction,
+    pub(crate) answer: Option<PersonAnswer>,
+    /// Why it is over, and since when.
+    pub(crate) closed: Option<(Closing, Timestamp)>,
+}
+
+impl InteractionRow {
+    pub(crate) fn state(&self) -> QueueState {
+        match (self.closed, &self.answer) {
+            (Some((closing, _)), _) => QueueState::Closed(closing),
+            (None, Some(_)) => QueueState::Answered,
+            (None, None) => QueueState::Open,
+        }
+    }
+
+    pub(crate) fn entry(self) -> QueueEntry {
+        QueueEntry { state: self.state(), interaction: self.interaction, answer: self.answer }
+    }
+}
+
+/// What becomes of an answer to a question that stands there. Only one that is taken may be stored.
+pub(crate) fn fate(row: Option<&InteractionRow>, answer: &PersonAnswer) -> AnswerFate {
+    let Some(row) = row else {
+        return AnswerFate::Unknown;
+    };
+    match (row.closed, &row.answer) {
+        // The default counted, or nothing did, even if somebody answered a moment before.
+        (Some((closing @ (Closing::Lapsed | Closing::Withdrawn), _)), _) => AnswerFate::Closed(closing),
+        (_, Some(first)) => AnswerFate::Late { choice: first.choice.clone(), by: first.by.clone(), at: first.at },
+        (Some((Closing::Answered, _)), None) => AnswerFate::Closed(Closing::Answered),
+        (None, None) if is_option(&row.interaction, &answer.choice) => AnswerFate::Taken,
+        (None, None) => AnswerFate::NotAnOption { options: row.interaction.options.clone() },
+    }
+}
+
+/// Whether that can be answered. A question without options that asks for a free answer takes any.
+fn is_option(interaction: &Interaction, choice: &str) -> bool {
+    let is_free = interaction.kind == InteractionKind::Ask && interaction.options.is_empty();
+    is_free || interaction.options.iter().any(|option| option == choice)
+}

@@ -1,0 +1,161 @@
+//! `amends queue` and `amends answer`: the questions that wait for a person.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use amends_core::{InteractionId, PersonAnswer};
+use amends_ledger::{AnswerFate, Closing, Ledger, QueueEntry, QueueFilter, QueueState};
+use anyhow::{Result, bail};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::ledger::LedgerArgs;
+use super::outcome::print;
+use super::stamp::{now, utc};
+
+const WAIT: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The flags of `amends queue`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  amends queue\n  amends queue --queue refunds --json\n  amends queue --all")]
+pub(super) struct QueueArgs {
+    #[command(flatten)]
+    ledger: LedgerArgs,
+    /// Only this queue.
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
+    /// Also what was answered or is over.
+    #[arg(long)]
+    all: bool,
+    /// How many to list.
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The flags of `amends answer`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  amends answer int_abc… happened\n  amends answer int_abc… approve --note 'spoke to the bank'"
+)]
+pub(super) struct AnswerArgs {
+    #[command(flatten)]
+    ledger: LedgerArgs,
+    /// The question, as `amends queue` shows it.
+    id: String,
+    /// One of its options.
+    choice: String,
+    /// Who answers. The default is the user's name.
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+    /// What you want to add; it is kept on the trace.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
+    let filter = QueueFilter { queue: args.queue, all: args.all };
+    let entries = args.ledger.open()?.queue(&filter, args.limit).await?;
+    if args.json {
+        let entries: Vec<Value> = entries.iter().map(entry_json).collect();
+        print(&serde_json::to_string_pretty(&json!({ "queue": entries }))?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if entries.is_empty() {
+        eprintln!("nobody is asked anything");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    for entry in &entries {
+        let asked = &entry.interaction;
+        let state = match (entry.state, &entry.answer) {
+            (QueueState::Open, _) if asked.due <= now() => format!("overdue since {}", utc(asked.due)),
+            (QueueState::Open, _) => format!("due {}", utc(asked.due)),
+            (_, Some(answer)) => format!("{} by {}", answer.choice, answer.by),
+            (state, None) => word(state).to_owned(),
+        };
+        text.push_str(&format!(
+            "{}\n  {} on `{}`, {state}\n  {}\n  answers: {} (else {})\n\n",
+            asked.id,
+            asked.kind.as_str(),
+            asked.queue,
+            asked.question,
+            asked.options.join(", "),
+            asked.default,
+        ));
+    }
+    print(text.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
+    let ledger = args.ledger.open()?;
+    let id = InteractionId::new(args.id.as_str());
+    let by = args.by.or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "operator".into());
+    let answer = PersonAnswer { choice: args.choice, by, note: args.note, at: now() };
+    let (word, words, code) = match ledger.answer_interaction(&id, answer).await? {
+        AnswerFate::Taken if acted_on(&*ledger, &id).await? => ("taken", "taken, and acted on".to_owned(), 0),
+        AnswerFate::Taken => {
+            let words = "taken; it is acted on as soon as a gateway runs on this ledger";
+            ("taken", words.to_owned(), 0)
+        }
+        AnswerFate::Late { choice, by, at } => {
+            ("late", format!("too late: {by} answered `{choice}` at {}", utc(at)), 1)
+        }
+        AnswerFate::Closed(closing) => ("closed", format!("too late: the question is {}", over(closing)), 1),
+        AnswerFate::NotAnOption { options } => {
+            bail!("that is no answer to `{id}`; it takes `{}`", options.join("`, `"))
+        }
+        AnswerFate::Unknown => bail!("there is no question `{id}`; `amends queue` lists those that are open"),
+    };
+    if args.json {
+        print(&json!({ "interaction": id, "fate": word, "message": words }).to_string())?;
+    } else {
+        print(&words)?;
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// Whether a gateway takes the answer up within a moment.
+async fn acted_on(ledger: &dyn Ledger, id: &InteractionId) -> Result<bool> {
+    let began = std::time::Instant::now();
+    while began.elapsed() < WAIT {
+        let entry = ledger.interaction(id).await?;
+        if entry.is_none_or(|entry| matches!(entry.state, QueueState::Closed(_))) {
+            return Ok(true);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Ok(false)
+}
+
+fn entry_json(entry: &QueueEntry) -> Value {
+    let mut json = serde_json::to_value(&entry.interaction).unwrap_or_default();
+    json["state"] = word(entry.state).into();
+    if let Some(answer) = &entry.answer {
+        json["answer"] = serde_json::to_value(answer).unwrap_or_default();
+    }
+    json
+}
+
+const fn word(state: QueueState) -> &'static str {
+    match state {
+        QueueState::Open => "open",
+        QueueState::Answered => "answered",
+        QueueState::Closed(closing) => over(closing),
+    }
+}
+
+const fn over(closing: Closing) -> &'static str {
+    match closing {
+        Closing::Answered => "settled",
+        Closing::Lapsed => "lapsed",
+        Closing::Withdrawn => "withdrawn",
+    }
+}

@@ -1,0 +1,89 @@
+//! Refusals of a running gateway, kept as goldens in `fixtures/registry/refusals`. `UPDATE=1` writes them anew.
+
+use std::fs;
+use std::net::TcpListener;
+use std::process::Command;
+
+use amends_core::envelope::schema;
+use serde_json::Value;
+
+use crate::envelopes::{assert_fits, compile};
+use crate::goldens::root;
+use crate::support::http::{post, send};
+use crate::support::{AMENDS, Gateway, Place, eventually};
+
+const ORDER: &str = r#"{"order":"ord_1","amount":5}"#;
+
+#[test]
+fn a_running_gateway_refuses_as_its_goldens_say() {
+    let place = Place::new();
+    let config = place.write("limits.toml", "[limits]\nbody_bytes = 2000\ndepth = 8\n").display().to_string();
+    let gateway = place.up_with("", &["--config", &config]);
+    let call = |tool: &str, body: &str| post(&gateway.address, &format!("/call/{tool}"), &[], body.as_bytes());
+    golden("unknown_name", &call("isue_refund", "{}"));
+    golden("invalid_argument", &call("charge_card", r#"{"order":5}"#));
+    golden("malformed_name", &call(&"n".repeat(300), "{}"));
+    golden("too_large", &call("charge_card", &format!(r#"{{"order":"{}"}}"#, "o".repeat(3000))));
+
+    let keyed =
+        |body: &str| post(&gateway.address, "/call/charge_card", &[("idempotency-key", "key-1")], body.as_bytes());
+    let (_, charged) = keyed(ORDER);
+    assert_eq!(charged["status"], "success", "{charged:#}");
+    assert_fits(&compile(&schema::whole()), &charged, "a success");
+    golden("duplicate", &keyed(r#"{"order":"ord_1","amount":6}"#));
+}
+
+#[test]
+fn a_gateway_that_does_not_know_its_tools_yet_refuses_as_its_golden_says() {
+    let place = Place::new();
+    // A port that was free a moment ago, and that nobody listens on.
+    let away = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    let (ledger, away) = (place.ledger(), format!("http://{away}/mcp"));
+    let config =
+        format!("[listen]\nhttp = \"127.0.0.1:0\"\n[ledger]\nurl = {ledger:?}\n[upstreams.away]\nurl = {away:?}\n");
+    let mut command = Command::new(AMENDS);
+    command.args(["serve", "--config"]).arg(place.write("away.toml", &config));
+    let gateway = Gateway::listening(command);
+    golden("index_not_ready", &post(&gateway.address, "/call/away__pay", &[], b"{}"));
+}
+
+#[test]
+fn a_gateway_that_cannot_record_refuses_as_its_golden_says() {
+    let place = Place::new();
+    let gateway = place.up("");
+    fs::remove_file(place.path("amends.db")).expect("the ledger's file was there");
+    golden("store_unavailable", &gateway.call("charge_card", ORDER));
+}
+
+#[test]
+fn a_gateway_with_too_many_open_calls_refuses_as_its_golden_says() {
+    let place = Place::new();
+    let config =
+        place.write("calls.toml", "[limits]\ncalls = 1\n[tools.slow_report]\ntimeout = \"5m\"\ndeadline = \"5m\"\n");
+    let gateway = place.up_with("", &["--config", &config.display().to_string()]);
+    let (mut open, mut answer) = (Vec::new(), (0, Value::Null));
+    eventually("an open call takes the only place", || {
+        // The call before this one may still have the place, and then this one is refused.
+        open.push(send(&gateway.address, "/call/slow_report", &[], br#"{"steps":100,"step_ms":1000}"#));
+        answer = gateway.call("get_order", r#"{"order":"ord_1"}"#);
+        answer.1["status"] == "refused"
+    });
+    golden("rate_limited", &answer);
+    drop(open);
+}
+
+/// A refusal fits the schema, has that kind, comes with the status that the registry names, and says what its golden says.
+fn golden(kind: &str, (status, envelope): &(u16, Value)) {
+    assert_eq!(envelope["error"]["kind"], kind, "{envelope:#}");
+    assert_fits(&compile(&schema::whole()), envelope, kind);
+    let refusal = amends_core::RefusalKind::ALL.into_iter().find(|known| known.as_str() == kind).expect("a known kind");
+    assert_eq!(*status, refusal.http_status(), "{kind}");
+    let pretty = serde_json::to_string_pretty(envelope).expect("JSON can be written") + "\n";
+    let path = root().join(format!("fixtures/registry/refusals/{kind}.json"));
+    if std::env::var_os("UPDATE").is_some() {
+        fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("the folder can be made");
+        fs::write(&path, pretty).expect("it can be written");
+    } else {
+        assert_eq!(fs::read_to_string(&path).unwrap_or_default(), pretty, "{kind}; rewrite with UPDATE=1");
+    }
+}

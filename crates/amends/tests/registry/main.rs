@@ -1,0 +1,16 @@
+//! What is generated from the registry: the schema, the pages, the types. And what must agree with it: the goldens.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod charter;
+mod decisions;
+mod envelopes;
+mod generated;
+mod goldens;
+mod live;
+mod pages;
+mod produced;
+mod python;
+mod shapes;
+mod typescript;

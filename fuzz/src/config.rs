@@ -1,0 +1,48 @@
+//! The configuration: any text is taken, or refused with the place of its mistake.
+
+use std::error::Error;
+
+use amends_core::Rules;
+use amends_gateway::config::{Spec, settle};
+use amends_gateway::{Config, ConfigError};
+
+/// Reads the bytes as a configuration.
+pub fn target(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let settled = Spec::parse(&text, "amends.toml").and_then(settle);
+    match settled {
+        Ok(config) => usable(&config),
+        Err(error) => refused(&error, &text),
+    }
+}
+
+/// What was settled gives rules for every tool at every upstream, and the ledger gives those rules back as they were.
+fn usable(config: &Config) {
+    for (name, tool) in &config.tools {
+        for upstream in config.upstreams.values() {
+            let contract =
+                tool.contract(name, upstream, config.repeat_window).expect("it was checked against any upstream");
+            let playbook = tool.playbook(name, &contract).expect("it was checked against any upstream");
+            let rules = Rules { contract, playbook };
+            let kept = serde_json::to_string(&rules).expect("rules can be kept");
+            let found: Rules = serde_json::from_str(&kept).unwrap_or_else(|error| panic!("{error}: {kept}"));
+            assert_eq!(found, rules);
+        }
+    }
+}
+
+/// The refusal names the line or the key.
+fn refused(error: &ConfigError, text: &str) {
+    match error {
+        ConfigError::Malformed { line, reason, .. } => {
+            assert!((1..=text.matches('\n').count() + 1).contains(line), "{error}");
+            assert!(!reason.is_empty(), "{error}");
+        }
+        ConfigError::Invalid { key, reason } => assert!(!key.is_empty() && !reason.is_empty(), "{error}"),
+        ConfigError::Playbook { tool, .. } => {
+            assert!(text.contains("playbook") || text.contains('\\'), "{tool}");
+            assert!(error.source().is_some_and(|source| !source.to_string().is_empty()), "{error}");
+        }
+        ConfigError::Unreadable { .. } => panic!("no file was read"),
+    }
+}
