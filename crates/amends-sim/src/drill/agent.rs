@@ -18,6 +18,8 @@ pub enum Manner {
 pub(super) struct Agent {
     /// The call it waits for.
     pub(super) call: Option<(CallId, SessionId)>,
+    /// The call whose answer it heard last.
+    pub(super) heard_of: Option<CallId>,
     /// How often it has asked.
     pub(super) asked: u32,
     /// How often it may still ask again of its own accord.
@@ -34,7 +36,16 @@ pub(super) struct Agent {
 
 impl Agent {
     pub(super) const fn new() -> Self {
-        Self { call: None, asked: 0, repeats_left: 1, cuts_left: 4, waiting_since: None, wait_ms: 0, told: Vec::new() }
+        Self {
+            call: None,
+            heard_of: None,
+            asked: 0,
+            repeats_left: 1,
+            cuts_left: 4,
+            waiting_since: None,
+            wait_ms: 0,
+            told: Vec::new(),
+        }
     }
 
     /// It has an answer.

@@ -67,6 +67,7 @@ impl Stage<'_> {
                     self.restore(session)?;
                     return self.unrecorded(session, input);
                 }
+                Err(error @ Error::Spent { .. }) => return broken(Promise::TokenedReversals, error.to_string()),
                 Err(error) => return broken(Promise::SameDecisions, format!("the ledger refuses a step: {error}")),
             }
         }
@@ -113,6 +114,7 @@ impl Stage<'_> {
         };
         let waiting = Waiting { ticket: 0, input: input.clone(), step: step.clone(), open, lease_until: u64::MAX };
         let mut append = record::append(driver, &waiting, tools, now);
+        append.reversals.clone_from(&step.reversals);
         append.answers.extend(resolved(step).map(|call| StoredAnswer {
             call: call.clone(),
             outcome: Outcome::SucceededAfterCompensation,

@@ -327,6 +327,7 @@ impl<'a> Stage<'a> {
         }
         self.note(|| format!("agent: hears `{}`, {:?}", told.outcome, told.certainty));
         self.agent.hears(self.now, told.clone());
+        self.agent.heard_of = Some(call.clone());
         let again = match self.plan.manner {
             Manner::Polite => {
                 (told.failed() && told.safe_to_repeat).then(|| told.retry_after_ms.unwrap_or(0).max(1_000))
@@ -424,9 +425,11 @@ impl<'a> Stage<'a> {
         let input = Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) };
         self.take_up(session)?;
         self.turn(session, input)?;
-        // Who was told that it was done has no reason to ask for it again.
-        let knows = self.agent.told.last().is_some_and(|told| told.certainty == Certainty::Processed);
-        if question.subject == About::Doubt && !knows {
+        // Who was told that it was done, or asked anew since, has no reason to ask because of this.
+        let told = self.agent.told.last();
+        let knows = told.is_some_and(|told| told.certainty == Certainty::Processed);
+        let concerned = self.agent.heard_of.as_ref() == Some(&question.call) || told.is_some_and(|told| told.replayed);
+        if question.subject == About::Doubt && !knows && concerned {
             self.later(1_000, Happening::Ask);
         }
         Ok(())

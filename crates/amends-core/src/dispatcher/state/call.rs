@@ -240,9 +240,7 @@ impl CallState {
 
     /// Whether only a person can say what became of it. Where nobody declared anything there is none.
     pub(in crate::dispatcher) fn needs_person(&self) -> bool {
-        self.certainty() == Certainty::InDoubt
-            && !self.safe_to_repeat()
-            && self.contract().declared
+        self.certainty() == Certainty::InDoubt && !self.safe_to_repeat() && self.contract().declared
     }
 }
 
