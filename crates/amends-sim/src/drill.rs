@@ -17,6 +17,7 @@ pub mod told;
 pub mod promise;
 
 mod agent;
+mod line;
 mod node;
 mod row;
 mod stage;

@@ -82,6 +82,38 @@ fn what_an_operator_overrides_shows() {
 }
 
 #[test]
+fn evidence_objects_reversals_and_queues_are_drilled_as_declared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tools = r#"
+        [tools.shop__refund]
+        effect = "write"
+        status = { tool = "shop__get_refund", args = { key = "key" }, happened = "result.found" }
+        settles_within = "10s"
+        object = "args.order"
+        reverse = { tool = "shop__cancel", args = { id = "result.id" }, within = "24h" }
+        evidence = [{ tool = "shop__look", args = { id = "args.order" } }]
+        queue = "refunds"
+        [tools.shop__refund.playbook.cancelled]
+        compensation = "issue_reversal"
+        [tools.shop__cancel]
+        [tools.shop__get_refund]
+        effect = "read"
+        [tools.shop__look]
+        effect = "read"
+    "#;
+    let output = drill(&["--config", &config(folder.path(), tools), "--tool", "shop__refund", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let rows = document["tools"][0]["faults"].as_array().expect("a list");
+    let row = |fault: &str| rows.iter().find(|row| row["faults"][0] == fault).expect("it is drilled");
+    assert_eq!(row("precondition")["outcomes"][0], "deprecated");
+    assert_eq!(row("precondition_same")["outcomes"][0], "succeeded_after_compensation");
+    assert_eq!((&row("cancel_after")["effects"], &row("cancel_after")["undone"]), (&1.into(), &1.into()));
+    assert_eq!(row("reader_fails")["asked"][0]["queue"], "refunds");
+    assert!(rows.iter().any(|row| row["reading_first"] == true));
+}
+
+#[test]
 fn pairs_are_listed_or_left_out_as_asked() {
     let summed = stdout(&drill(&["--tool", "charge_card"]));
     assert!(summed.contains(" pairs: at most "), "{summed}");

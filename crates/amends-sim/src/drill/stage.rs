@@ -3,14 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use amends_core::attempt::Payload;
-use amends_core::claim::ClaimKind;
-use amends_core::dispatcher::cancel::CancelReason;
-use amends_core::evidence::{Evidence, EvidenceSource};
 use amends_core::interaction::{Subject as About, choice};
 use amends_core::{
-    AttemptId, Call, CallId, Certainty, Claim, Digest, Input, Interaction, InteractionId, PersonAnswer, Report,
-    SessionId, Timestamp, ToolName,
+    AttemptId, CallId, Certainty, Input, Interaction, InteractionId, PersonAnswer, Report, SessionId, Timestamp,
 };
 use amends_ledger::{MemoryLedger, Node};
 
@@ -259,92 +254,6 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The agent asks, for the first time or again, on a connection of its own.
-    fn ask(&mut self) -> Judged {
-        if self.agent.call.is_some() {
-            return Ok(());
-        }
-        self.agent.asked += 1;
-        self.agent.waiting_since.get_or_insert(self.now);
-        let n = self.agent.asked;
-        let (call, session) = (CallId::new(format!("call_{n}")), SessionId::new(format!("session_{n}")));
-        self.agent.call = Some((call.clone(), session.clone()));
-        self.note(|| format!("agent: asks ({call})"));
-        let input = self.call(call);
-        self.open(&session);
-        self.turn(&session, Input::Call(Box::new(input)))
-    }
-
-    fn call(&self, id: CallId) -> Call {
-        let tool = &self.tools[0];
-        let contract = tool.contract();
-        let fingerprint = Digest::new("arguments");
-        let claim = |kind, name: &str| Claim { name: name.into(), fingerprint: fingerprint.clone(), kind };
-        let mut claims = Vec::new();
-        if !contract.effect.is_read() {
-            claims.push(claim(ClaimKind::Arguments, "equal-arguments"));
-            claims.extend(contract.object.as_ref().map(|_| claim(ClaimKind::Object, "same-object")));
-        }
-        let evidence = contract.evidence.iter().map(|reading| Evidence {
-            tool: ToolName::new(reading.tool.as_str()),
-            reference: Digest::new(reading.tool.as_str()),
-            hash: Some("evidence-1".into()),
-            from: EvidenceSource::Session,
-        });
-        Call {
-            tool: tool.name.clone(),
-            upstream: tool.upstream.clone(),
-            rules: tool.rules.clone(),
-            rules_hash: tool.hash.clone(),
-            arguments: Payload { digest: fingerprint.clone(), size: 2 },
-            principal: "agent".into(),
-            deadline: self.time() + contract.deadline_ms,
-            key: None,
-            claims,
-            effect_key: if contract.effect.is_read() { String::new() } else { format!("key-of-{id}") },
-            repeat_of: None,
-            evidence: evidence.collect(),
-            reversal: contract.reverse.as_ref().map(|_| Digest::new(format!("token-of-{id}"))),
-            redeems: None,
-            id,
-        }
-    }
-
-    /// The agent's connection breaks, and it asks again.
-    pub(super) fn cut(&mut self, after_ms: u64) {
-        if self.agent.call.take().is_some() && self.agent.cuts_left > 0 {
-            self.agent.cuts_left -= 1;
-            self.later(after_ms, Happening::Ask);
-        }
-    }
-
-    /// The agent has an answer, and acts on it in its manner.
-    pub(super) fn hears(&mut self, call: &CallId, session: &SessionId, told: Told) -> Judged {
-        let late = self.judge.deadline(call).max(1) + if self.was_away { AWAY_MS } else { 0 };
-        if self.now > late {
-            let what = format!("{call} is answered {} ms after its deadline", self.now - late);
-            return broken(Promise::WithinDeadline, what);
-        }
-        self.note(|| format!("agent: hears `{}`, {:?}", told.outcome, told.certainty));
-        self.agent.hears(self.now, told.clone());
-        self.agent.heard_of = Some(call.clone());
-        let again = match self.plan.manner {
-            Manner::Polite => {
-                (told.failed() && told.safe_to_repeat).then(|| told.retry_after_ms.unwrap_or(0).max(1_000))
-            }
-            Manner::Rude => Some(50),
-        };
-        if let Some(ms) = again.filter(|_| self.agent.repeats_left > 0) {
-            self.agent.repeats_left -= 1;
-            self.later(ms, Happening::Ask);
-        }
-        let known = self.plan.manner == Manner::Polite && told.outcome != "interim";
-        if known && self.drivers.contains_key(session) {
-            return self.turn(session, Input::Delivery { call: call.clone() });
-        }
-        Ok(())
-    }
-
     /// A request reaches its upstream.
     fn arrive(&mut self, request: Request) -> Judged {
         let reaction = self.upstream.arrive(self.now, &request);
@@ -367,13 +276,6 @@ impl<'a> Stage<'a> {
     pub(super) fn happened(&self) -> Judged {
         let adds_up = self.plan.assume == Some(Assume::RepeatsAddUp);
         self.judge.happened(&self.upstream.book, self.upstream.undone, adds_up)
-    }
-
-    /// The agent wants its call stopped.
-    pub(super) fn cancel(&mut self, request: &Request, ms: u64) {
-        let call = request.attempt.call.clone();
-        let input = Input::Cancel { call, reason: CancelReason::Asked };
-        self.later(ms, Happening::Input(self.life, request.session.clone(), Box::new(input)));
     }
 
     /// An answer, or a broken line, reaches the gateway that sent the request, if that lives.
