@@ -115,7 +115,8 @@ fn assert_holds(drilled: &Drilled) {
     }
 }
 
-/// A doubt about a key that does not outlive its process, met by a wait beyond the deadline, ends without a question.
+/// A doubt about a key that does not outlive its process ends without a question where the upstream then asks for a wait
+/// beyond the deadline, or says that the key was used with other arguments.
 fn is_open(drilled: &Drilled, story: &Story) -> bool {
     let key = drilled.subject.contract().key.as_ref();
     story.broken.promise == Promise::PeopleAsked && key.is_some_and(|key| !key.durable)
