@@ -27,6 +27,8 @@ pub mod watch;
 
 pub mod many;
 
+pub mod drill;
+
 pub use flaw::Flaw;
 pub use watch::Broken;
 pub use world::{Summary, World};

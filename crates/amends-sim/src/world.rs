@@ -3,7 +3,7 @@
 mod happening;
 mod line;
 mod nodes;
-mod record;
+pub(crate) mod record;
 mod recover;
 mod turn;
 mod wishes;

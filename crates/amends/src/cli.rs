@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod drill;
 mod ledger;
 mod outcome;
 mod queue;
@@ -25,6 +26,7 @@ Examples:
   amends up --demo                        a gateway, a shop that fails on cue, a ledger: all on 127.0.0.1:7070
   amends wrap -- npx some-mcp-server      the same server, with judged tool calls
   amends check --config amends.toml       what a configuration means, and what it leaves open
+  amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
   amends queue                            what a person is asked
@@ -53,6 +55,8 @@ enum Command {
     Wrap(wrap::WrapArgs),
     /// Validate a configuration and explain what it means.
     Check(check::CheckArgs),
+    /// Run every declared tool against every fault in a simulation, and say which promises would break.
+    Drill(drill::DrillArgs),
     /// List the newest sessions.
     Sessions(sessions::SessionsArgs),
     /// Show a session's or a call's timeline.
@@ -81,6 +85,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Serve(args) => up::serve(args).await,
         Command::Wrap(args) => wrap::wrap(args).await,
         Command::Check(args) => check::check(&args),
+        Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Trace(args) => trace::trace(args).await,
         Command::Queue(args) => queue::queue(args).await,

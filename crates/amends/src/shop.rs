@@ -12,7 +12,7 @@ mod clerk;
 mod demo;
 mod desk;
 mod era;
-mod fault;
+pub(crate) mod fault;
 mod http;
 mod job;
 mod problem;

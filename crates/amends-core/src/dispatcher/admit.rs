@@ -3,7 +3,7 @@
 use crate::attempt::Purpose;
 use crate::call::Call;
 use crate::claim::{ClaimChange, ClaimKind, ClaimState, Held};
-use crate::contract::{Contract, EffectKind};
+use crate::contract::{Contract, EffectKind, KeyPlace};
 use crate::dispatcher::Dispatcher;
 use crate::event::Fact;
 use crate::gates::{Gates, UNSEEN_RUN};
@@ -123,6 +123,11 @@ fn busy(held: &Held) -> Refusal {
     Refusal { code: Code::ResourceBusy, retry_after_ms, ..Refusal::of(RefusalKind::InFlight, message) }
 }
 
+/// For how long after it was first sent a key may be sent again; nothing where a request outlives it.
+pub(super) fn key_usable_ms(contract: &Contract, key: &KeyPlace) -> Option<u64> {
+    key.window_ms.checked_sub(contract.request_life_ms())?.checked_sub(KEY_MARGIN_MS)
+}
+
 /// Whether the upstream still honours a key that was first sent at that time, to that run of it.
 pub(super) fn key_holds(
     contract: &Contract,
@@ -134,7 +139,7 @@ pub(super) fn key_holds(
     let Some(key) = &contract.key else {
         return false;
     };
-    let usable_ms = key.window_ms.saturating_sub(contract.request_life_ms()).saturating_sub(KEY_MARGIN_MS);
+    let usable_ms = key_usable_ms(contract, key).unwrap_or_default();
     let same_run = run == Some(UNSEEN_RUN) || (run.is_some() && run == sent_to);
     now.since_ms(since) < usable_ms && (key.durable || same_run)
 }

@@ -78,6 +78,11 @@ impl Dispatcher {
                 self.give_up(now, gates, &id.call, last_ms);
             }
             (Compensation::Reconcile, None) => self.reconcile(now, gates, &id.call),
+            // Whoever reviews denials learns of this one, whatever becomes of the doubt.
+            (Compensation::EscalateToHuman { queue }, None) if doubtful && verdict == Verdict::PolicyDenied => {
+                self.ask(now, &id.call, Subject::Notice, &queue);
+                self.reconcile(now, gates, &id.call);
+            }
             // The playbook gives up on this attempt; an earlier one is still in doubt.
             (_, None) if doubtful && verdict != Verdict::InDoubt => self.reconcile(now, gates, &id.call),
             (_, None) if doubtful => self.end_in_doubt(now, &id.call),

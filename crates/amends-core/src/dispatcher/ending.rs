@@ -70,6 +70,9 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
+        if call.needs_person() {
+            return self.end_in_doubt(now, id);
+        }
         let mut envelope = wording::failed(call, Some(Outcome::Exhausted));
         if let Body::Error { error, .. } = &mut envelope.body {
             wording::retry_later(error, now, wait_ms);
@@ -183,7 +186,7 @@ fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
     let id = &call.received.call;
     let until = |kind: ClaimKind| match end {
         Some(ClaimState::InDoubt) => match (contract.effect, &contract.key) {
-            (EffectKind::Keyed, Some(key)) => Some(call.at + key.window_ms),
+            (EffectKind::Keyed, Some(key)) if call.safe_to_repeat() => Some(call.at + key.window_ms),
             // Nobody is there to settle it, so it cannot be held for good.
             _ if !contract.declared => Some(now + contract.repeat_window_ms),
             _ => None,

@@ -33,7 +33,7 @@ impl Dispatcher {
         };
         let code = end.report.failure.as_ref().map(|failure| failure.code);
         let processed = call.certainty() == Certainty::Processed;
-        if code == Some(Code::KeyReused) {
+        if code == Some(Code::KeyReused) && !call.in_doubt() {
             return self.end_failed(now, id, Outcome::Exhausted);
         }
         if !processed && !call.in_doubt() {

@@ -8,6 +8,7 @@ use crate::certainty::Certainty;
 use crate::claim::ClaimState;
 use crate::contract::{Contract, EffectKind};
 use crate::dispatcher::Deadline;
+use crate::dispatcher::admit::key_usable_ms;
 use crate::dispatcher::cancel::CancelReason;
 use crate::evidence::Changed;
 use crate::id::{Digest, InteractionId};
@@ -232,10 +233,22 @@ impl CallState {
             Certainty::Processed => contract.effect.is_read(),
             Certainty::InDoubt => match contract.effect {
                 EffectKind::Read | EffectKind::Idempotent => true,
-                EffectKind::Keyed => contract.key.as_ref().is_some_and(|key| key.durable),
+                EffectKind::Keyed => self.key_outlives_the_wait(),
                 EffectKind::Write => false,
             },
         }
+    }
+
+    /// Whether the upstream still knows the key when the agent, which waits as long as it was asked to, comes back.
+    fn key_outlives_the_wait(&self) -> bool {
+        let contract = self.contract();
+        let Some(key) = contract.key.as_ref().filter(|key| key.durable) else {
+            return false;
+        };
+        let since = self.received.repeat_of.as_ref().map_or(self.at, |held| held.since);
+        let asked = |end: &AttemptEnd| end.report.failure.as_ref().and_then(|failure| failure.retry_after_ms);
+        let back = self.last_act().map_or(self.at, |(_, end)| end.at + asked(end).unwrap_or_default());
+        key_usable_ms(contract, key).is_some_and(|usable_ms| back.since_ms(since) < usable_ms)
     }
 
     /// Whether only a person can say what became of it. Where nobody declared anything there is none.

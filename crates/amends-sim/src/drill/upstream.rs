@@ -1,0 +1,338 @@
+//! The upstream: it does what it is sent, honours what its contract says, breaks on cue, and keeps the book.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use amends_core::attempt::Payload;
+use amends_core::gates::UNSEEN_RUN;
+use amends_core::{AttemptId, CallId, EffectKind, Purpose, Report, SessionId};
+use amends_wire::mcp::classify::{self, Signal};
+
+use super::fault::Fault;
+use super::subject::{Assume, Subject};
+
+/// How late a status is that shows things late.
+const READER_LAG_MS: u64 = 5_000;
+/// How long after an attempt's time a late answer comes.
+const LATE_MS: u64 = 500;
+/// How long after an attempt's time a late effect comes at most.
+const LATE_EFFECT_MS: u64 = 1_500;
+/// How long an answer takes.
+pub(super) const ANSWER_MS: u64 = 20;
+
+/// One request on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) attempt: AttemptId,
+    pub(super) purpose: Purpose,
+    pub(super) session: SessionId,
+    /// The key minted for the call's effect, whether or not the upstream is told.
+    pub(super) effect_key: String,
+    pub(super) fault: Fault,
+    /// Which run of the upstream it was sent to.
+    pub(super) run: u64,
+    /// Which life of the gateway sent it.
+    pub(super) life: u32,
+    /// When the call's deadline is.
+    pub(super) deadline: u64,
+}
+
+/// One effect that really happened.
+#[derive(Clone, Debug)]
+pub(super) struct Done {
+    pub(super) call: CallId,
+    pub(super) effect_key: String,
+    pub(super) at: u64,
+}
+
+/// What the upstream does about a request.
+#[derive(Clone, Debug)]
+pub(super) enum Reaction {
+    /// Nothing is ever heard of it.
+    Silence,
+    /// It answers, or the line breaks, after that time.
+    Answer(u64, Box<Report>),
+    /// It takes effect after that time, and nobody answers.
+    Later(u64),
+}
+
+/// The upstream and its book.
+#[derive(Debug)]
+pub(super) struct Upstream<'a> {
+    subject: &'a Subject,
+    assume: Option<Assume>,
+    /// Its run; another one after each restart.
+    pub(super) run: u64,
+    /// Every effect that really happened.
+    pub(super) book: Vec<Done>,
+    /// How often one of them was undone.
+    pub(super) undone: u32,
+    keys: BTreeMap<String, u64>,
+    busy: BTreeSet<String>,
+    evidence: u32,
+    reader_fails: bool,
+    reader_lags: bool,
+}
+
+impl<'a> Upstream<'a> {
+    pub(super) const fn new(subject: &'a Subject, assume: Option<Assume>) -> Self {
+        Self {
+            subject,
+            assume,
+            run: 1,
+            book: Vec::new(),
+            undone: 0,
+            keys: BTreeMap::new(),
+            busy: BTreeSet::new(),
+            evidence: 1,
+            reader_fails: false,
+            reader_lags: false,
+        }
+    }
+
+    /// The run that a driver can see.
+    pub(super) const fn seen_run(&self) -> u64 {
+        if self.subject.restarts_seen { self.run } else { UNSEEN_RUN }
+    }
+
+    /// Its process dies and starts again. What it was at is gone, and so are the keys it did not store.
+    pub(super) fn restart(&mut self) {
+        self.run += 1;
+        self.busy.clear();
+        let durable = self.subject.contract().key.as_ref().is_some_and(|key| key.durable);
+        if self.subject.restarts_seen && !durable {
+            self.keys.clear();
+        }
+    }
+
+    /// Whether a request that was sent earlier still reaches it: the pipe to an earlier run is gone.
+    pub(super) const fn reaches(&self, request: &Request) -> bool {
+        !self.subject.restarts_seen || request.run == self.run
+    }
+
+    /// Takes a request that arrived.
+    pub(super) fn arrive(&mut self, now: u64, request: &Request) -> Reaction {
+        if !self.reaches(request) {
+            return Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost));
+        }
+        let acts = matches!(request.purpose, Purpose::Act | Purpose::Reverse);
+        if acts && self.has_effect() { self.act(now, request) } else { self.read(now, request) }
+    }
+
+    /// Takes the late effect of a request, unless its process has died since.
+    pub(super) fn late_effect(&mut self, now: u64, request: &Request) {
+        if self.reaches(request) {
+            self.apply(now, request);
+        }
+    }
+
+    /// Whether a request with that purpose changes something, whatever the contract says.
+    fn has_effect(&self) -> bool {
+        !self.subject.contract().effect.is_read() || self.assume == Some(Assume::ReadsWrite)
+    }
+
+    fn act(&mut self, now: u64, request: &Request) -> Reaction {
+        let contract = self.subject.contract();
+        let keyed = self.sees_key(request);
+        let known = keyed && self.knows(now, request);
+        if keyed && !known && self.busy.contains(&request.effect_key) {
+            return self.problem(409, "idempotency_key_in_flight", None);
+        }
+        match request.fault {
+            Fault::LoseRequest | Fault::CancelBefore => return Reaction::Silence,
+            Fault::ResetBefore => return Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost)),
+            Fault::CrashBefore => {
+                self.restart();
+                return Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost));
+            }
+            Fault::Precondition => self.evidence += 1,
+            Fault::LateEffect => {
+                if keyed && !known {
+                    self.busy.insert(request.effect_key.clone());
+                }
+                let late = match (self.assume, contract.settles_within_ms) {
+                    (Some(Assume::SettlesLate), Some(settles)) => settles + LATE_EFFECT_MS,
+                    _ => LATE_EFFECT_MS.min(contract.request_life_ms() / 2),
+                };
+                return Reaction::Later(contract.timeout_ms + late);
+            }
+            _ => {}
+        }
+        let believed = request.fault.rejection().is_some_and(|status| contract.rejects_before_effect.contains(&status));
+        if believed && self.assume == Some(Assume::RejectsAfterEffect) {
+            self.apply(now, request);
+        }
+        if let Some(answer) = self.before_effect(request) {
+            return answer;
+        }
+        self.apply(now, request);
+        match request.fault {
+            Fault::LoseResponse => Reaction::Silence,
+            Fault::ReaderFails => {
+                self.reader_fails = true;
+                Reaction::Silence
+            }
+            Fault::ReaderLate => {
+                self.reader_lags = true;
+                Reaction::Silence
+            }
+            Fault::ResetAfter => Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost)),
+            Fault::CrashAfter => {
+                self.restart();
+                Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost))
+            }
+            Fault::Late => Reaction::Answer(contract.timeout_ms + LATE_MS, self.success()),
+            Fault::PastDeadline => Reaction::Answer(past(now, request), self.success()),
+            Fault::CancelAfter => Reaction::Answer(10 * ANSWER_MS, self.success()),
+            Fault::ErrorAfterEffect => self.problem(500, "internal_error", None),
+            Fault::ConflictDone => self.problem(409, "idempotency_key_processed", None),
+            Fault::Malformed => Reaction::Answer(ANSWER_MS, self.malformed()),
+            Fault::PlainErrorAfter => Reaction::Answer(ANSWER_MS, self.plain_error()),
+            _ => Reaction::Answer(ANSWER_MS, self.success()),
+        }
+    }
+
+    /// What a request is answered that is turned away before its effect; nothing where it goes on.
+    fn before_effect(&self, request: &Request) -> Option<Reaction> {
+        let long_s = self.subject.contract().deadline_ms / 1000 + 60;
+        Some(match request.fault {
+            Fault::Status500 => self.problem(500, "internal_error", None),
+            Fault::Status503 => self.problem(503, "unavailable", Some(1)),
+            Fault::Status503Bare => self.problem(503, "unavailable", None),
+            Fault::RateLimited => self.problem(429, "rate_limited", Some(1)),
+            Fault::RateLimitedBare => self.problem(429, "rate_limited", None),
+            Fault::RateLimitedLong => self.problem(429, "rate_limited", Some(long_s)),
+            Fault::ConflictInFlight => self.problem(409, "idempotency_key_in_flight", None),
+            Fault::ConflictReused => self.problem(409, "idempotency_key_reused", None),
+            Fault::Precondition | Fault::PreconditionSame => self.problem(412, "evidence_stale", None),
+            Fault::Forbidden => self.problem(403, "forbidden", None),
+            Fault::NotFound => self.problem(404, "not_found", None),
+            Fault::Unprocessable => self.problem(422, "invalid_argument", None),
+            Fault::PlainError => Reaction::Answer(ANSWER_MS, self.plain_error()),
+            _ => return None,
+        })
+    }
+
+    fn read(&mut self, now: u64, request: &Request) -> Reaction {
+        let contract = self.subject.contract();
+        let reads_status = matches!(request.purpose, Purpose::Status | Purpose::Baseline);
+        self.reader_fails |= request.fault == Fault::ReaderFails;
+        self.reader_lags |= request.fault == Fault::ReaderLate;
+        if reads_status && self.reader_fails {
+            return self.problem(500, "internal_error", None);
+        }
+        match request.fault {
+            Fault::LoseRequest | Fault::LoseResponse | Fault::LateEffect | Fault::CancelBefore => Reaction::Silence,
+            Fault::ResetBefore | Fault::ResetAfter => Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost)),
+            Fault::CrashBefore | Fault::CrashAfter => {
+                self.restart();
+                Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost))
+            }
+            Fault::ErrorAfterEffect => self.problem(500, "internal_error", None),
+            Fault::ConflictDone => self.problem(409, "idempotency_key_processed", None),
+            Fault::Malformed => Reaction::Answer(ANSWER_MS, self.malformed()),
+            Fault::PlainErrorAfter => Reaction::Answer(ANSWER_MS, self.plain_error()),
+            Fault::Late => Reaction::Answer(contract.timeout_ms + LATE_MS, self.reading(now, request)),
+            Fault::PastDeadline => Reaction::Answer(past(now, request), self.reading(now, request)),
+            _ => match self.before_effect(request) {
+                Some(answer) => answer,
+                None => Reaction::Answer(ANSWER_MS, self.reading(now, request)),
+            },
+        }
+    }
+
+    /// Takes the effect of a request now, unless its key was seen before.
+    fn apply(&mut self, now: u64, request: &Request) {
+        if request.purpose == Purpose::Reverse {
+            self.undone += 1;
+            return;
+        }
+        self.busy.remove(&request.effect_key);
+        let keyed = self.sees_key(request);
+        if keyed && self.knows(now, request) {
+            return;
+        }
+        self.book.push(Done { call: request.attempt.call.clone(), effect_key: request.effect_key.clone(), at: now });
+        if keyed {
+            self.keys.insert(request.effect_key.clone(), now);
+        }
+    }
+
+    fn sees_key(&self, request: &Request) -> bool {
+        self.subject.contract().effect == EffectKind::Keyed && request.purpose == Purpose::Act
+    }
+
+    fn knows(&self, now: u64, request: &Request) -> bool {
+        let window_ms = self.subject.contract().key.as_ref().map_or(0, |key| key.window_ms);
+        let first = self.keys.get(&request.effect_key);
+        self.assume != Some(Assume::UpstreamForgetsKeys)
+            && first.is_some_and(|first| now < first.saturating_add(window_ms))
+    }
+
+    /// What a read shows.
+    fn reading(&self, now: u64, request: &Request) -> Box<Report> {
+        let mut report = self.success();
+        match request.purpose {
+            Purpose::Status | Purpose::Baseline => {
+                let contract = self.subject.contract();
+                let settles = contract.settles_within_ms.unwrap_or(u64::MAX);
+                let lag = if self.reader_lags { READER_LAG_MS.min(settles / 2) } else { 0 };
+                let lies = self.assume == Some(Assume::StatusLies);
+                let seen = |done: &&Done| !lies && done.at + lag <= now;
+                let by_key = contract.status.as_ref().is_some_and(|status| status.by_key);
+                // Somebody else did the same before, which must not pass for this one.
+                let count = 1 + self.book.iter().filter(seen).count();
+                let own = self.book.iter().filter(seen).any(|done| done.effect_key == request.effect_key);
+                report.happened = Some(if by_key { own } else { count > 0 });
+                report.fits = true;
+                report.payload = Some(payload(format!("seen-{count}")));
+            }
+            Purpose::Evidence => report.payload = Some(payload(format!("evidence-{}", self.evidence))),
+            Purpose::Act | Purpose::Join | Purpose::Reverse => {}
+        }
+        report
+    }
+
+    fn success(&self) -> Box<Report> {
+        let mut report = self.result(r#"{"content":[{"type":"text","text":"done"}]}"#);
+        report.payload = Some(payload(format!("done-{}", self.book.len())));
+        report
+    }
+
+    fn malformed(&self) -> Box<Report> {
+        let mut report = self.result(r#"{"content":"done"}"#);
+        report.payload = Some(payload("odd".to_owned()));
+        report
+    }
+
+    fn plain_error(&self) -> Box<Report> {
+        self.result(r#"{"isError":true,"content":[{"type":"text","text":"it did not work"}]}"#)
+    }
+
+    fn problem(&self, status: u16, code: &str, retry_after: Option<u64>) -> Reaction {
+        let wait = retry_after.map(|seconds| format!(r#","retry_after":{seconds}"#)).unwrap_or_default();
+        let problem = format!(r#"{{"status":{status},"code":"{code}"{wait}}}"#);
+        let raw = format!(r#"{{"isError":true,"content":[],"structuredContent":{problem}}}"#);
+        Reaction::Answer(ANSWER_MS, self.result(&raw))
+    }
+
+    /// What our own classifier makes of a result.
+    fn result(&self, raw: &str) -> Box<Report> {
+        let subject = self.subject;
+        Box::new(classify::result(raw, subject.contract(), None, &subject.translate).report)
+    }
+
+    /// What our own classifier makes of what the line says.
+    pub(super) fn signal(&self, signal: Signal<'_>) -> Box<Report> {
+        let subject = self.subject;
+        Box::new(classify::signal(signal, subject.contract(), &subject.translate, 0).report)
+    }
+}
+
+/// How long an answer takes that comes after the agent's deadline.
+const fn past(now: u64, request: &Request) -> u64 {
+    request.deadline.saturating_sub(now) + 2 * LATE_MS
+}
+
+fn payload(text: String) -> Payload {
+    Payload { digest: amends_core::Digest::new(text), size: 2 }
+}
