@@ -8,7 +8,7 @@ use amends_core::expression::Expression;
 use amends_core::playbook::RuleSpec;
 use amends_core::{Contract, EffectKind, Playbook, Rules};
 
-use super::{Assume, Drilled, Fault, Promise, Row, Story, Subject, drill};
+use super::{Assume, Drilled, Fault, Promise, Row, Subject, drill};
 
 const SEED: u64 = 1;
 
