@@ -95,6 +95,10 @@ impl Dispatcher {
         };
         let until = now + wait_ms;
         if until >= call.deadline && !matches!(next, Purpose::Status | Purpose::Reverse) {
+            if call.needs_person() {
+                // Coming back later would not tell what became of it.
+                return self.end_in_doubt(now, id);
+            }
             return self.end_later(now, id, wait_ms);
         }
         self.emit(now, Fact::WaitBegan { call: id.clone(), until, next });
