@@ -30,6 +30,8 @@ pub struct Wish {
     pub first: Option<u64>,
     /// The call that stands for it now.
     pub call: Option<CallId>,
+    /// The call whose write it wants undone, with its token.
+    pub undoes: Option<CallId>,
     /// How long the agent waits.
     pub patience_ms: u64,
 }

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use amends_core::contract::{KeyPlace, Place, StatusReader};
+use amends_core::contract::{KeyPlace, Place, Reading, Reverse, StatusReader};
 use amends_core::expression::Expression;
 use amends_core::playbook::RuleSpec;
 use amends_core::{Contract, Digest, EffectKind, Playbook, Rules, ToolName, UpstreamName};
 
 use crate::flaw::Flaw;
 
+/// How long a person has for an answer: some worlds outlast it, and some answers.
+const ANSWER_WITHIN_MS: u64 = 30_000;
+/// For how long a write can be undone: some agents come too late.
+pub const UNDO_WITHIN_MS: u64 = 25_000;
 /// How long an answer that may not have arrived is given again: longer than any world lasts.
 const REPEAT_WINDOW_MS: u64 = 60 * 60 * 1000;
 /// A key's window that is longer than any world.
@@ -39,6 +43,10 @@ pub struct Tool {
     pub hash: Digest,
     /// How long a request really can live.
     pub life_ms: u64,
+    /// What it writes, where calls of it must not be under way at once.
+    pub object: Option<&'static str>,
+    /// The tool that undoes it, as an index.
+    pub undo: Option<usize>,
 }
 
 impl Tool {
@@ -78,7 +86,11 @@ pub fn tools(flaw: Option<Flaw>) -> &'static [Tool] {
 }
 
 fn build(declare: impl Fn(&mut Contract)) -> Vec<Tool> {
-    let plain = || Contract { declared: true, ..Contract::undeclared(3_000, 20_000, REPEAT_WINDOW_MS) };
+    let plain = || Contract {
+        declared: true,
+        answer_within_ms: ANSWER_WITHIN_MS,
+        ..Contract::undeclared(3_000, 20_000, REPEAT_WINDOW_MS)
+    };
     let of = |effect| Contract { effect, ..plain() };
     let keyed = |window_ms, durable| Contract {
         key: Some(KeyPlace { place: Place::Argument("key".into()), window_ms, durable }),
@@ -97,6 +109,27 @@ fn build(declare: impl Fn(&mut Contract)) -> Vec<Tool> {
     let rule = |verdict: &str, compensation: &str| {
         let spec = RuleSpec { compensation: compensation.into(), ..RuleSpec::default() };
         BTreeMap::from([(verdict.to_owned(), spec)])
+    };
+    let undoes_itself = || {
+        let mut rules = rule("schema_mismatch", "issue_reversal");
+        rules.extend(rule("cancelled", "issue_reversal"));
+        rules
+    };
+    let asks = || {
+        let verdicts = ["upstream_unavailable", "rate_limited", "input_rejected", "schema_mismatch"];
+        verdicts.iter().flat_map(|verdict| rule(verdict, "escalate_to_human")).collect()
+    };
+    let reversible = |contract: Contract, undo: &str| Contract {
+        reverse: Some(Reverse { tool: undo.into(), args: BTreeMap::new(), within_ms: UNDO_WITHIN_MS }),
+        ..contract
+    };
+    let object = |contract: Contract| Contract {
+        object: Some(Expression::parse("args.id").expect("it is an expression")),
+        ..contract
+    };
+    let based_on = |contract: Contract, facts: &[&str]| Contract {
+        evidence: facts.iter().map(|fact| Reading { tool: (*fact).into(), args: BTreeMap::new() }).collect(),
+        ..contract
     };
     let none = BTreeMap::new;
     let table = [
@@ -122,8 +155,31 @@ fn build(declare: impl Fn(&mut Contract)) -> Vec<Tool> {
             Contract { rejects_before_effect: vec![429, 503], ..read(plain(), true, Some(25_000)) },
             none(),
         ),
+        ("mail_asked", SHOP, plain(), asks()),
+        ("charge_asked", BANK, Contract { rejects_before_effect: vec![429], ..keyed(DAY_MS, true) }, asks()),
+        ("stock_add", SHOP, object(plain()), none()),
+        ("stock_set", SHOP, object(of(EffectKind::Idempotent)), none()),
+        ("stock_move", SHOP, object(keyed(DAY_MS, false)), none()),
+        ("ship", SHOP, based_on(plain(), &["stock", "address"]), none()),
+        ("ship_by_baseline", SHOP, based_on(read(plain(), false, Some(8_000)), &["stock"]), none()),
+        ("ship_keyed", BANK, based_on(keyed(DAY_MS, true), &["address"]), none()),
+        ("unlabel", SHOP, of(EffectKind::Idempotent), none()),
+        ("refund", SHOP, keyed(DAY_MS, true), none()),
+        ("recall", BANK, plain(), none()),
+        ("restock", SHOP, object(read(plain(), true, Some(8_000))), none()),
+        ("label_undone", SHOP, reversible(of(EffectKind::Idempotent), "unlabel"), undoes_itself()),
+        ("charge_undone", SHOP, reversible(keyed(DAY_MS, true), "refund"), undoes_itself()),
+        ("order_undone", BANK, reversible(read(plain(), true, Some(8_000)), "recall"), none()),
+        ("mail_undone", BANK, reversible(plain(), "recall"), undoes_itself()),
+        ("stock_take", SHOP, based_on(object(reversible(plain(), "restock")), &["stock"]), undoes_itself()),
+        ("stock_price", SHOP, object(reversible(of(EffectKind::Idempotent), "restock")), undoes_itself()),
     ];
-    let tool = |(name, place, contract, spec): (&str, usize, Contract, _)| {
+    let place_of = |name: &str| table.iter().position(|(other, ..)| *other == name);
+    let undoing: Vec<Option<usize>> = table
+        .iter()
+        .map(|(_, _, contract, _)| contract.reverse.as_ref().and_then(|reverse| place_of(&reverse.tool)))
+        .collect();
+    let tool = |((name, place, contract, spec), undo): ((&str, usize, Contract, _), Option<usize>)| {
         let life_ms = contract.request_life_ms();
         let playbook = Playbook::parse(&spec, &contract).expect("it is a playbook");
         let mut contract = contract;
@@ -132,10 +188,12 @@ fn build(declare: impl Fn(&mut Contract)) -> Vec<Tool> {
             name: name.into(),
             place,
             upstream: UPSTREAMS[place].into(),
+            object: contract.object.is_some().then_some("stock"),
+            undo,
             rules: Arc::new(Rules { contract, playbook }),
             hash: Digest::new(format!("rules-{name}")),
             life_ms,
         }
     };
-    table.into_iter().map(tool).collect()
+    table.into_iter().zip(undoing).map(tool).collect()
 }

@@ -1,6 +1,6 @@
 //! Small wrong behaviours that can be planted, to prove that the watch sees them.
 
-/// A wrong behaviour of the driver, the classifier, the operator or the upstream.
+/// A wrong behaviour of the dispatcher, the driver, the classifier, the ledger, the operator or the upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// The driver sends before the intent is durable.
@@ -31,4 +31,34 @@ pub enum Flaw {
     Impatient,
     /// The driver never asks for a tick.
     NoTimer,
+    /// A token is minted after its write's intent.
+    MintLate,
+    /// The ledger lets anybody redeem any token.
+    RedeemUnchecked,
+    /// The ledger lets a token be redeemed whose time is over.
+    RedeemExpired,
+    /// The ledger lets a token be redeemed while its write is in doubt.
+    UndoInDoubt,
+    /// A token that was redeemed is armed again.
+    NeverSpent,
+    /// An answer that comes again is taken again.
+    AnswerTwice,
+    /// The queue takes a later answer in place of the first.
+    LateAnswerWins,
+    /// A crash takes the questions of its node's sessions with it.
+    QuestionsForgotten,
+    /// Nobody is asked about a write that is in doubt.
+    NobodyAsked,
+    /// A question that nobody answers counts as a yes.
+    DefaultApprove,
+    /// A write does not claim its object.
+    ObjectUnclaimed,
+    /// What a call is based on is read, and not compared.
+    EvidenceIgnored,
+    /// A call is sent again although the upstream called it stale twice.
+    ResendStale,
+    /// An attempt in doubt is taken for one that did nothing, and sent again.
+    RetryInDoubt,
+    /// A result that comes after the call's end ends it again.
+    LateResultCounts,
 }

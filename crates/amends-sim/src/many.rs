@@ -78,5 +78,11 @@ impl Summary {
         self.events += other.events;
         self.effects += other.effects;
         self.happenings += other.happenings;
+        self.answers += other.answers;
+        self.lapses += other.lapses;
+        self.undone += other.undone;
+        self.unredeemed += other.unredeemed;
+        self.stale += other.stale;
+        self.busy += other.busy;
     }
 }

@@ -11,7 +11,7 @@ pub(crate) use report::refused;
 use std::collections::{BTreeMap, BTreeSet};
 
 use amends_core::gates::UNSEEN_RUN;
-use amends_core::{AttemptId, EffectKind, Purpose, Report, SessionId};
+use amends_core::{AttemptId, CallId, EffectKind, Purpose, Report, SessionId, ToolName};
 
 use crate::catalog::{SHOP, Tool};
 use crate::chance::Chance;
@@ -24,12 +24,16 @@ pub struct Request {
     pub attempt: AttemptId,
     /// What it is for.
     pub purpose: Purpose,
-    /// The tool of its call, as an index.
+    /// The tool of its call, or the one that undoes it, as an index.
     pub tool: usize,
     /// The arguments, as a number.
     pub args: u64,
     /// The key of the effect. Only keyed tools tell the upstream.
     pub effect_key: String,
+    /// What is read, for a piece of evidence.
+    pub fact: Option<ToolName>,
+    /// The call whose write it undoes.
+    pub undoes: Option<CallId>,
     /// The wish it comes from.
     pub wish: u64,
     /// Which run of the upstream it was sent to.
@@ -106,7 +110,8 @@ impl Upstream {
         if !self.reaches(request) {
             return vec![Reaction::Answer(soon, report::lost())];
         }
-        if request.purpose != Purpose::Act || tool.effect() == EffectKind::Read {
+        let writes = matches!(request.purpose, Purpose::Act | Purpose::Reverse);
+        if !writes || tool.effect() == EffectKind::Read {
             return self.read(request, tool, book, chance, soon);
         }
         let keyed = tool.effect() == EffectKind::Keyed;
@@ -115,6 +120,12 @@ impl Upstream {
             return vec![Reaction::Answer(soon, report::in_flight(flaw))];
         }
         let fault = request.fault;
+        if fault == Fault::Stale
+            && chance.percent(50)
+            && let Some(reading) = tool.contract().evidence.first()
+        {
+            book.change(&reading.tool.as_str().into());
+        }
         if let Some(report) = report::before_effect(fault, tool, keyed, flaw) {
             if fault == (Fault::Crash { after: false }) {
                 self.crash(tools);

@@ -4,10 +4,14 @@ mod at_most_once;
 mod bounded;
 mod cancellation;
 mod deadlines;
+mod evidence_compared;
 mod intent_first;
 mod judged_anew;
 mod no_effect_without_event;
 mod one_end;
+mod one_object_one_write;
+mod one_token_one_undo;
+mod people;
 mod repeats_find_it;
 mod same_inputs;
 mod truthful;
@@ -18,13 +22,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use amends_core::{
-    Attempt, AttemptId, CallId, Certainty, Digest, Dispatcher, Effect, Event, Fact, Gates, Input, Reply, Rules,
-    SessionId, Step, Timestamp, Verdict,
+    Attempt, AttemptId, CallId, Certainty, Code, Digest, Dispatcher, Effect, Event, Fact, Gates, Input, Reply, Report,
+    Rules, SessionId, Step, Timestamp, Verdict,
 };
 
 use crate::catalog::Tool;
 use crate::driver::Driver;
+use crate::queue::Place;
 use crate::upstream::Book;
+use crate::world::Summary;
+use one_token_one_undo::TokenView;
+use people::QuestionView;
 use view::CallView;
 
 /// A promise that was broken.
@@ -75,7 +83,11 @@ pub struct Watch {
     /// When the upstream said that an attempt may be followed by another.
     not_before: BTreeMap<AttemptId, u64>,
     first_verdicts: BTreeMap<CallId, Verdict>,
-    events: u64,
+    tokens: BTreeMap<Digest, TokenView>,
+    questions: BTreeMap<Place, QuestionView>,
+    /// What was really heard of each attempt.
+    heard: BTreeMap<AttemptId, Report>,
+    seen: Summary,
 }
 
 #[derive(Debug, Default)]
@@ -99,7 +111,10 @@ impl Watch {
             credited: BTreeMap::new(),
             not_before: BTreeMap::new(),
             first_verdicts: BTreeMap::new(),
-            events: 0,
+            tokens: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            heard: BTreeMap::new(),
+            seen: Summary::default(),
         }
     }
 
@@ -108,8 +123,9 @@ impl Watch {
         self.log.as_deref().unwrap_or_default()
     }
 
-    pub(crate) const fn events(&self) -> u64 {
-        self.events
+    /// What the durable events amount to so far.
+    pub(crate) const fn seen_so_far(&self) -> Summary {
+        self.seen
     }
 
     pub(crate) const fn tick(&mut self, step: u64, now: u64) {
@@ -148,9 +164,9 @@ impl Watch {
         let view = self.sessions.entry(session.clone()).or_default();
         view.epoch = epoch;
         view.events.extend(events.iter().cloned());
-        self.events += events.len() as u64;
+        self.seen.events += events.len() as u64;
         let mut gates = &Gates::default();
-        for event in events {
+        for (n, event) in events.iter().enumerate() {
             if let Fact::AttemptEnded { gates: seen, .. }
             | Fact::Ticked { gates: seen }
             | Fact::Resumed { gates: seen } = &event.fact
@@ -158,6 +174,7 @@ impl Watch {
                 gates = seen;
             }
             self.one_end(event)?;
+            self.sum_up(event);
             match &event.fact {
                 Fact::AttemptStarted { attempt, purpose, .. } => {
                     self.judged_before_the_next(attempt)?;
@@ -166,6 +183,11 @@ impl Watch {
                     self.held_back(attempt, *purpose, gates)?;
                     self.cancellation(attempt, *purpose)?;
                     self.repeats_find_it(attempt, *purpose, event.at)?;
+                    self.evidence_compared(attempt, *purpose)?;
+                    self.one_object_one_write(attempt, *purpose, event.at)?;
+                    self.redeems_what_counts(attempt, *purpose, event.at)?;
+                    self.approved_before_resend(session, event)?;
+                    self.goes_on_with_its_key(attempt);
                 }
                 Fact::FailureJudged { .. } => {
                     self.judged_by_its_own(event)?;
@@ -175,8 +197,26 @@ impl Watch {
                 Fact::CallEnded { .. } => {
                     self.replayed_as_recorded(event)?;
                     self.truthful_end(event, book)?;
+                    self.asks_a_person(session, event)?;
+                    self.settles_its_token(event)?;
                 }
-                Fact::CallRefused { call, .. } => self.truthful_refusal(call, book)?,
+                Fact::CallRefused { call, refusal } => {
+                    self.truthful_refusal(call, book)?;
+                    self.refusal_is_said(call, refusal)?;
+                }
+                Fact::InteractionOpened { .. }
+                | Fact::InteractionAnswered { .. }
+                | Fact::InteractionLapsed { .. }
+                | Fact::InteractionWithdrawn { .. } => self.one_answer(session, event)?,
+                Fact::DoubtResolved { .. } => {
+                    self.resolved_by_answer(session, event)?;
+                    self.truthful_resolution(event, book)?;
+                    self.settles_its_token(event)?;
+                }
+                Fact::ReversalMinted { .. }
+                | Fact::ReversalArmed { .. }
+                | Fact::ReversalVoided { .. }
+                | Fact::ReversalRedeemed { .. } => self.token_moves(event, events.get(n + 1), book)?,
                 Fact::AnswerDelivered { call } => self.credit(call)?,
                 _ => {}
             }
@@ -205,8 +245,12 @@ impl Watch {
     pub(crate) fn happened(&mut self, book: &Book, before: usize) -> Verdicts {
         for done in &book.done()[before..] {
             self.note(|| format!("EFFECT {} by {}/{}", done.effect_key, done.call, done.n));
+            self.one_token_one_undo(done, book)?;
             self.at_most_once(done)?;
             self.never_again(done)?;
+            if let Some(undone) = &done.undoes {
+                self.uncount(undone);
+            }
         }
         Ok(())
     }
@@ -221,9 +265,15 @@ impl Watch {
         self.not_before.insert(attempt.clone(), now + ms);
     }
 
+    /// What reaches a node of an attempt, before anybody makes something else of it.
+    pub(crate) fn hears(&mut self, attempt: &AttemptId, report: &Report) {
+        self.heard.entry(attempt.clone()).or_insert_with(|| report.clone());
+    }
+
     /// Everything has happened.
     pub(crate) fn finish(&self) -> Verdicts {
         self.liveness()?;
+        self.every_answer_counted()?;
         self.decided_again()
     }
 
@@ -235,6 +285,33 @@ impl Watch {
     /// The key minted for a call's effect, as its record says.
     pub(crate) fn effect_key(&self, call: &CallId) -> String {
         self.calls.get(call).map(|view| view.received.effect_key.clone()).unwrap_or_default()
+    }
+
+    /// From when on nothing that was sent with that key can still happen.
+    pub(crate) fn quiet_at(&self, effect_key: &str) -> u64 {
+        let calls = self.calls.values().filter(|view| view.received.effect_key == effect_key);
+        let sent = calls.flat_map(|view| view.acts().map(|act| act.send_by.ms() + view.tool.life_ms));
+        sent.max().unwrap_or_default()
+    }
+
+    /// A call that goes on with another's key may yet do what that one did not.
+    fn goes_on_with_its_key(&mut self, attempt: &AttemptId) {
+        let heir = self.calls.get(&attempt.call).filter(|view| view.inherited);
+        if let Some(key) = heir.map(|view| view.received.effect_key.clone()) {
+            self.never.remove(&key);
+        }
+    }
+
+    fn sum_up(&mut self, event: &Event) {
+        match &event.fact {
+            Fact::InteractionAnswered { .. } => self.seen.answers += 1,
+            Fact::InteractionLapsed { .. } => self.seen.lapses += 1,
+            Fact::ReversalRedeemed { .. } => self.seen.undone += 1,
+            Fact::ReversalRefused { .. } => self.seen.unredeemed += 1,
+            Fact::EvidenceCompared { changed, .. } => self.seen.stale += u64::from(!changed.is_empty()),
+            Fact::CallRefused { refusal, .. } => self.seen.busy += u64::from(refusal.code == Code::ResourceBusy),
+            _ => {}
+        }
     }
 
     /// What an agent is told of a call's effect in the end.
@@ -283,6 +360,9 @@ fn describe(session: &SessionId, input: &Input, step: &Step) -> String {
     }
     for claim in &step.claims {
         out.push_str(&format!("\n             # {claim:?}"));
+    }
+    for change in &step.reversals {
+        out.push_str(&format!("\n             # {change:?}"));
     }
     out
 }

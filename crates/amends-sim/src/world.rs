@@ -1,11 +1,14 @@
 //! The world: a heap of things that will happen, and the one loop that lets them happen.
 
+mod alter;
 mod happening;
 mod line;
 mod nodes;
+mod people;
 pub(crate) mod record;
 mod recover;
 mod turn;
+mod undo;
 mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -18,6 +21,8 @@ use crate::catalog::{self, Tool};
 use crate::chance::Chance;
 use crate::driver::Driver;
 use crate::flaw::Flaw;
+use crate::queue::Queue;
+use crate::tokens::Tokens;
 use crate::upstream::{Book, Request, Upstream};
 use crate::watch::{Broken, Watch};
 use happening::Due;
@@ -45,6 +50,18 @@ pub struct Summary {
     pub effects: u64,
     /// How many things happened.
     pub happenings: u64,
+    /// How many questions people answered.
+    pub answers: u64,
+    /// How many questions nobody answered in time.
+    pub lapses: u64,
+    /// How many writes were undone.
+    pub undone: u64,
+    /// How many redemptions were refused.
+    pub unredeemed: u64,
+    /// How many calls were given up since what they were based on had changed.
+    pub stale: u64,
+    /// How many calls were refused since their object was held.
+    pub busy: u64,
 }
 
 /// A seeded world.
@@ -62,6 +79,10 @@ pub struct World {
     pub(crate) nodes: Vec<Machine>,
     pub(crate) upstreams: Vec<Upstream>,
     pub(crate) book: Book,
+    pub(crate) tokens: Tokens,
+    pub(crate) queue: Queue,
+    /// The calls whose token did not count.
+    pub(crate) unredeemed: BTreeSet<CallId>,
     pub(crate) agents: Vec<Agent>,
     pub(crate) wishes: Vec<Wish>,
     /// Which wish, by its place in `wishes`, a call stands for.
@@ -79,12 +100,13 @@ pub struct World {
 }
 
 /// What the world remembers of a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) slot: usize,
     pub(crate) wish: u64,
     pub(crate) tool: usize,
     pub(crate) args: u64,
+    pub(crate) undoes: Option<CallId>,
 }
 
 /// A machine that runs one node after the other.
@@ -119,6 +141,9 @@ impl World {
             nodes,
             upstreams: (0..catalog::UPSTREAMS.len()).map(Upstream::new).collect(),
             book: Book::default(),
+            tokens: Tokens::default(),
+            queue: Queue::default(),
+            unredeemed: BTreeSet::new(),
             agents: Vec::new(),
             wishes: Vec::new(),
             asked: BTreeMap::new(),
@@ -151,12 +176,8 @@ impl World {
             self.happen(what)?;
         }
         self.watch.finish()?;
-        Ok(Summary {
-            calls: self.asked.len() as u64,
-            events: self.watch.events(),
-            effects: self.book.done().len() as u64,
-            happenings,
-        })
+        let seen = self.watch.seen_so_far();
+        Ok(Summary { calls: self.asked.len() as u64, effects: self.book.done().len() as u64, happenings, ..seen })
     }
 
     fn happen(&mut self, what: Happening) -> Result<(), Box<Broken>> {
@@ -177,6 +198,13 @@ impl World {
                 let tools = self.tools;
                 self.upstreams[place].crash(tools);
             }
+            Happening::Change(fact) => {
+                self.watch.note(|| format!("{fact} changes"));
+                self.book.change(&fact);
+            }
+            Happening::Look(interaction) => self.look(*interaction),
+            Happening::Second(place, answer) => self.second_answer(&place, *answer),
+            Happening::Unwind(session) => self.unwind(&session),
         }
         Ok(())
     }

@@ -94,3 +94,78 @@ fn undercutting_a_wait_is_seen() {
 fn a_driver_without_a_timer_is_seen() {
     check(Flaw::NoTimer, &["liveness"]);
 }
+
+#[test]
+fn minting_a_token_after_the_intent_is_seen() {
+    check(Flaw::MintLate, &["one_token_one_undo"]);
+}
+
+#[test]
+fn redeeming_without_asking_the_ledger_is_seen() {
+    check(Flaw::RedeemUnchecked, &["one_token_one_undo"]);
+}
+
+#[test]
+fn redeeming_after_the_time_is_over_is_seen() {
+    check(Flaw::RedeemExpired, &["one_token_one_undo"]);
+}
+
+#[test]
+fn undoing_while_in_doubt_is_seen() {
+    check(Flaw::UndoInDoubt, &["one_token_one_undo"]);
+}
+
+#[test]
+fn arming_a_spent_token_again_is_seen() {
+    check(Flaw::NeverSpent, &["one_token_one_undo"]);
+}
+
+#[test]
+fn taking_an_answer_twice_is_seen() {
+    check(Flaw::AnswerTwice, &["people"]);
+}
+
+#[test]
+fn letting_a_late_answer_override_the_first_is_seen() {
+    check(Flaw::LateAnswerWins, &["people"]);
+}
+
+#[test]
+fn losing_questions_in_a_crash_is_seen() {
+    check(Flaw::QuestionsForgotten, &["people"]);
+}
+
+#[test]
+fn asking_nobody_is_seen() {
+    check(Flaw::NobodyAsked, &["people"]);
+}
+
+#[test]
+fn taking_silence_for_a_yes_is_seen() {
+    check(Flaw::DefaultApprove, &["people"]);
+}
+
+#[test]
+fn writing_without_claiming_the_object_is_seen() {
+    check(Flaw::ObjectUnclaimed, &["one_object_one_write"]);
+}
+
+#[test]
+fn not_comparing_evidence_is_seen() {
+    check(Flaw::EvidenceIgnored, &["evidence_compared"]);
+}
+
+#[test]
+fn sending_again_what_was_called_stale_twice_is_seen() {
+    check(Flaw::ResendStale, &["evidence_compared"]);
+}
+
+#[test]
+fn sending_again_what_is_in_doubt_is_seen() {
+    check(Flaw::RetryInDoubt, &["at_most_once", "truthful", "judged_anew"]);
+}
+
+#[test]
+fn ending_an_ended_call_by_a_late_result_is_seen() {
+    check(Flaw::LateResultCounts, &["one_end"]);
+}

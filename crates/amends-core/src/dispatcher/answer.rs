@@ -81,6 +81,12 @@ impl Dispatcher {
         if call.cancel.is_some() || !allowed(call, next, gates, now) {
             return self.end_failed(now, id, Outcome::Escalated);
         }
+        let last = call.attempts.last().and_then(|attempt| attempt.end.as_ref());
+        let asked = last.and_then(|end| Some(end.at + end.report.failure.as_ref()?.retry_after_ms?));
+        if let Some(at) = asked.filter(|at| *at > now) {
+            // A person does not speak for the upstream, which asked for time.
+            return self.wait(now, id, at.since_ms(now), next);
+        }
         self.start(now, gates, id, next, None);
     }
 }

@@ -16,7 +16,7 @@ impl Dispatcher {
             .received
             .claims
             .iter()
-            .filter(|claim| ended.complete && claim.kind != ClaimKind::Key)
+            .filter(|claim| ended.complete && matches!(claim.kind, ClaimKind::Arguments | ClaimKind::ArgumentsIfFree))
             .map(|claim| claim.name.clone())
             .collect();
         self.emit(now, Fact::AnswerDelivered { call: id.clone() });

@@ -195,9 +195,13 @@ fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
         _ => Some(now + contract.repeat_window_ms),
     };
     let quiet = now + contract.request_life_ms();
+    let lingers = match end {
+        Some(_) => call.lingers(),
+        None => call.in_doubt() || call.lingers(),
+    };
     let change = |claim: &Claim| match end {
         // What was sent may still arrive, and undo what another write does in between.
-        None if claim.kind == ClaimKind::Object && call.in_doubt() => ClaimChange::Settle {
+        None | Some(ClaimState::Complete) if claim.kind == ClaimKind::Object && lingers => ClaimChange::Settle {
             name: claim.name.clone(),
             call: id.clone(),
             state: ClaimState::InDoubt,

@@ -43,7 +43,9 @@ impl Dispatcher {
             return;
         };
         let doubted = call.doubts().any(|doubt| doubt.n == attempt.n);
-        if !proves || !doubted {
+        // What is being undone is known to have been done; once more is not another reason to undo it, or to call it done.
+        let undoing = call.attempts.iter().any(|attempt| attempt.purpose == Purpose::Reverse);
+        if !proves || !doubted || undoing {
             return;
         }
         if let Phase::Attempting(n) = call.phase {

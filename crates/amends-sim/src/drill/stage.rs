@@ -149,6 +149,8 @@ impl<'a> Stage<'a> {
             rules: subject.rules.clone(),
             hash: "rules".into(),
             life_ms: subject.contract().request_life_ms(),
+            object: None,
+            undo: None,
         };
         let node = Node { id: "drill".into(), place: String::new(), lease_ms: 10_000 };
         Self {

@@ -1,8 +1,8 @@
-//! The book: every effect that really happened.
+//! The book: every effect that really happened, and what can be read.
 
 use std::collections::BTreeMap;
 
-use amends_core::CallId;
+use amends_core::{CallId, Digest, ToolName};
 
 use crate::upstream::Request;
 
@@ -21,13 +21,18 @@ pub struct Done {
     pub tool: usize,
     /// When.
     pub at: u64,
+    /// When its request was sent.
+    pub sent: u64,
+    /// The call whose write it undoes.
+    pub undoes: Option<CallId>,
 }
 
-/// Every effect that really happened, in order.
+/// Every effect that really happened, in order, and the facts that calls are based on.
 #[derive(Debug, Default)]
 pub struct Book {
     done: Vec<Done>,
     by_arguments: BTreeMap<(usize, u64), u64>,
+    facts: BTreeMap<ToolName, u64>,
 }
 
 impl Book {
@@ -40,7 +45,20 @@ impl Book {
             wish: request.wish,
             tool: request.tool,
             at: now,
+            sent: request.sent,
+            undoes: request.undoes.clone(),
         });
+    }
+
+    /// Something that calls are based on changes.
+    pub fn change(&mut self, fact: &ToolName) {
+        *self.facts.entry(fact.clone()).or_default() += 1;
+    }
+
+    /// The hash of what that reads now.
+    pub fn fact(&self, fact: &ToolName) -> Digest {
+        let version = self.facts.get(fact).copied().unwrap_or_default();
+        Digest::new(format!("{fact}-{version}"))
     }
 
     /// Every effect so far.

@@ -86,7 +86,8 @@ impl Fault {
         } else {
             chance.between(3_000, life_ms.saturating_sub(500).max(3_000))
         };
-        match chance.between(0, if purpose == Purpose::Act { 21 } else { 14 }) {
+        let acts = matches!(purpose, Purpose::Act | Purpose::Reverse);
+        match chance.between(0, if acts { 21 } else { 14 }) {
             0 => Self::Refused,
             1 => Self::LoseRequest { broken: after },
             2 | 3 => Self::LoseResponse { broken: after },

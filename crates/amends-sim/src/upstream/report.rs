@@ -103,6 +103,9 @@ pub(super) fn of_read(fault: Fault) -> Option<Box<Report>> {
 /// What a read shows: for a status, whether the effect is in the book.
 pub(super) fn reading(book: &Book, request: &Request, tool: &Tool, fits: bool) -> Box<Report> {
     let count = book.count(request.tool, request.args);
+    if let Some(fact) = &request.fact {
+        return Box::new(Report::success(Some(Payload { digest: book.fact(fact), size: 2 })));
+    }
     let mut report = Report::success(Some(payload(&format!("seen-{count}"))));
     if matches!(request.purpose, Purpose::Status | Purpose::Baseline) {
         report.happened = Some(if tool.by_baseline() { count > 0 } else { book.has(&request.effect_key) });

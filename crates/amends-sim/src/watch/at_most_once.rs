@@ -18,6 +18,14 @@ impl Watch {
         self.count(&done.call, done.wish)
     }
 
+    /// What was undone counts no more: wishing for it once more is another wish.
+    pub(crate) fn uncount(&mut self, undone: &CallId) {
+        let wish = self.credited.remove(&self.effect_key(undone));
+        if let Some(count) = wish.and_then(|wish| self.wishes.get_mut(&wish)) {
+            *count -= 1;
+        }
+    }
+
     /// Calls that nothing but their arguments name cannot be told apart: an effect counts for the wish whose agent is
     /// known to have been told of it, though another one caused it.
     pub(crate) fn credit(&mut self, call: &CallId) -> Verdicts {

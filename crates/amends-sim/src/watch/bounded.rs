@@ -19,13 +19,13 @@ impl Watch {
             return broken(format!("{attempt} follows {reads} status reads"));
         }
         self.waits_as_asked(attempt, purpose, view, at)?;
-        if !matches!(purpose, Purpose::Act | Purpose::Baseline) {
+        if !matches!(purpose, Purpose::Act | Purpose::Baseline | Purpose::Evidence) {
             return Ok(());
         }
         if attempt.n > ATTEMPTS_MAX {
             return broken(format!("{attempt} is one too many"));
         }
-        if at >= view.received.deadline {
+        if at >= view.deadline {
             return broken(format!("{attempt} begins after the call's deadline"));
         }
         if view.interim {

@@ -5,13 +5,13 @@ use amends_core::{AttemptId, EffectKind, Event, Fact, Purpose, Verdict};
 use crate::watch::{Verdicts, Watch};
 
 impl Watch {
-    /// A failed attempt to act, or to read the baseline, has its own judgement before the next attempt begins.
+    /// A failed attempt to act, to undo, or to read what must be known first has its own judgement before the next attempt begins.
     pub(crate) fn judged_before_the_next(&self, attempt: &AttemptId) -> Verdicts {
         let Some(view) = self.calls.get(&attempt.call) else {
             return Ok(());
         };
         let unjudged = view.attempts.iter().zip(1..).find(|(earlier, _)| {
-            let judges = matches!(earlier.purpose, Purpose::Act | Purpose::Baseline);
+            let judges = !matches!(earlier.purpose, Purpose::Status | Purpose::Join);
             let failed = earlier.end.as_ref().map(|end| end.report.failure.is_some());
             judges && failed != Some(false) && earlier.judged == 0
         });
@@ -35,9 +35,9 @@ impl Watch {
             let end = judged.end.as_ref()?;
             let effect = match judged.purpose {
                 Purpose::Act => view.effect(),
-                Purpose::Baseline | Purpose::Status | Purpose::Join | Purpose::Evidence | Purpose::Reverse => {
-                    EffectKind::Read
-                }
+                // Whatever the tool declares that undoes it.
+                Purpose::Reverse => EffectKind::Write,
+                Purpose::Baseline | Purpose::Status | Purpose::Join | Purpose::Evidence => EffectKind::Read,
             };
             let code = end.report.failure.as_ref()?.code;
             Some(Verdict::judge(code, end.certainty, effect))

@@ -1,6 +1,6 @@
 //! No effect without its event in the same step, and no such event without its effect.
 
-use amends_core::{AttemptId, Effect, Fact, Step};
+use amends_core::{AttemptId, Effect, Fact, ReversalChange, Step};
 
 use crate::watch::{Verdicts, Watch};
 
@@ -47,6 +47,7 @@ impl Watch {
                 return Err(self.broken("no_effect_without_event", Some(call.clone()), what));
             }
         }
+        self.no_token_without_event(step)?;
         for fact in facts() {
             let acted = match fact {
                 Fact::AttemptStarted { attempt, .. } => {
@@ -61,6 +62,18 @@ impl Watch {
                 Fact::InteractionOpened { interaction } => {
                     step.effects.iter().any(|e| matches!(e, Effect::Ask(asked) if asked.id == interaction.id))
                 }
+                Fact::ReversalMinted { token, .. } => {
+                    changes(step, |c| matches!(c, ReversalChange::Mint { token: t, .. } if t == token))
+                }
+                Fact::ReversalArmed { token, .. } => {
+                    changes(step, |c| matches!(c, ReversalChange::Arm { token: t, .. } if t == token))
+                }
+                Fact::ReversalVoided { token, .. } => {
+                    changes(step, |c| matches!(c, ReversalChange::Void { token: t } if t == token))
+                }
+                Fact::ReversalRedeemed { token, .. } => {
+                    changes(step, |c| matches!(c, ReversalChange::Spend { token: t, .. } if t == token))
+                }
                 _ => true,
             };
             if !acted {
@@ -70,6 +83,41 @@ impl Watch {
         }
         Ok(())
     }
+
+    /// Every change of a token has its event in the same step.
+    fn no_token_without_event(&self, step: &Step) -> Verdicts {
+        let facts = || step.events.iter().map(|event| &event.fact);
+        for change in &step.reversals {
+            let justified = match change {
+                ReversalChange::Mint { token, .. } => {
+                    facts().any(|fact| matches!(fact, Fact::ReversalMinted { token: t, .. } if t == token))
+                }
+                ReversalChange::Arm { token, .. } => {
+                    facts().any(|fact| matches!(fact, Fact::ReversalArmed { token: t, .. } if t == token))
+                }
+                ReversalChange::Void { token } => {
+                    facts().any(|fact| matches!(fact, Fact::ReversalVoided { token: t, .. } if t == token))
+                }
+                ReversalChange::Spend { token, .. } => {
+                    facts().any(|fact| matches!(fact, Fact::ReversalRedeemed { token: t, .. } if t == token))
+                }
+                ReversalChange::Redeem { by, .. } => facts().any(|fact| started(fact).is_some_and(|a| a.call == *by)),
+                ReversalChange::Rearm { by, .. } => facts().any(|fact| match fact {
+                    Fact::CallEnded { call, .. } | Fact::DoubtResolved { call, .. } => call == by,
+                    _ => false,
+                }),
+            };
+            if !justified {
+                let what = format!("nothing in its step justifies {change:?}");
+                return Err(self.broken("no_effect_without_event", None, what));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn changes(step: &Step, is: impl Fn(&ReversalChange) -> bool) -> bool {
+    step.reversals.iter().any(is)
 }
 
 fn started(fact: &Fact) -> Option<&AttemptId> {

@@ -1,11 +1,11 @@
 //! Each call ends exactly once.
 
-use amends_core::{Event, Fact};
+use amends_core::{Certainty, Event, Fact};
 
 use crate::watch::{Verdicts, Watch};
 
 impl Watch {
-    /// Each call ends once, and after that only its delivery and late results are heard of.
+    /// Each call ends once, and after that only its delivery, late results and what a person says of it are heard of.
     pub(crate) fn one_end(&self, event: &Event) -> Verdicts {
         let Some(call) = event.fact.call() else {
             return Ok(());
@@ -14,7 +14,14 @@ impl Watch {
             return Ok(());
         };
         let after = matches!(event.fact, Fact::LateResult { .. } | Fact::AnswerDelivered { .. });
-        if view.is_open() || after {
+        let in_doubt = view.ended.as_ref().is_some_and(|end| end.certainty == Certainty::InDoubt);
+        let said = match &event.fact {
+            Fact::DoubtResolved { .. } => in_doubt,
+            // They follow from what was said.
+            Fact::ReversalVoided { .. } | Fact::ReversalRedeemed { .. } => !view.refused && !in_doubt,
+            _ => false,
+        };
+        if view.is_open() || after || said {
             return Ok(());
         }
         let what = format!("after its end there is still {:?}", event.fact);

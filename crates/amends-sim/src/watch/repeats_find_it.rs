@@ -1,7 +1,7 @@
 //! Repeats find the call they repeat.
 
 use amends_core::claim::ClaimState;
-use amends_core::{AttemptId, Certainty, EffectKind, Event, Fact, Purpose, Timestamp};
+use amends_core::{AttemptId, Certainty, EffectKind, Event, Fact, Outcome, Purpose, Timestamp};
 
 use crate::watch::view::CallView;
 use crate::watch::{Verdicts, Watch};
@@ -38,7 +38,9 @@ impl Watch {
         let held = self.calls.get(call).and_then(|view| view.received.repeat_of.as_ref());
         let holder = held.and_then(|held| self.calls.get(&held.call));
         let end = holder.and_then(|holder| holder.ended.as_ref());
-        if end.is_some_and(|end| end.outcome == *outcome && end.certainty == *certainty) {
+        let first = holder.and_then(|holder| holder.told_first);
+        let last = end.map(|end| (end.outcome, end.certainty));
+        if [first, last].contains(&Some((*outcome, *certainty))) {
             return Ok(());
         }
         let what = format!("it is given {outcome:?}, its holder got {end:?}");
@@ -68,10 +70,18 @@ fn holds(other: &CallView, view: &CallView, at: Timestamp) -> bool {
     let Some(end) = &other.ended else {
         return true;
     };
+    if end.outcome == Outcome::Reversed {
+        return false;
+    }
     let by_key = view.received.key.is_some();
     match end.certainty {
         Certainty::NotSent | Certainty::NotProcessed => false,
-        Certainty::Processed => by_key || !other.delivered,
+        // An error is no answer of what was done: it is given again for as long as one that may not have arrived.
+        Certainty::Processed => {
+            by_key
+                || !other.delivered
+                || !matches!(end.outcome, Outcome::Succeeded | Outcome::SucceededAfterCompensation)
+        }
         Certainty::InDoubt => match state_in_doubt(other, at) {
             Some(ClaimState::Complete) => by_key || !other.delivered,
             Some(ClaimState::InDoubt | ClaimState::InFlight) => true,
@@ -89,8 +99,10 @@ fn state_in_doubt(other: &CallView, at: Timestamp) -> Option<ClaimState> {
             (at < other.at + window_ms).then_some(ClaimState::InDoubt)
         }
         EffectKind::Write => {
+            // Where nobody declared the tool, an error of the upstream's own leaves it to the agent.
             let answered = other.doubts().all(|doubt| doubt.end.as_ref().is_some_and(|end| end.report.answered));
-            Some(if answered { ClaimState::Complete } else { ClaimState::InDoubt })
+            let to_the_agent = answered && !contract.declared;
+            Some(if to_the_agent { ClaimState::Complete } else { ClaimState::InDoubt })
         }
     }
 }

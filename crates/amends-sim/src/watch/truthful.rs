@@ -3,6 +3,7 @@
 use amends_core::{Answer, CallId, Certainty, Event, Fact, Outcome, Reply};
 
 use crate::upstream::{Book, Done};
+use crate::watch::view::AttemptView;
 use crate::watch::{Verdicts, Watch};
 
 impl Watch {
@@ -20,11 +21,36 @@ impl Watch {
         let key = view.received.effect_key.clone();
         let succeeded = matches!(outcome, Outcome::Succeeded | Outcome::SucceededAfterCompensation);
         self.outcome_fits(call, *outcome, *certainty)?;
+        if succeeded && view.undoings().any(|undoing| !nothing_happened(undoing)) {
+            let what = "it is said to have succeeded, and may have been undone".into();
+            return Err(self.broken("truthful", Some(call.clone()), what));
+        }
+        let undone = book.done().iter().any(|done| done.undoes.as_ref() == Some(call));
+        if *outcome == Outcome::Reversed && !undone {
+            let what = "it is said to have been undone, and was not".into();
+            return Err(self.broken("truthful", Some(call.clone()), what));
+        }
         if succeeded {
             self.holds(call, &key, Certainty::Processed, book)?;
         }
         self.holds(call, &key, *certainty, book)?;
         if certainty.nothing_happened() {
+            self.never.insert(key, call.clone());
+        }
+        Ok(())
+    }
+
+    /// What a person said of a call is the truth, and stays it.
+    pub(crate) fn truthful_resolution(&mut self, event: &Event, book: &Book) -> Verdicts {
+        let Fact::DoubtResolved { call, certainty, .. } = &event.fact else {
+            return Ok(());
+        };
+        let Some(view) = self.calls.get(call) else {
+            return Ok(());
+        };
+        let (key, superseded) = (view.received.effect_key.clone(), view.superseded);
+        self.holds(call, &key, *certainty, book)?;
+        if certainty.nothing_happened() && !superseded {
             self.never.insert(key, call.clone());
         }
         Ok(())
@@ -57,7 +83,8 @@ impl Watch {
             return Ok(());
         };
         let key = &view.received.effect_key;
-        if error.safe_to_repeat && error.certainty == Certainty::Processed {
+        let undone = view.ended.as_ref().is_some_and(|end| end.outcome == Outcome::Reversed);
+        if error.safe_to_repeat && error.certainty == Certainty::Processed && !undone {
             let what = "it was done, and is called safe to repeat".into();
             return Err(self.broken("truthful", Some(reply.call.clone()), what));
         }
@@ -105,4 +132,8 @@ impl Watch {
         let what = format!("it ends {outcome:?} and {certainty:?}");
         Err(self.broken("truthful", Some(call.clone()), what))
     }
+}
+
+fn nothing_happened(attempt: &AttemptView) -> bool {
+    attempt.end.as_ref().is_some_and(|end| end.certainty.nothing_happened())
 }

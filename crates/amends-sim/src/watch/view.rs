@@ -17,12 +17,18 @@ pub(crate) struct CallView {
     pub(crate) received: Received,
     pub(crate) tool: &'static Tool,
     pub(crate) at: Timestamp,
+    /// When the agent's patience is over: waiting for a person does not count.
+    pub(crate) deadline: Timestamp,
     pub(crate) attempts: Vec<AttemptView>,
     pub(crate) ended: Option<EndView>,
+    /// What its agent was told, before a person said more.
+    pub(crate) told_first: Option<(Outcome, Certainty)>,
     pub(crate) refused: bool,
     pub(crate) interim: bool,
     pub(crate) asked_to_stop: bool,
     pub(crate) delivered: bool,
+    /// It was said that undoing it, or what it should undo, did not work.
+    pub(crate) not_undone: bool,
     /// Another call went on with its key.
     pub(crate) superseded: bool,
     /// It goes on with the key of a call that ended in doubt.
@@ -35,6 +41,8 @@ pub(crate) struct CallView {
 #[derive(Debug)]
 pub(crate) struct AttemptView {
     pub(crate) purpose: Purpose,
+    /// Which piece of evidence it reads.
+    pub(crate) item: Option<u32>,
     pub(crate) started: Timestamp,
     pub(crate) send_by: Timestamp,
     pub(crate) run: Option<u64>,
@@ -76,6 +84,18 @@ impl CallView {
         self.attempts.iter().filter(|attempt| attempt.purpose == Purpose::Act)
     }
 
+    /// The attempts to undo what it did.
+    pub(crate) fn undoings(&self) -> impl Iterator<Item = &AttemptView> {
+        self.attempts.iter().filter(|attempt| attempt.purpose == Purpose::Reverse)
+    }
+
+    /// Whether it is known to have been done.
+    pub(crate) fn was_done(&self) -> bool {
+        let done =
+            |attempt: &AttemptView| attempt.end.as_ref().is_some_and(|end| end.certainty == Certainty::Processed);
+        self.acts().any(done) || (self.inherited && !self.inherits_doubt)
+    }
+
     /// The attempts to act of which it is not known what they did.
     pub(crate) fn doubts(&self) -> impl Iterator<Item = &AttemptView> {
         self.acts().filter(|attempt| attempt.end.as_ref().is_none_or(|end| end.certainty == Certainty::InDoubt))
@@ -102,12 +122,15 @@ pub(crate) fn apply(
             received: (**received).clone(),
             tool,
             at,
+            deadline: received.deadline,
             attempts: Vec::new(),
             ended: None,
+            told_first: None,
             refused: false,
             interim: false,
             asked_to_stop: false,
             delivered: false,
+            not_undone: false,
             superseded: false,
             inherited: inherits,
             inherits_doubt: inherits,
@@ -120,8 +143,9 @@ pub(crate) fn apply(
         return;
     };
     match &event.fact {
-        Fact::AttemptStarted { purpose, send_by, run, .. } => view.attempts.push(AttemptView {
+        Fact::AttemptStarted { purpose, item, send_by, run, .. } => view.attempts.push(AttemptView {
             purpose: *purpose,
+            item: *item,
             started: at,
             send_by: *send_by,
             run: *run,
@@ -157,12 +181,24 @@ pub(crate) fn apply(
         Fact::InterimAnswered { .. } => view.interim = true,
         Fact::CallEnded { outcome, certainty, .. } => {
             view.ended = Some(EndView { outcome: *outcome, certainty: *certainty });
+            view.told_first = Some((*outcome, *certainty));
         }
         Fact::CallRefused { .. } => view.refused = true,
         Fact::CancelRequested { reason, .. } => {
             view.asked_to_stop |= *reason == CancelReason::Asked;
         }
         Fact::AnswerDelivered { .. } => view.delivered = true,
+        Fact::ReversalRefused { .. } => view.not_undone = true,
+        Fact::DoubtResolved { certainty, .. } => {
+            let happened = *certainty == Certainty::Processed;
+            view.delivered &= !happened;
+            if let Some(end) = &mut view.ended {
+                end.certainty = *certainty;
+                if happened {
+                    end.outcome = Outcome::SucceededAfterCompensation;
+                }
+            }
+        }
         _ => {}
     }
 }

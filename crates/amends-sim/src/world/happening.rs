@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 
-use amends_core::{AttemptId, CallId, Effect, Input, Report, SessionId};
+use amends_core::{AttemptId, CallId, Effect, Input, Interaction, PersonAnswer, Report, SessionId, ToolName};
 
 use crate::driver::Justified;
+use crate::queue::Place;
 use crate::upstream::Request;
 
 /// Something that will happen.
@@ -34,6 +35,14 @@ pub(crate) enum Happening {
     Back(usize, u32),
     /// An upstream dies by itself.
     Perish(usize),
+    /// Something that calls are based on changes.
+    Change(ToolName),
+    /// A person looks at a question.
+    Look(Box<Interaction>),
+    /// A second person answers a question.
+    Second(Place, Box<PersonAnswer>),
+    /// An operator unwinds a session.
+    Unwind(SessionId),
 }
 
 /// Something that reaches a node.

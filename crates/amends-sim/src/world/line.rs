@@ -43,6 +43,7 @@ impl World {
                 }
                 Ok(())
             }
+            // The queue knows them already: it is part of what was recorded.
             Effect::Ask(_) | Effect::Withdraw(_) => Ok(()),
             Effect::Reply(reply) => {
                 self.watch.replies(session, &reply, &self.book)?;
@@ -59,10 +60,14 @@ impl World {
         run: Option<u64>,
         lease_until: u64,
     ) -> Result<(), Box<Broken>> {
-        let Some(asked) = self.asked.get(&attempt.id.call).copied() else {
+        let Some(asked) = self.asked.get(&attempt.id.call).cloned() else {
             return Ok(());
         };
-        let tool = &self.tools[asked.tool];
+        let own = &self.tools[asked.tool];
+        let Some(target) = self.target(&attempt, &asked) else {
+            return Err(self.watch.broken("one_token_one_undo", Some(attempt.id.call), "it cannot be undone".into()));
+        };
+        let tool = &self.tools[target.tool];
         let upstream = &self.upstreams[tool.place];
         let strict = self.flaw != Some(Flaw::SendLate);
         if strict && self.now >= attempt.send_by.ms() {
@@ -91,14 +96,22 @@ impl World {
         }
         self.watch.sends(session, &attempt)?;
         let percent = if self.troubled() { self.fault_percent } else { 0 };
-        let fault = Fault::draw(&mut self.chance, percent, attempt.purpose, tool.life_ms);
+        let mut fault = Fault::draw(&mut self.chance, percent, attempt.purpose, tool.life_ms);
+        let based = attempt.purpose == Purpose::Act && !own.contract().evidence.is_empty();
+        // Who was called stale once is often called so again.
+        let stale = if self.watch.times_stale(&attempt.id) > 0 { percent } else { percent / 2 };
+        if based && fault == Fault::None && self.chance.percent(stale) {
+            fault = Fault::Stale;
+        }
         let request = Request {
-            effect_key: self.watch.effect_key(&attempt.id.call),
+            effect_key: target.effect_key,
+            fact: (attempt.purpose == Purpose::Evidence).then_some(attempt.tool),
+            undoes: target.undoes,
             attempt: attempt.id,
             purpose: attempt.purpose,
-            tool: asked.tool,
-            args: asked.args,
-            wish: asked.wish,
+            tool: target.tool,
+            args: target.args,
+            wish: target.wish,
             run: upstream.run,
             sent: self.now,
             session: session.clone(),
@@ -174,6 +187,8 @@ impl World {
         if self.aborted.contains(&attempt) && self.chance.percent(50) {
             return Ok(());
         }
+        self.watch.hears(&attempt, &report);
+        self.mishear(&attempt, &mut report);
         if let Some(failure) = &mut report.failure
             && let Some(ms) = failure.retry_after_ms
         {

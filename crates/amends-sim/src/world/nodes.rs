@@ -3,6 +3,7 @@
 use amends_ledger::Ledger as _;
 
 use crate::catalog::SHOP;
+use crate::flaw::Flaw;
 use crate::watch::Broken;
 use crate::world::{Happening, News, World, record};
 
@@ -19,6 +20,10 @@ impl World {
         }
         self.watch.note(|| format!("node {node} crashes"));
         let life = self.nodes[node].life;
+        if self.flaw == Some(Flaw::QuestionsForgotten) {
+            let lost = self.nodes[node].drivers.keys().cloned().collect();
+            self.queue.forget(&lost);
+        }
         self.nodes[node].alive = false;
         self.nodes[node].drivers.clear();
         self.cut_off(node, life);
@@ -63,6 +68,8 @@ impl World {
                 self.take_up(node, &session)?;
             }
         }
+        self.wake(node)?;
+        self.doze(node);
         if self.is_over() {
             return Ok(());
         }
@@ -93,7 +100,7 @@ impl World {
 
     /// Whether nothing is left to happen but heartbeats, and nothing is left to take up.
     fn is_over(&self) -> bool {
-        if self.live > 0 {
+        if self.live > 0 || self.queue.waits() {
             return false;
         }
         let open = match record::now(self.root.sessions(usize::MAX)) {

@@ -1,6 +1,6 @@
 //! What is recorded of a step beside its events.
 
-use amends_core::{Answer, CallId, Effect, Fact, Step, Timestamp};
+use amends_core::{Answer, CallId, Certainty, Effect, Fact, Outcome, Step, Timestamp};
 use amends_ledger::{Append, Form, StoredAnswer};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -59,9 +59,12 @@ fn answers(step: &Step, at: Timestamp) -> Vec<StoredAnswer> {
 }
 
 /// How a step ends a call.
-pub(crate) fn ending(step: &Step, call: &CallId) -> Option<(amends_core::Outcome, amends_core::Certainty)> {
+pub(crate) fn ending(step: &Step, call: &CallId) -> Option<(Outcome, Certainty)> {
     step.events.iter().find_map(|event| match &event.fact {
         Fact::CallEnded { call: ended, outcome, certainty, .. } if ended == call => Some((*outcome, *certainty)),
+        Fact::DoubtResolved { call: resolved, certainty: Certainty::Processed, .. } if resolved == call => {
+            Some((Outcome::SucceededAfterCompensation, Certainty::Processed))
+        }
         _ => None,
     })
 }

@@ -1,6 +1,6 @@
 //! What a driver does when a step is not recorded as it was handled: a claim was held, the lease is lost, the ledger was away.
 
-use amends_core::{Dispatcher, Event, Fact, Held, Input, SessionId};
+use amends_core::{Digest, Dispatcher, Event, Fact, Held, Input, SessionId};
 use amends_ledger::Ledger as _;
 
 use crate::driver::{Driver, Waiting};
@@ -22,6 +22,29 @@ impl World {
                 call.repeat_of = Some(held);
             }
             self.handle(node, session, input)?;
+        }
+        Ok(())
+    }
+
+    /// A token did not count: the step is dropped, and the call handed in again with our No.
+    pub(super) fn redemption_refused(
+        &mut self,
+        node: usize,
+        session: &SessionId,
+        token: &Digest,
+    ) -> Result<(), Box<Broken>> {
+        self.watch.note(|| format!("{session}: {token} does not count"));
+        let front = self.nodes[node].drivers.get(session).and_then(|driver| driver.queue.front());
+        let Some(Input::Call(call)) = front.map(|waiting| waiting.input.clone()) else {
+            let what = format!("a step redeems {token} in vain, and is no call");
+            return Err(self.watch.broken("one_token_one_undo", None, what));
+        };
+        self.unredeemed.insert(call.id);
+        let Some(waiting) = self.restore(node, session)? else {
+            return Ok(());
+        };
+        for waiting in waiting {
+            self.handle(node, session, waiting.input)?;
         }
         Ok(())
     }

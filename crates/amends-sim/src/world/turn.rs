@@ -1,15 +1,17 @@
 //! The driver's turn: handle, append, only then perform.
 
+use amends_core::claim::{ClaimChange, ClaimKind};
 use amends_core::gates::{Gates, OpenBreaker};
 use amends_core::refusal::{Refusal, RefusalKind};
 use amends_core::{CallId, Effect, Event, Fact, Input, Purpose, SessionId, Step, Timestamp, UpstreamName};
-use amends_ledger::{Error, Ledger as _, OpenWork};
+use amends_ledger::{Error, Ledger as _, MemoryLedger, OpenWork};
 
 use crate::catalog::UPSTREAMS;
 use crate::chance::Chance;
 use crate::driver::{Justified, Waiting};
 use crate::flaw::Flaw;
 use crate::watch::Broken;
+use crate::world::alter::alter;
 use crate::world::{Happening, News, World, record};
 
 /// How long a driver waits before it asks a ledger again that was away.
@@ -72,6 +74,7 @@ impl World {
                 *stop = true;
             }
         }
+        alter(self.flaw, &input, &mut step);
         if self.flaw == Some(Flaw::JudgeOnce) {
             self.watch.judge_once(&mut step);
         }
@@ -115,6 +118,12 @@ impl World {
             return Ok(());
         };
         let mut append = record::append(driver, &waiting, tools, now);
+        if free(&machine.ledger, &waiting.step, now)
+            && let Err(token) = self.tokens.check(&waiting.step.reversals, now, self.flaw)
+        {
+            driver.queue.push_front(waiting);
+            return self.redemption_refused(node, session, &token);
+        }
         let mut fate = record::now(machine.ledger.append(append.clone()));
         if self.flaw == Some(Flaw::IgnoreHeld) && matches!(fate, Some(Err(Error::Held(_)))) {
             append.claims.clear();
@@ -125,6 +134,7 @@ impl World {
                 driver.durable = appended.seq;
                 let epoch = driver.epoch;
                 self.watch.durable(session, epoch, &waiting.step.events, &self.book)?;
+                self.keep(session, &waiting.step);
                 self.mishap(node);
                 self.justify(node, session, waiting);
                 Ok(())
@@ -140,8 +150,9 @@ impl World {
             Some(Err(Error::Unavailable { .. })) => {
                 driver.stuck = true;
                 let epoch = driver.epoch;
+                let step = waiting.step.clone();
                 driver.queue.push_front(waiting);
-                self.learn(session, epoch)?;
+                self.learn(session, epoch, &step)?;
                 self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
                 Ok(())
             }
@@ -153,13 +164,14 @@ impl World {
     }
 
     /// A step that seemed to fail may be durable all the same; the watch must know the truth at once.
-    fn learn(&mut self, session: &SessionId, epoch: u64) -> Result<(), Box<Broken>> {
+    fn learn(&mut self, session: &SessionId, epoch: u64, step: &Step) -> Result<(), Box<Broken>> {
         let seen = self.watch.seen(session);
         if let Some(Ok(Some(trace))) = record::now(self.root.trace(session)) {
             let new: Vec<Event> =
                 trace.events.into_iter().map(|stored| stored.event).filter(|event| event.seq > seen).collect();
             if !new.is_empty() {
                 self.watch.durable(session, epoch, &new, &self.book)?;
+                self.keep(session, step);
             }
         }
         Ok(())
@@ -253,6 +265,9 @@ impl World {
             Input::Call(call) if self.is_nonsense(&call.id) => {
                 Some(Box::new(Refusal::of(RefusalKind::UnknownName, "there is no such tool")))
             }
+            Input::Call(call) if self.unredeemed.contains(&call.id) => {
+                Some(Box::new(Refusal::of(RefusalKind::ReversalRefused, "the token does not count")))
+            }
             _ => None,
         };
         let mut gates = Gates { refusal, runs: runs.collect(), ..Gates::default() };
@@ -284,6 +299,21 @@ impl World {
         let life = self.nodes[node].life;
         self.later(0, Happening::Node(node, life, news));
     }
+}
+
+/// Whether the ledger is there and none of the claims that a step must take is held: who repeats a redemption is told of
+/// that, and not that the token is spent.
+fn free(ledger: &MemoryLedger, step: &Step, now: Timestamp) -> bool {
+    step.claims.iter().all(|change| match change {
+        ClaimChange::Take { claim, call, over, .. } => match record::now(ledger.held(&claim.name, now)) {
+            Some(Ok(Some(held))) => {
+                held.call == *call || Some(&held.call) == over.as_ref() || claim.kind == ClaimKind::ArgumentsIfFree
+            }
+            Some(Ok(None)) => true,
+            Some(Err(_)) | None => false,
+        },
+        ClaimChange::Settle { .. } | ClaimChange::Release { .. } => true,
+    })
 }
 
 /// The run that each attempt of a step was meant for.

@@ -3,10 +3,13 @@
 use amends_core::attempt::Payload;
 use amends_core::claim::ClaimKind;
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_core::{Call, CallId, CallKey, Certainty, Claim, Digest, Input, Reply, SessionId};
+use amends_core::evidence::{Evidence, EvidenceSource};
+use amends_core::{Call, CallId, CallKey, Certainty, Claim, Digest, Input, Redeems, Reply, SessionId, ToolName};
 
 use crate::agent::{Agent, Wish};
 use crate::catalog::{SHORT_WINDOW_MS, Tool};
+use crate::flaw::Flaw;
+use crate::tokens::token_of;
 use crate::watch::Broken;
 use crate::world::turn::NONSENSE;
 use crate::world::{Asked, BEGIN_MS, Happening, TROUBLE_MS, World};
@@ -34,12 +37,15 @@ impl World {
                     left: self.chance.between(1, 5) as u32,
                     first: None,
                     call: None,
+                    undoes: None,
                     patience_ms: self.chance.pick(&[20_000, 20_000, 20_000, 4_000, 900]),
                 });
                 let at = BEGIN_MS + self.chance.between(0, TROUBLE_MS / 4);
                 self.at(at, Happening::Ask(slot));
             }
         }
+        // The operator, who only unwinds.
+        self.agents.push(Agent { session: None, at: (0, 0) });
     }
 
     /// An agent asks for something, for the first time or again.
@@ -65,9 +71,16 @@ impl World {
         }
         let call = CallId::new(format!("c{:03}", self.asked.len()));
         wish.call = Some(call.clone());
-        self.asked.insert(call.clone(), Asked { slot, wish: wish.id, tool: wish.tool, args: wish.args });
+        let asked = Asked { slot, wish: wish.id, tool: wish.tool, args: wish.args, undoes: wish.undoes.clone() };
+        self.asked.insert(call.clone(), asked);
         self.watch.asks(&call, wish.id);
-        let input = call_of(&call, tool, wish, self.now);
+        let mut input = call_of(&call, tool, wish, self.now, self.flaw);
+        input.redeems = wish.undoes.clone().map(|undone| {
+            let token = token_of(&undone);
+            let session = self.tokens.session(&token).unwrap_or_else(|| SessionId::new("nowhere"));
+            Redeems { token, session, call: undone }
+        });
+        input.evidence = self.evidence_for(tool);
         let percent = self.fault_percent / 2;
         if self.chance.percent(percent) {
             let ms = self.chance.between(0, 6_000);
@@ -79,6 +92,26 @@ impl World {
         }
         self.arrives_at(node, &session, Input::Call(Box::new(input)));
         Ok(())
+    }
+
+    /// What an agent says that a call is based on: what it read, what it read long ago, or nothing.
+    fn evidence_for(&mut self, tool: &Tool) -> Vec<Evidence> {
+        let mut evidence = Vec::new();
+        for reading in &tool.contract().evidence {
+            let fact = ToolName::new(reading.tool.as_str());
+            let (hash, from) = match self.chance.between(0, 4) {
+                0 | 1 => (Some(self.book.fact(&fact)), EvidenceSource::Call),
+                2 => (Some(Digest::new(format!("{fact}-0"))), EvidenceSource::Session),
+                _ => (None, EvidenceSource::Fresh),
+            };
+            if self.chance.percent(30) {
+                let ms = self.chance.between(0, 2_000);
+                self.later(ms, Happening::Change(fact.clone()));
+            }
+            let reference = Digest::new(format!("r-{fact}"));
+            evidence.push(Evidence { tool: fact, reference, hash, from });
+        }
+        evidence
     }
 
     /// The agent's connection, a new one where it has none. Nothing while no node lives.
@@ -120,7 +153,7 @@ impl World {
 
     /// The agent wants a call stopped.
     pub(super) fn stop(&mut self, call: CallId, session: &SessionId) -> Result<(), Box<Broken>> {
-        let Some(asked) = self.asked.get(&call).copied() else {
+        let Some(asked) = self.asked.get(&call).cloned() else {
             return Ok(());
         };
         let wish = &mut self.wishes[asked.slot];
@@ -172,7 +205,7 @@ impl World {
     /// The driver says no by itself, since it could not record the call.
     pub(crate) fn refuse_directly(&mut self, call: &CallId) {
         self.watch.note(|| format!("{call}: refused, no ledger"));
-        if let Some(asked) = self.asked.get(call).copied()
+        if let Some(asked) = self.asked.get(call).cloned()
             && self.wishes[asked.slot].call.as_ref() == Some(call)
         {
             self.wishes[asked.slot].call = None;
@@ -182,7 +215,7 @@ impl World {
 
     /// An answer is written to the agent's connection, if that is still whole.
     pub(crate) fn receive(&mut self, node: usize, session: &SessionId, reply: &Reply) -> Result<(), Box<Broken>> {
-        let Some(asked) = self.asked.get(&reply.call).copied() else {
+        let Some(asked) = self.asked.get(&reply.call).cloned() else {
             return Ok(());
         };
         let slot = asked.slot;
@@ -206,6 +239,7 @@ impl World {
             let call = reply.call.clone();
             self.arrives_at(node, session, Input::Delivery { call });
         }
+        self.consider_undoing(agent, session, &reply.call);
         match self.watch.told(&reply.call) {
             Certainty::Processed => {
                 self.wishes[slot].id = self.order + 1_000_000;
@@ -225,16 +259,21 @@ impl World {
     }
 }
 
-fn call_of(id: &CallId, tool: &Tool, wish: &Wish, now: u64) -> Call {
+fn call_of(id: &CallId, tool: &Tool, wish: &Wish, now: u64, flaw: Option<Flaw>) -> Call {
     let name = tool.name.as_str();
     let fingerprint = Digest::new(format!("f-{name}-{}", wish.args));
     let claim = |kind, name: String| Claim { name: Digest::new(name), fingerprint: fingerprint.clone(), kind };
     let arguments = format!("a-{name}-{}", wish.args);
-    let claims = match &wish.key {
+    let mut claims = match &wish.key {
         _ if tool.effect().is_read() => Vec::new(),
         Some(key) => vec![claim(ClaimKind::Key, format!("k-{key}")), claim(ClaimKind::ArgumentsIfFree, arguments)],
         None => vec![claim(ClaimKind::Arguments, arguments)],
     };
+    if let Some(object) = tool.object
+        && flaw != Some(Flaw::ObjectUnclaimed)
+    {
+        claims.push(claim(ClaimKind::Object, format!("o-{object}")));
+    }
     Call {
         id: id.clone(),
         tool: tool.name.clone(),
@@ -249,7 +288,7 @@ fn call_of(id: &CallId, tool: &Tool, wish: &Wish, now: u64) -> Call {
         effect_key: format!("e-{id}"),
         repeat_of: None,
         evidence: Vec::new(),
-        reversal: None,
+        reversal: tool.undo.map(|_| token_of(id)),
         redeems: None,
     }
 }

@@ -134,6 +134,24 @@ impl CallState {
         self.inherited == Some(Certainty::InDoubt)
     }
 
+    /// Whether something that was sent may still arrive although it is known what became of the call: an earlier send of
+    /// what may be sent twice, or an undoing that nobody answered.
+    pub(in crate::dispatcher) fn lingers(&self) -> bool {
+        let twice = self.effect() == EffectKind::Idempotent;
+        let silent = |attempt: &AttemptState| match &attempt.end {
+            Some(end) => !end.report.answered && end.report.certainty == Certainty::InDoubt,
+            None => true,
+        };
+        // What the call sent that this one took over from may arrive as well.
+        let inherits = twice && self.inherited.is_some();
+        inherits
+            || self.attempts.iter().any(|attempt| match attempt.purpose {
+                Purpose::Act => twice && silent(attempt),
+                Purpose::Reverse => silent(attempt),
+                Purpose::Baseline | Purpose::Status | Purpose::Join | Purpose::Evidence => false,
+            })
+    }
+
     /// Whether it did something to the world, or may have.
     pub(in crate::dispatcher) fn may_have_acted(&self) -> bool {
         !self.effect().is_read() && !self.certainty().nothing_happened()

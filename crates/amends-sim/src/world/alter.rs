@@ -1,0 +1,96 @@
+//! Planted flaws that look like those of a dispatcher: what it hears or what it decides is altered on the way.
+
+use amends_core::interaction::Subject;
+use amends_core::{
+    AttemptId, Certainty, Code, Digest, Fact, Failure, Input, Outcome, Purpose, Report, ReversalChange, Step,
+};
+
+use crate::flaw::Flaw;
+use crate::world::World;
+
+impl World {
+    /// Alters what a dispatcher hears of an attempt, so that it does what a dispatcher with that flaw would do.
+    pub(super) fn mishear(&self, attempt: &AttemptId, report: &mut Report) {
+        let Some(flaw) = self.flaw else {
+            return;
+        };
+        let purpose = self.sent.get(attempt).map(|request| request.purpose);
+        match flaw {
+            Flaw::EvidenceIgnored if purpose == Some(Purpose::Evidence) => {
+                if let Some(payload) = &mut report.payload {
+                    let named = self.watch.named_evidence(attempt);
+                    payload.digest = named.unwrap_or_else(|| Digest::new("as it was"));
+                }
+            }
+            Flaw::ResendStale if purpose == Some(Purpose::Act) && self.watch.twice_stale(attempt) => {
+                *report = Report::answered(Failure::of(Code::ConnectRefused), Certainty::NotSent, None);
+            }
+            Flaw::RetryInDoubt if purpose == Some(Purpose::Act) && report.certainty == Certainty::InDoubt => {
+                report.certainty = Certainty::NotProcessed;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Alters a step. The number of its events stays, so that the next one still follows.
+pub(super) fn alter(flaw: Option<Flaw>, input: &Input, step: &mut Step) {
+    let Some(flaw) = flaw else {
+        return;
+    };
+    let first = step.events.iter().position(|event| matches!(event.fact, Fact::ReversalMinted { .. }));
+    match (flaw, input) {
+        (Flaw::MintLate, _) => {
+            if let Some(minted) = first.filter(|minted| minted + 1 < step.events.len()) {
+                let fact = step.events[minted].fact.clone();
+                step.events[minted].fact = std::mem::replace(&mut step.events[minted + 1].fact, fact);
+            }
+        }
+        (Flaw::AnswerTwice, Input::Answer { interaction, answer }) => {
+            for event in &mut step.events {
+                if matches!(event.fact, Fact::Ignored { .. }) {
+                    let (interaction, answer) = (interaction.clone(), answer.clone());
+                    event.fact = Fact::InteractionAnswered { interaction, answer, gates: Default::default() };
+                }
+            }
+        }
+        (Flaw::LateResultCounts, Input::Result { attempt, report }) if report.failure.is_none() => {
+            for event in &mut step.events {
+                if matches!(event.fact, Fact::LateResult { .. }) {
+                    event.fact = Fact::CallEnded {
+                        call: attempt.call.clone(),
+                        outcome: Outcome::SucceededAfterCompensation,
+                        certainty: Certainty::Processed,
+                        attempt: Some(attempt.clone()),
+                        replayed: false,
+                    };
+                }
+            }
+        }
+        (Flaw::DefaultApprove, _) => {
+            for event in &mut step.events {
+                if let Fact::InteractionLapsed { default, .. } = &mut event.fact
+                    && default == "deny"
+                {
+                    *default = "approve".into();
+                }
+            }
+        }
+        (Flaw::NeverSpent, _) => {
+            for change in &mut step.reversals {
+                if let ReversalChange::Spend { token, by } = change {
+                    *change = ReversalChange::Rearm { token: token.clone(), by: by.clone() };
+                }
+            }
+        }
+        (Flaw::NobodyAsked, _) => {
+            for event in &mut step.events {
+                let asks = |fact: &Fact| matches!(fact, Fact::InteractionOpened { interaction } if interaction.subject == Subject::Doubt);
+                if asks(&event.fact) {
+                    event.fact = Fact::Ignored { why: "nobody is asked".into() };
+                }
+            }
+        }
+        _ => {}
+    }
+}
