@@ -94,6 +94,18 @@ pub struct Report {
     /// What the answer looks like, where the contract says what to look for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Box<Shape>>,
+    /// The errors that were ignored on purpose while it was read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppressed: Vec<Suppressed>,
+}
+
+/// An error that is ignored on purpose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suppressed {
+    /// What was being done.
+    pub doing: String,
+    /// What went wrong, and so why it does not matter.
+    pub reason: String,
 }
 
 /// What an answer looks like: what the contract's expressions found in it.
@@ -121,6 +133,9 @@ pub struct Shape {
     /// Where it comes from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provenance: Vec<Provenance>,
+    /// The parts of the contract's `answer` whose expression gave no answer, and why.
+    #[serde(skip)]
+    pub unread: Vec<Suppressed>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -180,6 +195,7 @@ impl Report {
             fits: false,
             recorded: None,
             shape: None,
+            suppressed: Vec::new(),
         }
     }
 
@@ -194,6 +210,7 @@ impl Report {
             fits: false,
             recorded: None,
             shape: None,
+            suppressed: Vec::new(),
         }
     }
 
@@ -208,6 +225,7 @@ impl Report {
             fits: false,
             recorded: None,
             shape: None,
+            suppressed: Vec::new(),
         }
     }
 }

@@ -229,3 +229,24 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
         }
     }
 }
+
+#[test]
+fn nothing_is_ignored_where_calls_are_decided_and_driven_without_a_reason() {
+    let mut bare = Vec::new();
+    for folder in ["crates/amends-core/src", "crates/amends-gateway/src/driver", "crates/amends-ledger/src"] {
+        let sources: Vec<PathBuf> =
+            files().into_iter().filter(|path| path.starts_with(folder) && is(path, "rs")).collect();
+        assert!(sources.len() > 10, "{folder} has {} files", sources.len());
+        for path in sources {
+            let text = read(&path);
+            let lines: Vec<&str> = text.lines().collect();
+            for (n, line) in lines.iter().enumerate() {
+                let reasoned = lines[n.saturating_sub(4)..=n].iter().any(|line| line.contains("//"));
+                if line.contains("let _ =") && !reasoned {
+                    bare.push(format!("{}:{}", path.display(), n + 1));
+                }
+            }
+        }
+    }
+    assert!(bare.is_empty(), "an error is ignored without a word on why: {bare:#?}");
+}

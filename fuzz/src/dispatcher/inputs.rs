@@ -262,6 +262,7 @@ fn report(bytes: &mut Bytes<'_>) -> Report {
             .once_in(4)
             .then(|| Recorded { outcome: bytes.one_of(&OUTCOMES), certainty: bytes.one_of(&CERTAINTIES) }),
         shape: None,
+        suppressed: Vec::new(),
     }
 }
 

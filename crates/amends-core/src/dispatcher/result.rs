@@ -1,6 +1,6 @@
 //! An attempt's result arrives.
 
-use crate::attempt::{Purpose, Report};
+use crate::attempt::{Purpose, Report, Suppressed};
 use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::state::Phase;
@@ -20,7 +20,11 @@ impl Dispatcher {
             return self.late(now, gates, attempt, report);
         }
         let (purpose, failed) = (state.purpose, report.failure.is_some());
+        let suppressed = report.suppressed.clone();
         self.emit(now, Fact::AttemptEnded { attempt: attempt.clone(), report, gates: gates.clone() });
+        for Suppressed { doing, reason } in suppressed {
+            self.emit(now, Fact::SuppressedError { doing, reason });
+        }
         match (purpose, failed) {
             (Purpose::Act, false) => self.succeed(now, gates, &attempt),
             (Purpose::Act, true) => self.compensate(now, gates, &attempt),

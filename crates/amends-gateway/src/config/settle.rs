@@ -109,7 +109,6 @@ pub(super) fn contract(
         queue: spec.queue.clone(),
         answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
         answer: answer(&key("answer"), &spec.answer)?,
-        ..Contract::undeclared(0, 0, 0)
     })
 }
 

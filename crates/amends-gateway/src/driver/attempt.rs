@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amends_core::attempt::{Payload, Provenance, Recorded};
+use amends_core::attempt::{Payload, Provenance, Recorded, Suppressed};
 use amends_core::contract::{Contract, Place};
+use amends_core::failure::bounded;
 use amends_core::gates::UNSEEN_RUN;
 use amends_core::limits::{ATTEMPT_MS_MIN, WAIT_MS_MAX};
 use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report, Rules, Timestamp, ToolName};
@@ -54,7 +55,7 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
         session.listening.insert(attempt.id.clone());
     }
     tokio::spawn(async move {
-        let id = attempt.id.clone();
+        let (id, purpose) = (attempt.id.clone(), attempt.purpose);
         let (mut report, carried) = match prepared {
             Ok(outgoing) => exchange(outgoing, attempt.deadline, aborted).await,
             Err(code) => (Report::silent(Failure::of(code), Certainty::NotSent), Carried::Nothing),
@@ -63,7 +64,8 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
             // An upstream may ask for any wait; what is recorded stays within what a playbook may name.
             failure.retry_after_ms = failure.retry_after_ms.map(|asked| asked.min(WAIT_MS_MAX));
         }
-        let _ = mail.send(Mail::Result { attempt: id, report: Box::new(report), carried });
+        // The driver outlives its calls, unless the process ends.
+        let _ = mail.send(Mail::Result { attempt: id, purpose, report: Box::new(report), carried });
     });
 }
 
@@ -101,7 +103,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
         }
         Purpose::Reverse => {
             let reverse = live.rules.contract.reverse.as_ref().ok_or(Code::ConfigSchemaViolation)?;
-            let args = undo::arguments(reverse, live).ok_or(Code::ConfigSchemaViolation)?;
+            let args = undo::arguments(reverse, live).map_err(|_| Code::ConfigSchemaViolation)?;
             let mut outgoing = read(gateway, attempt, &args, send_by)?;
             let Some(place) = outgoing.rules.contract.key.clone() else { return Ok(outgoing) };
             let key = format!("{}_undo", live.effect_key);
@@ -268,14 +270,23 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (
             if let Some(stands_for) = stands_for.filter(|_| report.failure.is_none()) {
                 let found = structured(&text).unwrap_or(Value::Null);
                 let variables = [("result", &found), ("args", &stands_for.arguments)];
-                report.happened = stands_for.happened.evaluate(&variables).ok().and_then(|value| value.as_bool());
+                report.happened = match stands_for.happened.evaluate(&variables) {
+                    Ok(value) => value.as_bool(),
+                    Err(error) => {
+                        let doing = "reading whether it happened".to_owned();
+                        report.suppressed.push(Suppressed { doing, reason: bounded(&error.to_string()) });
+                        None
+                    }
+                };
                 report.payload = Some(canonical(&found));
                 let declared = stands_for.tool.as_ref().and_then(|tool| tool.output.as_ref());
                 report.fits = declared.is_none_or(|schema| schema.is_valid(&found));
             }
             if let Some(arguments) = arguments.filter(|_| report.failure.is_none()) {
                 let found = structured(&text).unwrap_or(Value::Null);
-                report.shape = Some(Box::new(shape(contract, &found, &arguments)));
+                let mut shape = shape(contract, &found, &arguments);
+                report.suppressed.append(&mut shape.unread);
+                report.shape = Some(Box::new(shape));
             }
             if (compared || based_on.is_some()) && report.failure.is_none() {
                 let read = canonical(&structured(&text).unwrap_or(Value::Null));
@@ -343,7 +354,9 @@ async fn join(
                 };
                 let id: AttemptId = attempt.id.clone();
                 let carried = Carried::Answer(stored);
-                let _ = mail.send(Mail::Result { attempt: id, report: Box::new(report), carried });
+                // The driver outlives its calls, unless the process ends.
+                let _ =
+                    mail.send(Mail::Result { attempt: id, purpose: Purpose::Join, report: Box::new(report), carried });
                 return;
             }
             Ok(None) => {}

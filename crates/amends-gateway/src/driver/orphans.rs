@@ -129,6 +129,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
         reads: HashMap::new(),
     };
     if let Some(first) = first {
+        // Its own inbox is a few lines above.
         let _ = session.mail.send(first);
     }
     let driven = gateway.drives(id, session.mail.clone());

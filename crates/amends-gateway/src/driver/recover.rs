@@ -93,6 +93,7 @@ impl Session {
         live.made = None;
         let (mail, deliveries) = (self.mail.clone(), self.gateway.deliveries.clone());
         tokio::spawn(async move {
+            // Known or not by then, the call is handed in again.
             let _ = tokio::time::timeout(clock::until(call.deadline), deliveries.settled(&holder)).await;
             // An agent that left in the meantime wants nothing to be sent.
             if live.answer.as_ref().is_some_and(|answer| !answer.is_closed()) {
@@ -189,6 +190,7 @@ impl Session {
         if let Some(door) = live.answer.take() {
             let envelope = Box::new(Envelope::of(body));
             let rendered = Rendered { form: Form::Envelope { envelope, payload: None }, replayed: false };
+            // Whoever asked may be gone.
             let _ = door.send(Answered {
                 rendered,
                 receipt: None,

@@ -4,12 +4,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use amends_core::attempt::Suppressed;
 use amends_core::contract::Contract;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::EvidenceSource;
+use amends_core::failure::bounded;
 use amends_core::{
-    AttemptId, Call, CallId, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal, Report, Rules,
-    SessionId, UpstreamName,
+    AttemptId, Call, CallId, Certainty, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal,
+    Purpose, Report, Rules, SessionId, UpstreamName,
 };
 use amends_ledger::StoredAnswer;
 use bytes::Bytes;
@@ -18,10 +20,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::admission::Admitted;
 use super::answer::{Answered, status_arguments};
-use super::basis;
 use super::deliveries::{Leaving, Moment};
 use super::failpoint::{self, Point};
 use super::turn::Turn;
+use super::{basis, undo};
 use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
@@ -32,7 +34,7 @@ use crate::upstream::Progress;
 #[derive(Debug)]
 pub(crate) enum Mail {
     Call { call: Box<amends_core::Call>, gates: Gates, live: Box<Live> },
-    Result { attempt: AttemptId, report: Box<Report>, carried: Carried },
+    Result { attempt: AttemptId, purpose: Purpose, report: Box<Report>, carried: Carried },
     Cancel { call: CallId, reason: CancelReason },
     Answer { interaction: InteractionId, answer: Box<PersonAnswer> },
     Delivered { call: CallId, leaving: Option<Leaving> },
@@ -221,7 +223,7 @@ impl Session {
                 self.live.insert(call.id.clone(), *live);
                 self.take(Input::Call(call), gates);
             }
-            Mail::Result { attempt, report, carried } => {
+            Mail::Result { attempt, purpose, mut report, carried } => {
                 self.listening.remove(&attempt);
                 if let Some(live) = self.live.get_mut(&attempt.call) {
                     if live.claimed {
@@ -235,6 +237,9 @@ impl Session {
                     }
                 }
                 self.remember(&attempt, &report);
+                if purpose == Purpose::Act {
+                    self.look_for_undo(&attempt, &mut report);
+                }
                 let mut gates = self.gates_of(&attempt.call);
                 if let Some(tool) = self
                     .live
@@ -275,6 +280,17 @@ impl Session {
                 evidence.hash = Some(hash.clone());
                 evidence.from = EvidenceSource::Session;
             }
+        }
+    }
+
+    /// Says so if nobody could tell how to undo what was done: its token will not be shown.
+    fn look_for_undo(&self, attempt: &AttemptId, report: &mut Report) {
+        let done = report.failure.is_none() && report.certainty == Certainty::Processed;
+        let Some(live) = self.live.get(&attempt.call).filter(|_| done) else { return };
+        let Some(reverse) = live.rules.contract.reverse.as_ref() else { return };
+        if let Err(error) = undo::arguments(reverse, live) {
+            let doing = "finding out how to undo it".to_owned();
+            report.suppressed.push(Suppressed { doing, reason: bounded(&error.to_string()) });
         }
     }
 

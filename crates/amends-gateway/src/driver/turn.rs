@@ -146,7 +146,7 @@ impl Session {
         let Some(note) = &mut envelope.reversal else { return };
         let live = self.live.get(&reply.call);
         let reverse = live.and_then(|live| live.rules.contract.reverse.as_ref().zip(Some(live)));
-        if reverse.and_then(|(reverse, live)| undo::arguments(reverse, live)).is_some() {
+        if reverse.is_some_and(|(reverse, live)| undo::arguments(reverse, live).is_ok()) {
             note.token = undo::token(&self.gateway.secret, &reply.call);
         } else {
             envelope.reversal = None;
@@ -205,7 +205,7 @@ impl Session {
             if let Fact::ReversalArmed { call, token, .. } = &event.fact
                 && let Some(live) = self.live.get(call)
                 && let Some(reverse) = live.rules.contract.reverse.as_ref()
-                && let Some(arguments) = undo::arguments(reverse, live)
+                && let Ok(arguments) = undo::arguments(reverse, live)
             {
                 let listing = self.gateway.catalogue.now();
                 let place = listing.find(&reverse.tool).map(|tool| tool.upstream.identity()).unwrap_or_default();
@@ -231,6 +231,7 @@ impl Session {
             Act::Do(Effect::Abort(attempt)) => {
                 let sent = self.live.get_mut(&attempt.call).and_then(|live| live.attempts.remove(&attempt));
                 if let Some(abort) = sent {
+                    // Its exchange may have ended in the same moment.
                     let _ = abort.send(());
                 }
             }

@@ -1,6 +1,7 @@
 //! Undoing a write: its token, and the call that undoes it.
 
 use amends_core::contract::Reverse;
+use amends_core::expression::ExpressionError;
 use amends_core::{CallId, Digest};
 use amends_ledger::{digest, keyed_digest};
 use amends_wire::mcp::classify::structured;
@@ -20,19 +21,13 @@ pub fn token_digest(token: &str) -> Digest {
 }
 
 /// The arguments that undo a call, from its own and from what it gave back.
-pub(super) fn arguments(reverse: &Reverse, live: &Live) -> Option<Map<String, Value>> {
-    let args = live.arguments()?;
+pub(super) fn arguments(reverse: &Reverse, live: &Live) -> Result<Map<String, Value>, ExpressionError> {
+    let args = live.arguments().unwrap_or_default();
     let last = live.results.iter().max_by_key(|(attempt, _)| attempt.n);
     let result = last.and_then(|(_, bytes)| structured(std::str::from_utf8(bytes).ok()?)).unwrap_or(Value::Null);
     let mut mapped = Map::new();
     for (name, expression) in &reverse.args {
-        match expression.evaluate(&[("args", &args), ("result", &result)]) {
-            Ok(value) => mapped.insert(name.clone(), value),
-            Err(error) => {
-                tracing::warn!(%error, "it cannot be told how to undo a call");
-                return None;
-            }
-        };
+        mapped.insert(name.clone(), expression.evaluate(&[("args", &args), ("result", &result)])?);
     }
-    Some(mapped)
+    Ok(mapped)
 }

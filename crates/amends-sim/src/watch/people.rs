@@ -63,10 +63,12 @@ impl Watch {
             Fact::InteractionAnswered { answer, .. } if question.first.as_ref() != Some(&answer.choice) => {
                 return broken(format!("`{}` counts, the first answer is {:?}", answer.choice, question.first));
             }
-            Fact::InteractionLapsed { default, .. } => {
-                if question.lapsed || event.at < question.interaction.due || *default != question.interaction.default {
-                    return broken(format!("`{id}` lapses with `{default}`: {question:?}"));
-                }
+            Fact::InteractionLapsed { default, .. }
+                if question.lapsed
+                    || event.at < question.interaction.due
+                    || *default != question.interaction.default =>
+            {
+                return broken(format!("`{id}` lapses with `{default}`: {question:?}"));
             }
             _ => {}
         }

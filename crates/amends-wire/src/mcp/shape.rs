@@ -1,6 +1,6 @@
 //! What an answer looks like: what the contract's expressions find in it.
 
-use amends_core::attempt::{ItemFailure, Provenance, Shape};
+use amends_core::attempt::{ItemFailure, Provenance, Shape, Suppressed};
 use amends_core::contract::AnswerShape;
 use amends_core::expression::Expression;
 use amends_core::failure::bounded;
@@ -25,20 +25,29 @@ use crate::problem::Problem;
 /// ```
 pub fn shape(contract: &Contract, result: &Value, args: &Value) -> Shape {
     let AnswerShape { rows, truncated, errors, stale, confidence, provenance, follow_up: _ } = &contract.answer;
-    let ask = |expression: &Option<Expression>| {
-        expression.as_ref()?.evaluate(&[("result", result), ("args", args)]).ok().filter(|value| !value.is_null())
+    let mut unread = Vec::new();
+    let mut ask = |part: &str, expression: &Option<Expression>| {
+        let value = expression.as_ref()?.evaluate(&[("result", result), ("args", args)]);
+        let value = value.map_err(|error| {
+            unread.push(Suppressed { doing: format!("reading `answer.{part}`"), reason: bounded(&error.to_string()) });
+        });
+        value.ok().filter(|value| !value.is_null())
     };
-    let holds = |expression| ask(expression) == Some(Value::Bool(true));
-    let failed = ask(errors).and_then(list).unwrap_or_default();
-    let sources = ask(provenance).and_then(list).unwrap_or_default();
+    let failed = ask("errors", errors).and_then(list).unwrap_or_default();
+    let sources = ask("provenance", provenance).and_then(list).unwrap_or_default();
+    let rows = ask("rows", rows);
+    let truncated = ask("truncated", truncated) == Some(Value::Bool(true));
+    let stale = ask("stale", stale) == Some(Value::Bool(true));
+    let sure = ask("confidence", confidence);
     Shape {
-        rows: ask(rows).and_then(|rows| rows.as_array().map(|rows| rows.len() as u64).or_else(|| rows.as_u64())),
-        truncated: holds(truncated),
-        stale: holds(stale),
+        rows: rows.and_then(|rows| rows.as_array().map(|rows| rows.len() as u64).or_else(|| rows.as_u64())),
+        truncated,
+        stale,
         errors: failed.iter().take(ITEMS_MAX).enumerate().map(|(n, failed)| item(n, failed, contract)).collect(),
         errors_left_out: failed.len().saturating_sub(ITEMS_MAX) as u64,
-        confidence_permille: ask(confidence).and_then(|sure| permille(&sure)),
+        confidence_permille: sure.and_then(|sure| permille(&sure)),
         provenance: sources.iter().take(ITEMS_MAX).filter_map(source).collect(),
+        unread,
     }
 }
 

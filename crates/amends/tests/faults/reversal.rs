@@ -132,3 +132,17 @@ compensation = "issue_reversal"
     }
     place.settled();
 }
+
+#[test]
+fn a_write_that_nobody_can_tell_how_to_undo_gives_no_token_and_says_so_on_the_trace() {
+    let place = Place::new();
+    let config = WRAPPED.replace("result.id", "result.nobody");
+    let config = place.write("undo.toml", &config).display().to_string();
+    let gateway = place.up_with("", &["--config", &config]);
+    let (_, done) = gateway.call("issue_refund", r#"{"order":"ord_1","amount":5}"#);
+    assert_eq!((&done["status"], done.get("reversal")), (&json!("success"), None), "{done}");
+    let suppressed = place.events_named("suppressed_error");
+    assert_eq!(suppressed.len(), 1, "{suppressed:?}");
+    assert!(suppressed[0]["reason"].as_str().is_some_and(|reason| reason.contains("nobody")), "{suppressed:?}");
+    place.settled();
+}
