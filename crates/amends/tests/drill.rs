@@ -168,11 +168,9 @@ fn a_live_drill_finds_the_same_in_the_shops_book() {
         row.cloned().unwrap_or_else(|| panic!("{tool} {fault} was not called"))
     };
     let lost = found("issue_refund", "lose_response");
-    assert_eq!(
-        (&lost["sends"], &lost["effects"], &lost["told"]),
-        (&2.into(), &1.into(), &"processed".into()),
-        "{lost}"
-    );
+    assert_eq!((&lost["effects"], &lost["told"]), (&1.into(), &"processed".into()), "{lost}");
+    // It is sent again with its key, or found by its status where so much else fails at once that nothing is sent again.
+    assert!(matches!(lost["sends"].as_u64(), Some(1 | 2)), "{lost}");
     let charged = found("charge_card", "lose_response");
     assert_eq!((&charged["sends"], &charged["effects"]), (&1.into(), &1.into()), "{charged}");
     assert_eq!(charged["outcome"], "unresolved");

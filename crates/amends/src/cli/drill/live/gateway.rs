@@ -27,6 +27,17 @@ pub(super) struct Answer {
     pub(super) wait_ms: u64,
 }
 
+/// The shop as in the demo, but for the restraint: here it fails in every way at once, and each fault is to be met alone.
+const PATIENT: &str = r#"
+[upstreams.shop]
+command = ["amends"]
+prefix = ""
+timeout = "2s"
+deadline = "30s"
+breaker = { failures = 32 }
+retry_budget = { tokens = 1000 }
+"#;
+
 /// A folder that is removed when dropped.
 struct Folder(PathBuf);
 
@@ -37,12 +48,16 @@ impl Gateway {
         let folder = Folder::new()?;
         let faults = folder.0.join("faults.toml");
         std::fs::write(&faults, script).with_context(|| format!("cannot write `{}`", faults.display()))?;
+        let config = folder.0.join("amends.toml");
+        std::fs::write(&config, PATIENT).with_context(|| format!("cannot write `{}`", config.display()))?;
         let ledger = format!("sqlite:{}", folder.0.join("amends.db").display());
         let mut child = Command::new(&own)
             .args(["up", "--demo", "--listen", "127.0.0.1:0", "--ledger", &ledger, "--faults"])
             .arg(&faults)
             .arg("--book")
             .arg(folder.0.join("book.db"))
+            .arg("--config")
+            .arg(&config)
             .current_dir(&folder.0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
