@@ -28,18 +28,13 @@ fn amends_doubles_loses_and_hides_nothing_where_a_naive_loop_does() {
         rows.iter().find(|row| row["contender"] == name).unwrap_or_else(|| panic!("no `{name}` in {report}"))
     };
 
-    for name in ["Amends, one call", "Amends, agent follows", "Amends, agent repeats with a key"] {
+    for name in
+        ["Amends, one call", "Amends, agent follows", "Amends, agent repeats", "Amends, agent repeats with a key"]
+    {
         for count in ["doubled", "lost_as_done", "done_as_failed", "untyped"] {
             assert_eq!(row(name)[count], 0, "{count}: {:#}", row(name));
         }
     }
-    // An agent that has read "do not repeat it" and does, without a key, means another one: see decision 2.
-    let repeats = row("Amends, agent repeats");
-    assert_eq!(repeats["doubled"], repeats["doubled_against_advice"], "{repeats:#}");
-    for count in ["lost_as_done", "done_as_failed", "untyped"] {
-        assert_eq!(repeats[count], 0, "{count}: {repeats:#}");
-    }
-
     let above = |name: &str, count: &str| row(name)[count].as_u64().is_some_and(|count| count > 0);
     assert!(above("direct, three retries", "doubled"), "{report:#}");
     assert!(above("direct, three retries with a key", "doubled"), "{report:#}");
