@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use amends_core::{AttemptId, CallId, Dispatcher, Effect, Event, Fact, Gates, Input, Rules, Step};
+use amends_core::{AttemptId, CallId, Dispatcher, Effect, Event, Fact, Gates, Input, Step};
+
+use crate::world::World;
 
 /// A value that is hashed and compared by how it prints, once.
 #[derive(Clone, Debug)]
@@ -102,16 +104,12 @@ impl Driver {
         self.durable.value.iter().map(|event| &event.fact)
     }
 
-    /// Folds what is durable.
-    pub(crate) fn restored(
-        &self,
-        session: usize,
-        rules: &impl Fn(&amends_core::Digest) -> Option<Arc<Rules>>,
-    ) -> Dispatcher {
+    /// Folds what is durable; nothing where it does not fold, and a promise is broken.
+    pub(crate) fn restored(&self, session: usize, world: &World) -> Option<Arc<Dispatcher>> {
         if self.durable.value.is_empty() {
-            return open(session);
+            return Some(Arc::new(open(session)));
         }
-        Dispatcher::restore(self.durable.value.iter(), rules).expect("a durable trace folds")
+        Dispatcher::restore(self.durable.value.iter(), |hash| world.rules(hash)).ok().map(Arc::new)
     }
 
     /// The process dies: whatever was not durable is gone.

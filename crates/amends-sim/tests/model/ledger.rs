@@ -39,14 +39,14 @@ impl Ledger {
         self.tokens.get(&Digest::new(token)).map(|token| token.state)
     }
 
-    /// What a step leaves of the claims and tokens.
-    pub(crate) fn after(&self, step: &Step, session: &SessionId, ignore_claims: bool) -> Result<Self, Refused> {
+    /// What a step leaves of the claims and tokens; a flawed driver has it change none.
+    pub(crate) fn after(&self, step: &Step, session: &SessionId, ignore: bool) -> Result<Self, Refused> {
         let mut left = self.clone();
         let at = step.events.last().map_or(Timestamp::default(), |event| event.at);
-        for change in step.claims.iter().filter(|_| !ignore_claims) {
+        for change in step.claims.iter().filter(|_| !ignore) {
             left.claim(change, session, at)?;
         }
-        for change in &step.reversals {
+        for change in step.reversals.iter().filter(|_| !ignore) {
             left.reversal(change)?;
         }
         Ok(left)

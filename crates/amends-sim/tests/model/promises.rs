@@ -41,6 +41,12 @@ pub(crate) fn of(world: &World) -> Vec<Property<World>> {
         let fact = |_: &World, state: &State| any(state, |fact| matches!(fact, Fact::DoubtSettled { .. }));
         promises.push(Property::sometimes("a status read settles a doubt", fact));
     }
+    if tools(|tool| tool == Tool::Undo) {
+        let undone = |_: &World, state: &State| any(state, |fact| matches!(fact, Fact::ReversalRedeemed { .. }));
+        let refused = |_: &World, state: &State| any(state, |fact| matches!(fact, Fact::ReversalRefused { .. }));
+        promises.push(Property::sometimes("a write is undone", undone));
+        promises.push(Property::sometimes("a spent token is refused", refused));
+    }
     if world.calls.len() > 1 && tools(|tool| tool != Tool::Read) {
         if world.calls.iter().all(|wish| wish.key.is_none()) {
             promises.push(Property::sometimes("the second call meets the first", met));
@@ -92,11 +98,9 @@ fn one_end(world: &World, state: &State) -> bool {
 }
 
 fn folds(world: &World, state: &State) -> bool {
-    state.drivers.iter().all(|driver| match &driver.live {
-        Some(live) if driver.events().next().is_some() => {
-            Dispatcher::restore(driver.events(), |hash| world.rules(hash)).as_ref() == Ok(&**live)
-        }
-        _ => true,
+    state.drivers.iter().filter(|driver| driver.events().next().is_some()).all(|driver| {
+        let folded = Dispatcher::restore(driver.events(), |hash| world.rules(hash));
+        folded.is_ok_and(|folded| driver.live.as_ref().is_none_or(|live| folded == **live))
     })
 }
 

@@ -45,7 +45,7 @@ impl State {
             }
             Action::TakeUp(session) => {
                 let driver = &mut self.drivers[session];
-                driver.live = Some(Arc::new(driver.restored(session, &|hash| world.rules(hash))));
+                driver.live = driver.restored(session, world);
                 if !driver.durable.value.is_empty() {
                     self.handle(world, session, Input::Resume, Gates::default());
                 }
@@ -106,7 +106,7 @@ impl State {
         };
         let step = &waiting.value.step;
         let mut left = self.ledger.value.after(step, &session_id(session), false);
-        if world.flaw == Some(Flaw::IgnoreHeld) && matches!(left, Err(Refused::Held(_))) {
+        if world.flaw == Some(Flaw::IgnoreHeld) && left.is_err() {
             left = self.ledger.value.after(step, &session_id(session), true);
         }
         let refused = match left {
@@ -133,7 +133,7 @@ impl State {
             }
         }
         let later: Vec<Known<Waiting>> = driver.queue.drain(..).collect();
-        driver.live = Some(Arc::new(driver.restored(session, &|hash| world.rules(hash))));
+        driver.live = driver.restored(session, world);
         self.handle(world, session, again.input, again.gates);
         for waiting in later {
             self.handle(world, session, waiting.value.input.clone(), waiting.value.gates.clone());
@@ -222,7 +222,6 @@ impl State {
             let fact = Fact::CallEnded { call, outcome, certainty, attempt: None, replayed: false };
             let seq = driver.durable.value.len() as u64 + 1;
             driver.queue.clear();
-            driver.live = None;
             driver.record(&[Event { v: VERSION, seq, at: Timestamp::from_ms(self.now), fact }]);
         }
     }

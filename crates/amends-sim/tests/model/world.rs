@@ -19,7 +19,7 @@ pub(crate) enum Flaw {
     ResendOnTimeout,
     /// The driver sends before the intent is durable.
     SendBeforeAppend,
-    /// The driver records a step without its claims when one of them is held.
+    /// The driver records a step without its claims and tokens when one of them is held or spent.
     IgnoreHeld,
     /// The driver ends a call once more when a result comes after its end.
     EndAgain,
