@@ -34,6 +34,7 @@ fn twice(tool: Tool, session: usize) -> Vec<Wish> {
     vec![first, Wish { session, ..first }]
 }
 
+#[expect(clippy::print_stdout, reason = "the number of states is what a reader asks first")]
 fn check(world: World, at_least: usize) {
     let name =
         format!("{:?}, {:?}", world.calls.iter().map(|wish| (wish.tool, wish.session)).collect::<Vec<_>>(), world.left);

@@ -47,10 +47,9 @@ pub(crate) fn of(world: &World) -> Vec<Property<World>> {
         promises.push(Property::sometimes("a write is undone", undone));
         promises.push(Property::sometimes("a spent token is refused", refused));
     }
-    if world.calls.len() > 1 && tools(|tool| tool != Tool::Read) {
-        if world.calls.iter().all(|wish| wish.key.is_none()) {
-            promises.push(Property::sometimes("the second call meets the first", met));
-        }
+    let unnamed = world.calls.iter().all(|wish| wish.key.is_none());
+    if world.calls.len() > 1 && unnamed && tools(|tool| tool != Tool::Read) {
+        promises.push(Property::sometimes("the second call meets the first", met));
     }
     promises
 }
