@@ -1,4 +1,4 @@
-//! Bytes into inputs. A new input of the dispatcher gets its line in [`World::input`], and what it carries a function below.
+//! Bytes into inputs. A new input of the dispatcher gets its line in `World::input`, and what it carries a function below.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
