@@ -12,6 +12,7 @@ pub mod mcp;
 pub mod message;
 pub mod object;
 pub mod problem;
+pub mod rate_limit;
 pub mod scan;
 pub mod schema;
 pub mod splice;

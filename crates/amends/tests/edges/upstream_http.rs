@@ -19,7 +19,7 @@ struct Web {
     calls: Arc<AtomicU64>,
 }
 
-const TOOLS: [&str; 15] = [
+const TOOLS: [&str; 16] = [
     "ok",
     "reset",
     "reset_in_body",
@@ -28,6 +28,7 @@ const TOOLS: [&str; 15] = [
     "html_500",
     "not_found",
     "limited",
+    "limits",
     "silent",
     "endless",
     "endless_event",
@@ -141,6 +142,7 @@ fn misbehave(stream: &mut TcpStream, id: &Value, tool: &str) -> bool {
         "html_500" => write(stream, "500 Internal Server Error", HTML, PAGE),
         "not_found" => write(stream, "404 Not Found", HTML, PAGE),
         "limited" => write(stream, "429 Too Many Requests", "retry-after: 7\r\n", b""),
+        "limits" => write(stream, "429 Too Many Requests", "ratelimit: \"default\";r=0;t=9\r\n", b""),
         "empty" => write(stream, "200 OK", JSON, b""),
         "redirect" => write(stream, "307 Temporary Redirect", "location: http://169.254.169.254/\r\n", b""),
         "wrong_id" => {
@@ -228,8 +230,14 @@ fn what_is_no_answer_of_the_protocol_is_judged_by_its_status() {
         ("wrong_id", "OutputMalformed", "in_doubt"),
         ("html_500", "Provider5xx", "in_doubt"),
         ("limited", "RateLimited", "in_doubt"),
+        ("limits", "RateLimited", "in_doubt"),
     ] {
         let error = failed(&gateway, tool);
+        match tool {
+            "limited" => assert_eq!(error["retry_after_ms"], 7000, "{error}"),
+            "limits" => assert_eq!(error["retry_after_ms"], 9000, "{error}"),
+            _ => {}
+        }
         assert_eq!((&error["code"], &error["certainty"]), (&json!(code), &json!(certainty)), "{tool}: {error}");
         assert_eq!(error["safe_to_repeat"], false, "{tool}: {error}");
     }
@@ -237,7 +245,7 @@ fn what_is_no_answer_of_the_protocol_is_judged_by_its_status() {
         let error = failed(&gateway, tool);
         assert_ne!(error["certainty"], "processed", "{tool}: {error}");
     }
-    assert_eq!(web.calls(), 7);
+    assert_eq!(web.calls(), 8);
     assert_eq!(gateway.call("ok", "{}").0, 200);
     place.settled();
 }

@@ -73,6 +73,24 @@ fn a_gateway_with_too_many_open_calls_refuses_as_its_golden_says() {
     drop(open);
 }
 
+#[test]
+fn a_gateway_whose_upstream_failed_too_often_refuses_as_its_golden_says() {
+    let place = Place::new();
+    let fault = "[[fault]]\ntool = \"get_order\"\nwhen = { order = \"ord_1\" }\n";
+    let faults = format!("{fault}attempts = {:?}\n", ["status_500"; 40]);
+    let gateway = place.up(&faults);
+    let mut answer = (0, Value::Null);
+    eventually("the breaker opens", || {
+        answer = gateway.call("get_order", r#"{"order":"ord_1"}"#);
+        answer.1["status"] == "refused"
+    });
+    // How much of the rest is left differs from run to run.
+    let left = answer.1["error"]["retry_after_ms"].as_u64();
+    assert!(left.is_some_and(|left| (1..=60_000).contains(&left)), "{answer:?}");
+    answer.1["error"]["retry_after_ms"] = 5000.into();
+    golden("breaker_open", &answer);
+}
+
 /// A refusal fits the schema, has that kind, comes with the status that the registry names, and says what its golden says.
 fn golden(kind: &str, (status, envelope): &(u16, Value)) {
     assert_eq!(envelope["error"]["kind"], kind, "{envelope:#}");

@@ -1,12 +1,14 @@
 //! Reading an answer: JSON, a stream of events, or something else.
 
 use amends_wire::message::Message;
+use amends_wire::rate_limit::wait_seconds;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use tokio::sync::mpsc;
 
 use super::pool::{Pool, Sent};
+use crate::clock;
 use crate::upstream::exchange::{Fault, Progress, Reply, RpcFault};
 use crate::upstream::sse::Events;
 
@@ -24,7 +26,10 @@ pub(super) async fn read(
     let header = |name| sent.response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let status = sent.response.status();
     let content_type = header(CONTENT_TYPE);
-    let retry_after = header(RETRY_AFTER);
+    let named = |name: &str| sent.response.headers().get(name).and_then(|value| value.to_str().ok());
+    // What it says outright outranks what its limits let one conclude.
+    let limited = || wait_seconds(named, clock::now().ms()).map(|seconds| seconds.to_string());
+    let retry_after = header(RETRY_AFTER).or_else(limited);
     let is = |kind: &str| content_type.as_deref().is_some_and(|it| it.trim_start().starts_with(kind));
     if status.is_success() && is("text/event-stream") {
         return stream(sent, ticket, progress.as_ref(), bytes_max).await;
