@@ -81,9 +81,10 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
             (state, None) => word(state).to_owned(),
         };
         text.push_str(&format!(
-            "{}\n  {} on `{}`, {state}\n  {}\n  answers: {} (else {})\n\n",
+            "{}\n  {} about {} on `{}`, {state}\n  {}\n  answers: {} (else {})\n\n",
             asked.id,
             asked.kind.as_str(),
+            asked.call,
             asked.queue,
             asked.question,
             asked.options.join(", "),
