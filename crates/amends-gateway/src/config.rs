@@ -1,5 +1,6 @@
 //! The configuration: what was written, and what it means.
 
+mod ledger;
 mod restraint;
 mod retry;
 mod settle;
@@ -20,6 +21,7 @@ use amends_core::{Playbook, UpstreamName};
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
+pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use settle::settle;
 pub use source::Source;
 pub use span::Span;
@@ -28,12 +30,8 @@ pub use spec::Spec;
 /// A configuration in which every key has its value and every rule is allowed.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the ledger is.
-    pub ledger: LedgerPlace,
-    /// Whether the file says so, rather than the default.
-    pub ledger_named: bool,
-    /// Whether a read may be answered before it is recorded.
-    pub async_reads: bool,
+    /// Where what happened is kept.
+    pub ledger: LedgerConfig,
     /// Where the doors listen.
     pub http: SocketAddr,
     /// The names by which the doors may be addressed, beside the loopback ones.
@@ -52,15 +50,6 @@ pub struct Config {
     pub repeat_window: Duration,
     /// The bounds.
     pub limits: Limits,
-}
-
-/// Where a ledger is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LedgerPlace {
-    /// In this process, for tests.
-    Memory,
-    /// In a file.
-    Sqlite(PathBuf),
 }
 
 /// One upstream.

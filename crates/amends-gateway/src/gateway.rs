@@ -12,7 +12,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
 use crate::catalogue::Catalogue;
 use crate::clock;
-use crate::config::{Config, LedgerPlace};
+use crate::config::{Config, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, settle_orphans};
 use crate::listing;
 use crate::restraint::{self, Rates};
@@ -69,13 +69,16 @@ pub enum StartError {
     },
 }
 
-/// Opens the ledger of that place for this process.
-pub fn open_ledger(place: &LedgerPlace) -> Result<Arc<dyn Ledger>, StartError> {
-    let failed = |source| StartError::Ledger { place: place.clone(), source };
+/// Opens a ledger for this process.
+pub async fn open_ledger(config: &LedgerConfig) -> Result<Arc<dyn Ledger>, StartError> {
+    let failed = |source| StartError::Ledger { place: config.place.clone(), source };
     let node = Node::this_process(LEASE_MS).map_err(failed)?;
-    Ok(match place {
+    Ok(match &config.place {
         LedgerPlace::Memory => Arc::new(MemoryLedger::new(node)),
         LedgerPlace::Sqlite(path) => Arc::new(SqliteLedger::open(path, node).map_err(failed)?),
+        LedgerPlace::Postgres(_) => {
+            return Err(failed(amends_ledger::Error::Unavailable { reason: "not yet".into() }));
+        }
     })
 }
 
@@ -91,7 +94,7 @@ impl Gateway {
         let lease_until = ledger
             .heartbeat(clock::now())
             .await
-            .map_err(|source| StartError::Ledger { place: config.ledger.clone(), source })?;
+            .map_err(|source| StartError::Ledger { place: config.ledger.place.clone(), source })?;
         let upstreams = config
             .upstreams
             .iter()

@@ -45,6 +45,9 @@ pub struct Append {
     pub reversals: Vec<ReversalChange>,
     /// How the writes are undone whose tokens this step arms.
     pub undo: Vec<StoredUndo>,
+    /// Whether everything before this step's last event is dropped, which says that it was. Payloads go with it. Only for
+    /// a session with nothing open.
+    pub retires: bool,
     /// What is left open in the session after this step.
     pub open: OpenWork,
 }
@@ -66,6 +69,7 @@ impl Append {
             closes: Vec::new(),
             reversals: Vec::new(),
             undo: Vec::new(),
+            retires: false,
             open: OpenWork::default(),
         }
     }

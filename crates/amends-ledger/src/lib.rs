@@ -11,12 +11,14 @@ mod claims;
 mod error;
 mod interactions;
 mod letter;
+mod log;
 mod memory;
 mod node;
 mod reversals;
 mod row;
 mod sqlite;
 mod step;
+mod vault;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -31,11 +33,13 @@ pub use chain::{ChainFault, FaultKind, Verified, digest, keyed_digest};
 pub use error::Error;
 pub use interactions::{AnswerFate, Closing, QueueEntry, QueueFilter, QueueState};
 pub use letter::{Letter, LetterId, LetterState};
+pub use log::{LogEntry, StoredCheckpoint};
 pub use memory::MemoryLedger;
 pub use node::Node;
 pub use reversals::{ReversalRow, StoredUndo};
 pub use row::{Lease, SessionRow, StoredEvent, Trace};
 pub use sqlite::SqliteLedger;
+pub use vault::Vault;
 
 /// A future that a ledger hands out.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -124,9 +128,57 @@ pub trait Ledger: Debug + Send + Sync {
     /// Where a letter stands, while it is kept.
     fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>>;
 
+    /// Sessions that were opened at `since` or later, the oldest first, then by id: those that come after the session
+    /// `after`, at most `limit` of them. For walking over a whole ledger in pieces.
+    fn sessions_after(
+        &self,
+        since: Timestamp,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>> {
+        let _ = (since, after, limit); // A store that cannot yet says so.
+        not_kept()
+    }
+
+    /// Heads of sessions that have gone on since their last entry in the log, or have none; at most `limit` of them.
+    fn unlogged(&self, limit: usize) -> Pending<'_, Vec<LogEntry>> {
+        let _ = limit; // A store that cannot yet says so.
+        not_kept()
+    }
+
+    /// The log's entries from that place on, in order, at most `limit` of them. The first entry has place 0.
+    fn log(&self, from: u64, limit: usize) -> Pending<'_, Vec<LogEntry>> {
+        let _ = (from, limit); // A store that cannot yet says so.
+        not_kept()
+    }
+
+    /// Adds entries to the log and keeps the checkpoint that covers them, in one transaction, if the log has exactly
+    /// `expected` entries; `false` where it has not, and then nothing is changed. Entries may be none.
+    fn extend_log(&self, expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint) -> Pending<'_, bool> {
+        let _ = (expected, entries, checkpoint); // A store that cannot yet says so.
+        not_kept()
+    }
+
+    /// The newest checkpoints first, at most `limit` of them.
+    fn checkpoints(&self, limit: usize) -> Pending<'_, Vec<StoredCheckpoint>> {
+        let _ = limit; // A store that cannot yet says so.
+        not_kept()
+    }
+
+    /// Puts a session of another ledger here, with its events and hashes as they were. It belongs to no living node and
+    /// leaves nothing open. `false` where there is such a session already, and then nothing is changed.
+    fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool> {
+        let _ = (row, trace); // A store that cannot yet says so.
+        not_kept()
+    }
+
     /// Recomputes every chain and compares it with what is stored.
     fn verify(&self) -> Pending<'_, Verified>;
 
     /// The secret under which digests are keyed. Made once for each ledger.
     fn secret(&self) -> [u8; 32];
+}
+
+fn not_kept<'a, T: Send + 'a>() -> Pending<'a, T> {
+    Box::pin(std::future::ready(Err(Error::Unavailable { reason: "this store does not keep that".into() })))
 }

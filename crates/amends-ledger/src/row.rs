@@ -12,7 +12,10 @@ pub struct Trace {
     pub session: SessionId,
     /// The epoch of its lease.
     pub epoch: u64,
-    /// Its events.
+    /// How many of its first events were dropped by retention; 0 where it is whole. What remains then begins with the
+    /// event that says so.
+    pub cut: u64,
+    /// Its events, from `cut + 1` on.
     pub events: Vec<StoredEvent>,
 }
 

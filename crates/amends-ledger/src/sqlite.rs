@@ -13,6 +13,7 @@ mod trouble;
 mod verify;
 mod writer;
 
+use std::future::ready;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ use crate::node::Node;
 use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, Trace};
 use crate::step::Step;
+use crate::vault::Vault;
 use crate::{Ledger, Pending};
 
 use file::File;
@@ -49,6 +51,7 @@ pub struct SqliteLedger {
     secret: [u8; 32],
     writer: Writer,
     readers: Readers,
+    vault: Vault,
 }
 
 impl SqliteLedger {
@@ -57,12 +60,20 @@ impl SqliteLedger {
         let opened = schema::open(path).map_err(Error::from).and_then(|(connection, secret)| {
             let file = Arc::new(File::at(path)?);
             let writer = Writer::start(connection, Arc::clone(&file), secret, node.clone())?;
-            Ok(Self { readers: Readers::new(Arc::clone(&file)), file, node, secret, writer })
+            let readers = Readers::new(Arc::clone(&file));
+            Ok(Self { readers, file, node, secret, writer, vault: Vault::unlocked() })
         });
         opened.map_err(|error| match error {
             Error::Unavailable { reason } => Error::Unavailable { reason: format!("`{}`: {reason}", path.display()) },
             other => other,
         })
+    }
+
+    /// The same ledger, whose payloads are sealed by that vault.
+    #[must_use]
+    pub fn with_vault(mut self, vault: Vault) -> Self {
+        self.vault = vault;
+        self
     }
 
     fn read<T, F>(&self, read: F) -> Pending<'_, T>
@@ -80,7 +91,7 @@ impl SqliteLedger {
     }
 
     fn record(&self, append: Append, haste: Haste) -> Commit {
-        match Step::write(append) {
+        match self.vault.seal(append).and_then(Step::write) {
             Ok(step) => {
                 let (answer, commit) = Commit::channel();
                 self.writer.queue(Work::Append(Box::new(step), answer, haste));
@@ -124,12 +135,14 @@ impl Ledger for SqliteLedger {
 
     fn answer(&self, call: &CallId) -> Pending<'_, Option<StoredAnswer>> {
         let call = call.clone();
-        self.read(move |connection| reader::answer(connection, &call))
+        let answer = self.read(move |connection| reader::answer(connection, &call));
+        Box::pin(async move { answer.await?.map(|answer| self.vault.open_answer(answer)).transpose() })
     }
 
     fn arguments(&self, call: &CallId) -> Pending<'_, Option<StoredArguments>> {
         let call = call.clone();
-        self.read(move |connection| reader::arguments(connection, &call))
+        let arguments = self.read(move |connection| reader::arguments(connection, &call));
+        Box::pin(async move { arguments.await?.map(|arguments| self.vault.open_arguments(arguments)).transpose() })
     }
 
     fn rules(&self, hash: &Digest) -> Pending<'_, Option<Arc<Rules>>> {
@@ -181,16 +194,21 @@ impl Ledger for SqliteLedger {
 
     fn reversal(&self, token: &Digest) -> Pending<'_, Option<ReversalRow>> {
         let token = token.clone();
-        self.read(move |connection| reversals::reversal(connection, &token))
+        let row = self.read(move |connection| reversals::reversal(connection, &token));
+        Box::pin(async move { row.await?.map(|row| self.vault.open_reversal(row)).transpose() })
     }
 
     fn reversals_of(&self, session: &SessionId) -> Pending<'_, Vec<ReversalRow>> {
         let session = session.clone();
-        self.read(move |connection| reversals::of_session(connection, &session))
+        let rows = self.read(move |connection| reversals::of_session(connection, &session));
+        Box::pin(async move { rows.await?.into_iter().map(|row| self.vault.open_reversal(row)).collect() })
     }
 
     fn post(&self, letter: Letter, now: Timestamp) -> Pending<'_, LetterId> {
-        self.write(move |answer| Work::Post { letter, now, answer })
+        match self.vault.seal_letter(letter) {
+            Ok(letter) => self.write(move |answer| Work::Post { letter, now, answer }),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
     }
 
     fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>> {
@@ -202,16 +220,21 @@ impl Ledger for SqliteLedger {
             if free.is_empty() {
                 return Ok(Vec::new());
             }
-            self.write(move |answer| Work::Collect { places, now, limit, answer }).await
+            let taken = self.write(move |answer| Work::Collect { places, now, limit, answer }).await?;
+            taken.into_iter().map(|(id, letter)| Ok((id, self.vault.open_letter(letter)?))).collect()
         })
     }
 
     fn reply_letter(&self, id: LetterId, body: Value, now: Timestamp) -> Pending<'_, bool> {
-        self.write(move |answer| Work::Reply { id, body, now, answer })
+        match self.vault.seal_reply(body) {
+            Ok(body) => self.write(move |answer| Work::Reply { id, body, now, answer }),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
     }
 
     fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>> {
-        self.read(move |connection| inbox::letter(connection, id))
+        let state = self.read(move |connection| inbox::letter(connection, id));
+        Box::pin(async move { state.await?.map(|state| self.vault.open_reply(state)).transpose() })
     }
 
     fn verify(&self) -> Pending<'_, Verified> {

@@ -31,6 +31,7 @@ pub(crate) struct Step {
     pub(crate) closes: Vec<(InteractionId, Closing)>,
     pub(crate) reversals: Vec<ReversalChange>,
     pub(crate) undo: Vec<StoredUndo>,
+    pub(crate) retires: bool,
     pub(crate) open: OpenWork,
 }
 
@@ -81,8 +82,12 @@ impl Step {
             closes,
             reversals,
             undo,
+            retires,
             open,
         } = append;
+        if retires && (open != OpenWork::default() || events.is_empty()) {
+            return Err(nonsense("a step retires a session that has something open, or does not say so"));
+        }
         if session.as_str().is_empty() {
             return Err(nonsense("the session of a step has no id"));
         }
@@ -131,6 +136,7 @@ impl Step {
             closes,
             reversals,
             undo,
+            retires,
             open,
         })
     }

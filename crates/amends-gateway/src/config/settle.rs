@@ -14,9 +14,9 @@ use amends_wire::mcp::TranslateRule;
 
 use super::restraint;
 use super::spec::{
-    AnswerSpec, KeySpec, ReadingSpec, ReadsSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
+    AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
 };
-use super::{Config, ConfigError, LedgerPlace, Limits, Reach, Span, ToolConfig, UpstreamConfig};
+use super::{Config, ConfigError, LedgerConfig, Limits, Reach, Span, ToolConfig, UpstreamConfig};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -48,9 +48,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     }
     let http = spec.listen.http.as_deref().unwrap_or("127.0.0.1:7070");
     let config = Config {
-        ledger_named: spec.ledger.url.is_some(),
-        ledger: ledger(spec.ledger.url.as_deref().unwrap_or("sqlite:amends.db"))?,
-        async_reads: spec.ledger.reads != Some(ReadsSpec::Sync),
+        ledger: LedgerConfig::settle(spec.ledger)?,
         http: http.parse().map_err(|_| invalid("listen.http", format!("`{http}` is not an address and port")))?,
         hosts: spec.listen.hosts,
         dialect: spec.listen.dialect,
@@ -236,14 +234,6 @@ fn some_time(key: &str, span: Option<Span>, default: Duration) -> Result<Duratio
         Some(Span(Duration::ZERO)) => Err(invalid(key, "must be longer than no time at all".into())),
         Some(Span(time)) => Ok(time),
         None => Ok(default),
-    }
-}
-
-fn ledger(url: &str) -> Result<LedgerPlace, ConfigError> {
-    match url.split_once(':') {
-        Some(("sqlite", path)) if !path.is_empty() => Ok(LedgerPlace::Sqlite(path.into())),
-        Some(("memory", "")) => Ok(LedgerPlace::Memory),
-        _ => Err(invalid("ledger.url", format!("`{url}` is neither `sqlite:FILE` nor `memory:`"))),
     }
 }
 

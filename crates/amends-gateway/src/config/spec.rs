@@ -1,6 +1,7 @@
 //! The configuration as it is written.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use amends_core::EffectKind;
 use amends_core::nearest::nearest;
@@ -9,7 +10,7 @@ use amends_wire::mcp::Dialect;
 use serde::Deserialize;
 
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
-use super::{ConfigError, Span};
+use super::{ConfigError, KeySource, Span};
 
 /// A configuration file as it is written. Every key may be left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -35,10 +36,20 @@ pub struct Spec {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LedgerSpec {
-    /// `sqlite:FILE`, or `memory:` for tests. The default is `sqlite:amends.db`.
+    /// `sqlite:FILE`, `postgres://…`, or `memory:` for tests. The default is `sqlite:amends.db`.
     pub url: Option<String>,
     /// `async` (the default): a read may be answered before it is recorded. `sync`: never.
     pub reads: Option<ReadsSpec>,
+    /// The key that signs checkpoints: `{ file = "…" }` or `{ env = "…" }`. For SQLite the default is a file beside it.
+    pub signing_key: Option<KeySource>,
+    /// The key that seals payloads: `{ file = "…" }` or `{ env = "…" }`. For SQLite the default is a file beside it.
+    pub sealing_key: Option<KeySource>,
+    /// The file that checkpoints are appended to. For SQLite the default is a file beside it.
+    pub anchor: Option<PathBuf>,
+    /// How often a checkpoint is signed while something happens. The default is `60s`.
+    pub checkpoint_every: Option<Span>,
+    /// After which time without anything new a session's events are dropped. The default is never.
+    pub retention: Option<Span>,
 }
 
 /// When reads are recorded.

@@ -191,7 +191,7 @@ impl Session {
 
     pub(super) fn trace(&self, session: &SessionId) -> Result<Trace, Error> {
         let events = self.events.iter().zip(1..).map(|((body, hash), seq)| StoredEvent::read(seq, body, *hash));
-        Ok(Trace { session: session.clone(), epoch: self.epoch, events: events.collect::<Result<_, _>>()? })
+        Ok(Trace { session: session.clone(), epoch: self.epoch, cut: 0, events: events.collect::<Result<_, _>>()? })
     }
 
     pub(super) fn listed(&self, session: &SessionId) -> SessionRow {

@@ -82,7 +82,7 @@ pub(super) fn trace(connection: &Connection, session: &SessionId) -> Result<Opti
         let reason = format!("`{session}` has {last} events by its row, and they are not all there");
         return Err(Error::Corrupt { reason }.into());
     }
-    Ok(Some(Trace { session: session.clone(), epoch, events }))
+    Ok(Some(Trace { session: session.clone(), epoch, cut: 0, events }))
 }
 
 /// The newest sessions first.

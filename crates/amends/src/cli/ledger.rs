@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use amends_gateway::config::LedgerPlace;
+use amends_gateway::config::{LedgerConfig, LedgerPlace};
 use amends_gateway::{Config, open_ledger};
 use amends_ledger::Ledger;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
 /// Which ledger to look at.
@@ -22,23 +22,24 @@ pub(super) struct LedgerArgs {
 
 impl LedgerArgs {
     /// Opens the ledger that is meant. It must exist: looking makes nothing.
-    pub(super) fn open(&self) -> Result<Arc<dyn Ledger>> {
-        let place = self.place()?;
-        if let LedgerPlace::Sqlite(path) = &place
+    pub(super) async fn open(&self) -> Result<Arc<dyn Ledger>> {
+        let config = self.config()?;
+        if let LedgerPlace::Sqlite(path) = &config.place
             && !path.exists()
         {
             bail!("there is no ledger at `{}`; name one with --ledger sqlite:FILE", path.display());
         }
-        Ok(open_ledger(&place)?)
+        Ok(open_ledger(&config).await?)
     }
 
-    fn place(&self) -> Result<LedgerPlace> {
+    /// The ledger that is meant, and the keys that belong to it.
+    pub(super) fn config(&self) -> Result<LedgerConfig> {
         match (&self.ledger, &self.config) {
-            (Some(url), _) => parse(url),
+            (Some(url), _) => Ok(LedgerConfig::at(parse(url)?)),
             (None, Some(file)) => Ok(Config::load(file)?.ledger),
             (None, None) => {
                 let here = PathBuf::from("amends.db");
-                Ok(LedgerPlace::Sqlite(if here.exists() { here } else { wrapped()? }))
+                Ok(LedgerConfig::at(LedgerPlace::Sqlite(if here.exists() { here } else { wrapped()? })))
             }
         }
     }
@@ -46,11 +47,7 @@ impl LedgerArgs {
 
 /// Reads a ledger's address.
 pub(super) fn parse(url: &str) -> Result<LedgerPlace> {
-    match url.split_once(':') {
-        Some(("sqlite", path)) if !path.is_empty() => Ok(LedgerPlace::Sqlite(path.into())),
-        Some(("memory", "")) => Ok(LedgerPlace::Memory),
-        _ => bail!("`{url}` is neither `sqlite:FILE` nor `memory:`"),
-    }
+    LedgerPlace::parse(url).ok_or_else(|| anyhow!("`{url}` is neither `sqlite:FILE`, `postgres://…` nor `memory:`"))
 }
 
 /// The ledger that `wrap` keeps in the user's data folder.

@@ -61,7 +61,7 @@ pub(super) struct AnswerArgs {
 
 pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
     let filter = QueueFilter { queue: args.queue, all: args.all };
-    let entries = args.ledger.open()?.queue(&filter, args.limit).await?;
+    let entries = args.ledger.open().await?.queue(&filter, args.limit).await?;
     if args.json {
         let entries: Vec<Value> = entries.iter().map(entry_json).collect();
         print(&serde_json::to_string_pretty(&json!({ "queue": entries }))?)?;
@@ -96,7 +96,7 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
 }
 
 pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
-    let ledger = args.ledger.open()?;
+    let ledger = args.ledger.open().await?;
     let id = InteractionId::new(args.id.as_str());
     let by = args.by.or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "operator".into());
     let answer = PersonAnswer { choice: args.choice, by, note: args.note, at: now() };

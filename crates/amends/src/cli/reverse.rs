@@ -53,7 +53,7 @@ struct WaitArgs {
 }
 
 pub(super) async fn reverse(args: ReverseArgs) -> Result<ExitCode> {
-    let ledger = args.ledger.open()?;
+    let ledger = args.ledger.open().await?;
     let row = ledger.reversal(&token_digest(&args.token)).await?;
     let place = row.and_then(|row| row.undo).map(|undo| undo.place);
     let reply = ask(&*ledger, place, None, &Request::Reverse { token: args.token }, &args.wait).await?;
@@ -68,7 +68,7 @@ pub(super) async fn reverse(args: ReverseArgs) -> Result<ExitCode> {
 }
 
 pub(super) async fn unwind(args: UnwindArgs) -> Result<ExitCode> {
-    let ledger = args.ledger.open()?;
+    let ledger = args.ledger.open().await?;
     let session = SessionId::new(args.session.as_str());
     let rows = ledger.reversals_of(&session).await?;
     if rows.is_empty() {

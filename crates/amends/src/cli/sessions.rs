@@ -24,7 +24,7 @@ pub(super) struct SessionsArgs {
 }
 
 pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitCode> {
-    let rows = args.ledger.open()?.sessions(args.limit).await?;
+    let rows = args.ledger.open().await?.sessions(args.limit).await?;
     if args.json {
         let rows: Vec<_> = rows
             .iter()

@@ -25,7 +25,7 @@ pub(super) struct TraceArgs {
 }
 
 pub(super) async fn trace(args: TraceArgs) -> Result<ExitCode> {
-    let ledger = args.ledger.open()?;
+    let ledger = args.ledger.open().await?;
     let call = args.id.starts_with("call_").then(|| CallId::new(args.id.as_str()));
     let session = match &call {
         Some(call) => ledger.session_of(call).await?,

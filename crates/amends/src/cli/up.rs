@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use amends_gateway::config::LedgerConfig;
 use amends_gateway::upstream::{Greeting, Unasked};
 use amends_gateway::{Config, Gateway, door, listing, open_ledger};
 use anyhow::{Context, Result};
@@ -58,7 +59,7 @@ pub(super) async fn up(args: UpArgs) -> Result<ExitCode> {
         config.http = listen;
     }
     if let Some(url) = &args.ledger {
-        config.ledger = ledger::parse(url)?;
+        config.ledger = LedgerConfig::at(ledger::parse(url)?);
     }
     run(config, args.demo).await
 }
@@ -68,12 +69,12 @@ pub(super) async fn serve(args: ServeArgs) -> Result<ExitCode> {
 }
 
 async fn run(config: Config, demo: bool) -> Result<ExitCode> {
-    ledger::make_room(&config.ledger)?;
+    ledger::make_room(&config.ledger.place)?;
     let listener = TcpListener::bind(config.http)
         .await
         .with_context(|| format!("cannot listen on {}; choose another with --listen", config.http))?;
     let address = listener.local_addr()?;
-    let ledger = open_ledger(&config.ledger)?;
+    let ledger = open_ledger(&config.ledger).await?;
     let (unasked_to, unasked) = mpsc::unbounded_channel();
     let gateway = Gateway::start(config, ledger, Greeting::Ours, unasked_to).await?;
     let follower = tokio::spawn(follow(gateway.clone(), unasked));

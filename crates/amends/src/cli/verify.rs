@@ -20,7 +20,7 @@ pub(super) struct VerifyArgs {
 }
 
 pub(super) async fn verify(args: VerifyArgs) -> Result<ExitCode> {
-    let verified = args.ledger.open()?.verify().await?;
+    let verified = args.ledger.open().await?.verify().await?;
     let consistent = verified.faults.is_empty();
     if args.json {
         let faults: Vec<_> = verified

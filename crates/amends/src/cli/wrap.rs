@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use amends_core::UpstreamName;
-use amends_gateway::config::{LedgerPlace, Reach, UpstreamConfig};
+use amends_gateway::config::{LedgerConfig, LedgerPlace, Reach, UpstreamConfig};
 use amends_gateway::upstream::Greeting;
 use amends_gateway::{Config, Gateway, door, open_ledger};
 use anyhow::Result;
@@ -34,9 +34,9 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
         None => Config::without_file(),
     };
     config.ledger = match (&args.ledger, &args.config) {
-        (Some(url), _) => ledger::parse(url)?,
-        (None, Some(_)) if config.ledger_named => config.ledger,
-        (None, _) => LedgerPlace::Sqlite(ledger::wrapped()?),
+        (Some(url), _) => LedgerConfig::at(ledger::parse(url)?),
+        (None, Some(_)) if config.ledger.named => config.ledger,
+        (None, _) => LedgerConfig::at(LedgerPlace::Sqlite(ledger::wrapped()?)),
     };
     let name = UpstreamName::new("wrapped");
     let mut wrapped = config.upstreams.remove(&name).unwrap_or_else(|| {
@@ -51,8 +51,8 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
     wrapped.reach = Reach::Stdio { command: args.command, env, inherit_env: true };
     wrapped.prefix = String::new();
     config.upstreams = BTreeMap::from([(name, wrapped)]);
-    ledger::make_room(&config.ledger)?;
-    let ledger = open_ledger(&config.ledger)?;
+    ledger::make_room(&config.ledger.place)?;
+    let ledger = open_ledger(&config.ledger).await?;
     let (unasked_to, unasked) = mpsc::unbounded_channel();
     let gateway = Gateway::start(config, ledger, Greeting::Forwarded, unasked_to).await?;
     door::stdio::serve(gateway.clone(), tokio::io::stdin(), tokio::io::stdout(), unasked).await;
