@@ -37,7 +37,7 @@ pub use log::{LogEntry, StoredCheckpoint};
 pub use memory::MemoryLedger;
 pub use node::Node;
 pub use reversals::{ReversalRow, StoredUndo};
-pub use row::{Lease, SessionRow, StoredEvent, Trace};
+pub use row::{Lease, SessionRow, StoredEvent, StoredRecord, StoredSession, StoredTip, Trace};
 pub use sqlite::SqliteLedger;
 pub use vault::Vault;
 
@@ -169,6 +169,20 @@ pub trait Ledger: Debug + Send + Sync {
     /// leaves nothing open. `false` where there is such a session already, and then nothing is changed.
     fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool> {
         let _ = (row, trace); // A store that cannot yet says so.
+        not_kept()
+    }
+
+    /// Waits until somebody else may have answered a question, posted a letter or replied to one: a hint, which may come
+    /// for nothing and may fail to come. Whoever waits must look by itself from time to time.
+    fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
+
+    /// Sessions exactly as they are stored, for whoever trusts nothing of it: those whose id comes after `after`, in the
+    /// order of their ids, at most `limit` of them. Each is read at one moment. A session of which only events are left
+    /// is among them.
+    fn stored(&self, after: Option<&SessionId>, limit: usize) -> Pending<'_, Vec<StoredSession>> {
+        let _ = (after, limit); // A store that cannot yet says so.
         not_kept()
     }
 

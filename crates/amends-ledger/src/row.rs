@@ -28,6 +28,53 @@ pub struct StoredEvent {
     pub hash: Digest,
 }
 
+/// A session as it is stored; nothing of it is trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredSession {
+    /// Its id.
+    pub session: SessionId,
+    /// Its own row; nothing where only events are left.
+    pub tip: Option<StoredTip>,
+    /// Its events, in the order of their places.
+    pub records: Vec<StoredRecord>,
+}
+
+/// What a session's own row says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredTip {
+    /// Whose it is.
+    pub principal: Principal,
+    /// The door it came through.
+    pub door: String,
+    /// The sequence of its last event.
+    pub seq: u64,
+    /// The chain's head.
+    pub head: Vec<u8>,
+    /// How many of its first events were dropped by retention.
+    pub cut: u64,
+    /// The link after the last event that was dropped, where some were.
+    pub cut_link: Option<Vec<u8>>,
+    /// The sequence of its last entry in the log; 0 where it has none.
+    pub logged: u64,
+}
+
+/// An event's row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRecord {
+    /// The place it is stored at.
+    pub seq: u64,
+    /// When it happened, by its row.
+    pub at: u64,
+    /// Its kind, by its row.
+    pub kind: String,
+    /// The call it is about, by its row.
+    pub call: Option<String>,
+    /// Its canonical JSON.
+    pub body: Vec<u8>,
+    /// The link stored beside it.
+    pub hash: Vec<u8>,
+}
+
 /// One session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
