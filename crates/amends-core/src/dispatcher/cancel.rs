@@ -9,6 +9,7 @@ use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
+use crate::registry::Code;
 use crate::time::Timestamp;
 
 /// Why a call should stop.
@@ -17,8 +18,25 @@ use crate::time::Timestamp;
 pub enum CancelReason {
     /// The agent said so.
     Asked,
+    /// The agent ended its session, and with it everything that runs in it.
+    SessionEnded,
     /// The agent's connection is gone. What was sent goes on, so that the repeat finds its answer.
     Disconnected,
+}
+
+impl CancelReason {
+    /// Whether the agent wants it stopped, rather than being gone.
+    pub const fn is_wish(self) -> bool {
+        matches!(self, Self::Asked | Self::SessionEnded)
+    }
+
+    /// What it is called in an envelope.
+    pub(super) const fn code(self) -> Code {
+        match self {
+            Self::Asked | Self::Disconnected => Code::ToolCancelled,
+            Self::SessionEnded => Code::SessionCancelled,
+        }
+    }
 }
 
 impl Dispatcher {

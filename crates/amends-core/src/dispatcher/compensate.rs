@@ -160,7 +160,7 @@ pub(super) fn may_send(call: &CallState, purpose: Purpose, gates: &Gates, now: T
 
 /// Whether another attempt may go out at all, by the contract, whatever the playbook says.
 pub(super) fn allowed(call: &CallState, purpose: Purpose, gates: &Gates, now: Timestamp) -> bool {
-    if call.attempts.len() as u32 >= ATTEMPTS_MAX || call.answered || call.cancel == Some(CancelReason::Asked) {
+    if call.attempts.len() as u32 >= ATTEMPTS_MAX || call.answered || call.cancel.is_some_and(CancelReason::is_wish) {
         return false;
     }
     if now + ATTEMPT_MS_MIN > call.deadline {

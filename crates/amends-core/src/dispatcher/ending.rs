@@ -44,7 +44,7 @@ impl Dispatcher {
         };
         let unwinds = call.rules().playbook.rule(Verdict::Cancelled, Code::ToolCancelled).compensation
             == Compensation::IssueReversal;
-        if call.cancel == Some(CancelReason::Asked) && unwinds && call.certainty() == Certainty::Processed {
+        if call.cancel.is_some_and(CancelReason::is_wish) && unwinds && call.certainty() == Certainty::Processed {
             // It was done although somebody had stopped it.
             return self.reverse(now, gates, &attempt.call);
         }

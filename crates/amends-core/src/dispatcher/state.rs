@@ -258,7 +258,7 @@ impl Session {
             }
             Fact::CancelRequested { call, reason } => {
                 if let Some(call) = self.calls.get_mut(call)
-                    && call.cancel != Some(CancelReason::Asked)
+                    && !call.cancel.is_some_and(CancelReason::is_wish)
                 {
                     call.cancel = Some(*reason);
                 }

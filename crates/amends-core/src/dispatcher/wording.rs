@@ -3,6 +3,7 @@
 use crate::attempt::Purpose;
 use crate::certainty::Certainty;
 use crate::contract::EffectKind;
+use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::{AttemptState, CallState, Phase};
 use crate::envelope::{AttemptLine, Body, DegradationReason, Envelope, Trouble};
 use crate::failure::Failure;
@@ -26,7 +27,7 @@ pub(super) fn failed(call: &CallState, outcome: Option<Outcome>) -> Envelope {
 
 /// The envelope of a call that was stopped.
 pub(super) fn cancelled(call: &CallState, outcome: Option<Outcome>) -> Envelope {
-    let failure = Failure::of(Code::ToolCancelled);
+    let failure = Failure::of(call.cancel.map_or(Code::ToolCancelled, CancelReason::code));
     let mut error = trouble(call, &failure, outcome);
     error.verdict = Some(crate::verdict::Verdict::Cancelled);
     Envelope { attempts: history(call), ..Envelope::of(Body::Error { outcome, error: Box::new(error) }) }
@@ -178,6 +179,7 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         Code::AlreadyProcessed => format!("`{upstream}` says that this was done already"),
         Code::EvidenceStale => "what the call was based on has changed; read it again and plan anew".to_owned(),
         Code::ToolCancelled => format!("`{tool}` was stopped"),
+        Code::SessionCancelled => format!("`{tool}` was stopped with its session"),
         code => lower_first(code.means()),
     };
     // What failed was our reading, not what the agent asked for.
@@ -188,7 +190,9 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         None => Some(contract.status.as_ref()?.tool.as_str()),
     });
     let what = match reader {
-        Some(reader) if call.changed.is_empty() && failure.code != Code::ToolCancelled => {
+        Some(reader)
+            if call.changed.is_empty() && !matches!(failure.code, Code::ToolCancelled | Code::SessionCancelled) =>
+        {
             format!("`{reader}` could not be read before `{tool}` was sent ({})", lower_first(failure.code.means()))
         }
         _ => what,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::interaction::Subject as About;
 use amends_core::limits::ATTEMPTS_MAX;
 use amends_core::{
@@ -193,7 +192,7 @@ impl<'a> Judge<'a> {
                 Ok(())
             }
             Fact::CancelRequested { reason, .. } => {
-                view.stopped |= *reason == CancelReason::Asked;
+                view.stopped |= reason.is_wish();
                 Ok(())
             }
             Fact::CallEnded { .. } | Fact::CallRefused { .. } => {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use amends_core::call::Received;
-use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{
     CallId, Certainty, Code, EffectKind, Event, Fact, Failure, Outcome, Purpose, Report, SessionId, Timestamp,
 };
@@ -185,7 +184,7 @@ pub(crate) fn apply(
         }
         Fact::CallRefused { .. } => view.refused = true,
         Fact::CancelRequested { reason, .. } => {
-            view.asked_to_stop |= *reason == CancelReason::Asked;
+            view.asked_to_stop |= reason.is_wish();
         }
         Fact::AnswerDelivered { .. } => view.delivered = true,
         Fact::ReversalRefused { .. } => view.not_undone = true,

@@ -105,6 +105,8 @@ pub(crate) struct InputSpec {
     /// The call to be stopped, and why.
     pub(crate) cancel: Option<String>,
     pub(crate) disconnect: Option<String>,
+    /// The agent ended its session while this call ran.
+    pub(crate) end_session: Option<String>,
     pub(crate) delivery: Option<String>,
     #[serde(default)]
     pub(crate) tick: bool,

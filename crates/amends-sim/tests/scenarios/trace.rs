@@ -70,6 +70,7 @@ fn input(spec: &InputSpec, tool: &ToolSpec, rules: &Arc<Rules>, now: Timestamp) 
             Input::Answer { interaction: interaction.as_str().into(), answer: Box::new(answer) }
         }
         InputSpec { cancel: Some(call), .. } => stop(call, CancelReason::Asked),
+        InputSpec { end_session: Some(call), .. } => stop(call, CancelReason::SessionEnded),
         InputSpec { disconnect: Some(call), .. } => stop(call, CancelReason::Disconnected),
         InputSpec { delivery: Some(call), .. } => Input::Delivery { call: call.as_str().into() },
         InputSpec { tick: true, .. } => Input::Tick,

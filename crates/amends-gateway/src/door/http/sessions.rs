@@ -88,13 +88,26 @@ impl Stateful {
             let _ = stop.send(CancelReason::Asked);
         }
     }
+
+    /// Stops everything that runs in it.
+    fn end(&self) {
+        let running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        for stop in running.into_values() {
+            // A request that is over by now needs no stopping.
+            let _ = stop.send(CancelReason::SessionEnded);
+        }
+    }
 }
 
 /// `DELETE /mcp`: the agent is done with its session.
 pub(super) fn delete(door: &Door, request: &Request<Incoming>) -> Response<Body> {
     let id = request.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).unwrap_or("");
-    match door.sessions.lock().remove(id) {
-        Some(_) => plain_text(StatusCode::OK, "the session is over"),
+    let ended = door.sessions.lock().remove(id);
+    match ended {
+        Some((stateful, _)) => {
+            stateful.end();
+            plain_text(StatusCode::OK, "the session is over")
+        }
         None => plain_text(StatusCode::NOT_FOUND, "there is no such session"),
     }
 }
