@@ -1,4 +1,8 @@
-//! Deciding a trace again, by today's rules.
+//! Deciding a trace again: by the rules it was decided under, or by others.
+
+mod path;
+mod record;
+mod rerun;
 
 use std::sync::Arc;
 
@@ -7,6 +11,10 @@ use crate::dispatcher::{Dispatcher, Input, TraceError};
 use crate::event::{Event, Fact};
 use crate::gates::Gates;
 use crate::id::Digest;
+
+pub use path::{CallEnd, CallPath, paths};
+pub use record::{NotComparable, whole};
+pub use rerun::{Beyond, Rerun, rerun};
 
 /// The first place at which a trace, decided again, differs.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,7 +123,8 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
     }))
 }
 
-fn call_of(received: &Received, rules: Arc<Rules>) -> Call {
+/// A recorded call as it came in, under those rules.
+pub fn call_of(received: &Received, rules: Arc<Rules>) -> Call {
     Call {
         id: received.call.clone(),
         tool: received.tool.clone(),
