@@ -11,10 +11,11 @@ use crate::dispatcher::{Dispatcher, Input, TraceError};
 use crate::event::{Event, Fact};
 use crate::gates::Gates;
 use crate::id::Digest;
+use crate::time::Timestamp;
 
 pub use path::{CallEnd, CallPath, paths};
 pub use record::{NotComparable, whole};
-pub use rerun::{Beyond, Rerun, rerun};
+pub use rerun::{Beyond, Rerun, begins_a_step, rerun};
 
 /// The first place at which a trace, decided again, differs.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,6 +122,14 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         | Fact::Ignored { .. }
         | Fact::SuppressedError { .. } => return Ok(None),
     }))
+}
+
+/// A recorded call that came in at that time, under other rules than it had. Its deadline moves along where its contract gave
+/// it; what an agent or the ledger gave it stays as it is.
+pub fn call_under(received: &Received, at: Timestamp, had: &Rules, rules: Arc<Rules>) -> Call {
+    let given = received.deadline.since_ms(at) == had.contract.deadline_ms;
+    let deadline = if given { at + rules.contract.deadline_ms } else { received.deadline };
+    Call { deadline, ..call_of(received, rules) }
 }
 
 /// A recorded call as it came in, under those rules.

@@ -314,8 +314,8 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
     }
 }
 
-/// Whether a fact records an input, or stands for one that left none behind.
-fn begins_a_step(fact: &Fact) -> bool {
+/// Whether a fact records an input, or stands for one that left none behind: it is the first of its step.
+pub fn begins_a_step(fact: &Fact) -> bool {
     matches!(
         fact,
         Fact::CallReceived { .. }
