@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use amends_core::call::Received;
-use amends_core::dispatcher::redecide::{Beyond, CallPath, Difference, Rerun, call_of, call_under, paths, rerun, whole};
-use amends_core::{Call, CallId, Code, Digest, Event, Fact, Rules, SessionId, Timestamp, TraceError, Verdict};
+use amends_core::dispatcher::redecide::{
+    Beyond, CallPath, Difference, Rerun, call_of, call_under, paths, rerun, whole,
+};
 use amends_core::playbook::Origin;
+use amends_core::{Call, CallId, Code, Digest, Event, Fact, Rules, SessionId, Timestamp, TraceError, Verdict};
 use amends_gateway::config::ConfigError;
 use amends_ledger::Ledger;
 use anyhow::Result;
@@ -67,9 +69,7 @@ impl Recorded {
         if let Err(why) = whole(&self.events) {
             return Again::NotDecidable(why.to_string());
         }
-        let own = |received: &Received, _: Timestamp| {
-            Some(call_of(received, self.rules.get(&received.rules)?.clone()))
-        };
+        let own = |received: &Received, _: Timestamp| Some(call_of(received, self.rules.get(&received.rules)?.clone()));
         match rerun(&self.events, own) {
             Ok(Rerun { difference: None, .. }) => Again::Same,
             Ok(Rerun { difference: Some(difference), .. }) => Again::Otherwise(in_words(&difference)),
@@ -143,7 +143,8 @@ pub(super) fn end_in_words(path: Option<&CallPath>, beyond: Option<&Beyond>) -> 
     match (beyond, path) {
         (Some(beyond), _) => format!("beyond what was recorded: {}", beyond.words()),
         (None, Some(path)) => {
-            let end = path.end.map_or_else(|| "still open".to_owned(), amends_core::dispatcher::redecide::CallEnd::words);
+            let end =
+                path.end.map_or_else(|| "still open".to_owned(), amends_core::dispatcher::redecide::CallEnd::words);
             let told = path.told_after_ms.map(|ms| format!(", told after {ms} ms")).unwrap_or_default();
             let asked = if path.asked > 0 { format!(", people asked {}", path.asked) } else { String::new() };
             format!("{end}, sent {}{asked}{told}", times(path.sends))

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use amends_core::{CallId, Event, Fact, SessionId};
 use amends_core::dispatcher::redecide::{Rerun, paths};
+use amends_core::{CallId, Event, Fact, SessionId};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
@@ -94,7 +94,9 @@ impl Shown<'_> {
         match self.again {
             Again::Same => format!("the same, all {} events of the session", self.recorded.events.len()),
             Again::Otherwise(how) => {
-                format!("NOT the same: {how}. Either this version decides otherwise, or the record was changed; `amends verify` tells which")
+                format!(
+                    "NOT the same: {how}. Either this version decides otherwise, or the record was changed; `amends verify` tells which"
+                )
             }
             Again::NotDecidable(why) => format!("not decidable again: {why}"),
         }
@@ -132,10 +134,12 @@ impl Shown<'_> {
             return "  would be    the same\n".to_owned();
         };
         let paths_are = paths(&rerun.events);
-        let said = |event: Option<&Event>| event.map_or("nothing".to_owned(), |event| {
-            let (what, about) = sentence(event);
-            format!("{what} {about}")
-        });
+        let said = |event: Option<&Event>| {
+            event.map_or("nothing".to_owned(), |event| {
+                let (what, about) = sentence(event);
+                format!("{what} {about}")
+            })
+        };
         let mut text = format!("  would be    {}\n", end_in_words(paths_are.get(call), rerun.beyond.get(call)));
         text.push_str(&format!("  first recorded  {}\n", said(first.recorded)));
         text.push_str(&format!("  first otherwise {}\n", said(first.decided)));

@@ -18,7 +18,7 @@ use super::outcome::print;
 use super::stamp::now;
 
 pub(super) use table::{json, text};
-pub(super) use tally::{Tally, WhatIf};
+pub(super) use tally::{Observed, WhatIf};
 pub(super) use walk::walk;
 
 const EXAMPLES: &str = "\
@@ -74,6 +74,7 @@ pub(super) async fn whatif(args: WhatIfArgs) -> Result<ExitCode> {
 
 /// The time that long ago.
 pub(super) fn since(span: &str) -> Result<Timestamp> {
-    let Span(back) = Span::parse(span).ok_or_else(|| anyhow!("`{span}` is not a length of time such as `12h` or `7d`"))?;
+    let Span(back) =
+        Span::parse(span).ok_or_else(|| anyhow!("`{span}` is not a length of time such as `12h` or `7d`"))?;
     Ok(now() - u64::try_from(back.as_millis()).unwrap_or(u64::MAX))
 }

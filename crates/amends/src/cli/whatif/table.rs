@@ -26,7 +26,11 @@ pub(in crate::cli) fn text(found: &WhatIf) -> String {
         text.push_str(&line(tool, verdict, tally));
     }
     text.push_str(&line("all", "", all));
-    named(&mut text, "how they end otherwise", found.otherwise.iter().map(|((from, to), n)| (format!("{from} -> {to}"), n)));
+    named(
+        &mut text,
+        "how they end otherwise",
+        found.otherwise.iter().map(|((from, to), n)| (format!("{from} -> {to}"), n)),
+    );
     named(&mut text, "beyond what was recorded", found.beyond.iter().map(|(why, n)| (why.clone(), n)));
     if !found.not_decidable.is_empty() {
         text.push_str("\nnot decidable again\n");
@@ -84,8 +88,13 @@ pub(in crate::cli) fn json(found: &WhatIf) -> Value {
             row
         })
         .collect();
-    let ends = found.otherwise.iter().map(|((from, to), named)| value!({ "from": from, "to": to, "calls": named.calls, "examples": named.examples }));
-    let beyond = found.beyond.iter().map(|(why, named)| value!({ "why": why, "calls": named.calls, "examples": named.examples }));
+    let ends = found.otherwise.iter().map(
+        |((from, to), named)| value!({ "from": from, "to": to, "calls": named.calls, "examples": named.examples }),
+    );
+    let beyond = found
+        .beyond
+        .iter()
+        .map(|(why, named)| value!({ "why": why, "calls": named.calls, "examples": named.examples }));
     let not = found.not_decidable.iter().map(|(why, calls)| value!({ "why": why, "calls": calls }));
     value!({
         "playbook": found.file, "since": found.since, "sessions": found.sessions, "all": numbers(&found.all), "by": by,

@@ -130,7 +130,8 @@ impl WhatIf {
         match (beyond, ended) {
             (Some(beyond), Some(_)) => self.beyond.entry(beyond.words()).or_default().add(call, examples),
             (None, Some((end, is))) if is.end != Some(end) => {
-                let to = is.end.map_or_else(|| "still open".to_owned(), amends_core::dispatcher::redecide::CallEnd::words);
+                let to =
+                    is.end.map_or_else(|| "still open".to_owned(), amends_core::dispatcher::redecide::CallEnd::words);
                 self.otherwise.entry((end.words(), to)).or_default().add(call, examples);
             }
             _ => {}
