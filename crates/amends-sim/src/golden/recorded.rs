@@ -108,10 +108,6 @@ impl Maker<'_> {
         if timed && input.get("at").is_none() {
             input["after"] = json!(at.since_ms(self.last));
         }
-        if input.get("gates").is_some_and(|gates| gates.as_object().is_some_and(Map::is_empty)) {
-            // Said even where nothing is in the way: a story keeps the gates of the input before otherwise.
-            input["gates"] = json!({});
-        }
         self.last = at;
         self.inputs.push(input);
     }

@@ -18,7 +18,9 @@ fn a_change_is_proposed_released_by_a_person_and_named_by_every_call_under_it() 
     // A golden ends otherwise: the proposal says so, and it is not released.
     assert_eq!(propose(&place).status.code(), Some(0), "{}", said(&propose(&place)));
     let page = std::fs::read_to_string(place.path("proposal.md")).expect("the page");
-    for words in ["| `get_order` | `server_error_5xx` | 1 |", "retry_with_backoff 500ms 2s ±20%", "1 were told, 1 end otherwise"] {
+    for words in
+        ["| `get_order` | `server_error_5xx` | 1 |", "retry_with_backoff 500ms 2s ±20%", "1 were told, 1 end otherwise"]
+    {
         assert!(page.contains(words), "{words}: {page}");
     }
     let refused = run(&place, &["release", "proposal.json", "--by", "ada"]);
