@@ -152,3 +152,6 @@ pub fn call_of(received: &Received, rules: Arc<Rules>) -> Call {
         redeems: received.redeems.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

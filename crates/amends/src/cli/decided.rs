@@ -1,6 +1,6 @@
 //! A recorded session, decided a second time: by the rules it had, or under a change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use amends_core::call::Received;
@@ -108,15 +108,29 @@ fn in_words(difference: &Difference) -> String {
     format!("at event {} stands `{recorded}`, and `{decided}` is decided", difference.seq)
 }
 
+/// The events about a call, what became of its questions among them.
+pub(super) fn events_of<'a>(events: &'a [Event], call: &CallId) -> Vec<&'a Event> {
+    let mut asked = BTreeSet::new();
+    let about = |event: &&'a Event| match &event.fact {
+        Fact::InteractionOpened { interaction } if interaction.call == *call => {
+            asked.insert(&interaction.id);
+            true
+        }
+        Fact::InteractionAnswered { interaction, .. }
+        | Fact::InteractionLapsed { interaction, .. }
+        | Fact::InteractionWithdrawn { interaction } => asked.contains(interaction),
+        fact => fact.call() == Some(call),
+    };
+    events.iter().filter(about).collect()
+}
+
 /// The first thing that differs about a call; nothing where all is the same.
 pub(super) fn first_difference<'a>(
     recorded: &'a [Event],
     decided: &'a [Event],
     call: &CallId,
 ) -> Option<Otherwise<'a>> {
-    let about = |event: &&Event| event.fact.call() == Some(call);
-    let was: Vec<&Event> = recorded.iter().filter(about).collect();
-    let is: Vec<&Event> = decided.iter().filter(about).collect();
+    let (was, is) = (events_of(recorded, call), events_of(decided, call));
     let same = was.iter().zip(&is).take_while(|(was, is)| was.at == is.at && was.fact == is.fact).count();
     if same == was.len() && same == is.len() {
         return None;

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::change::Change;
-use super::decided::{Again, Recorded, end_in_words, first_difference};
+use super::decided::{Again, Recorded, end_in_words, events_of, first_difference};
 use super::ledger::LedgerArgs;
 use super::outcome::print;
 use super::trace::sentence;
@@ -108,7 +108,7 @@ impl Shown<'_> {
         for call in self.calls() {
             let Some(path) = paths_were.get(&call) else { continue };
             text.push_str(&format!("\n{call}  `{}` at `{}`\n", path.tool, path.upstream));
-            for event in self.recorded.events.iter().filter(|event| event.fact.call() == Some(&call)) {
+            for event in events_of(&self.recorded.events, &call) {
                 let (what, about) = sentence(event);
                 text.push_str(&format!("  +{:>7} ms  {what:<18} {about}\n", event.at.since_ms(path.at)));
             }
@@ -165,8 +165,7 @@ impl Shown<'_> {
         let mut calls = Vec::new();
         for call in self.calls() {
             let Some(path) = paths_were.get(&call) else { continue };
-            let events: Vec<&Event> =
-                self.recorded.events.iter().filter(|event| event.fact.call() == Some(&call)).collect();
+            let events = events_of(&self.recorded.events, &call);
             let mut shown = json!({
                 "call": call, "tool": path.tool, "events": serde_json::to_value(events)?,
                 "recorded": path_json(path),

@@ -1,7 +1,7 @@
 //! `amends replay`.
 
 use crate::support::Place;
-use crate::{SURFACE, json, over, recovered, said};
+use crate::{SURFACE, faults, json, over, recovered, said};
 
 #[test]
 fn a_call_is_decided_as_it_was_and_shows_its_path() {
@@ -78,6 +78,23 @@ fn a_changed_record_is_not_the_same_and_one_without_its_rules_cannot_be_decided(
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(said(&output).contains("not decidable again: its rules are no longer kept"), "{}", said(&output));
     assert_eq!(over(&place, &["replay", "call_nobody"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_person_is_part_of_the_path() {
+    let place = Place::new();
+    let gateway = place.up(&faults("charge_card", "ord_1", &["lose_response"]));
+    let (_, charge) = gateway.call("charge_card", r#"{"order":"ord_1","amount":5}"#);
+    let asked = charge["error"]["interaction"].as_str().expect("a question").to_owned();
+    let (code, said_of_it) = place.amends(&["answer", &asked, "happened", "--by", "ada"]);
+    assert_eq!(code, 0, "{said_of_it}");
+    let opened = place.events_named("interaction_opened");
+    let call = opened[0]["interaction"]["call"].as_str().expect("a call");
+    let output = over(&place, &["replay", call]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains(&format!("{asked}: happened by ada")), "{text}");
+    assert!(text.contains("recorded    unresolved (in_doubt), sent once, people asked 1"), "{text}");
 }
 
 #[test]
