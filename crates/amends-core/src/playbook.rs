@@ -2,6 +2,7 @@
 
 mod error;
 mod forbidden;
+mod release;
 mod retry;
 mod rule;
 
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use error::{PlaybookError, RefusedSection};
+pub use release::Release;
 pub use retry::{Backoff, RetryLayer, RetryPolicy};
 pub use rule::{Rule, RuleSpec};
 
@@ -28,6 +30,9 @@ pub struct Playbook {
     /// The codes whose rule differs from the rest of their verdict.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     codes: BTreeMap<Code, Rule>,
+    /// The release it was settled with, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    release: Option<Release>,
 }
 
 /// Where a rule comes from, the nearest last: each outranks those before it.
@@ -108,6 +113,7 @@ impl Default for Playbook {
         Self {
             rules: Verdict::ALL.into_iter().map(|verdict| (verdict, rule(default_compensation(verdict)))).collect(),
             codes: Code::ALL.into_iter().filter_map(of_code).collect(),
+            release: None,
         }
     }
 }
@@ -122,7 +128,12 @@ impl Playbook {
 
     /// The default playbook with everything laid over it that an operator wrote, the nearest last.
     pub fn layered(layers: Layers<'_>, contract: &Contract) -> Result<Self, RefusedSection> {
-        let mut playbook = Self::default();
+        Self::default().amended(layers, contract)
+    }
+
+    /// This playbook with more laid over it. What stands in a nearer place than what is laid stays as it is.
+    pub fn amended(&self, layers: Layers<'_>, contract: &Contract) -> Result<Self, RefusedSection> {
+        let mut playbook = self.clone();
         let Layers { tool, shared, own, rules } = layers;
         // A policy of the whole file is for plain writes too, so it is held to what may be done with those.
         let anything = Contract::undeclared(0, 0, 0);
@@ -162,6 +173,9 @@ impl Playbook {
         for code in codes.map_err(|reason| refused(origin, place, reason))? {
             let verdict = code.verdict();
             let before = self.rule(verdict, code);
+            if before.origin > origin {
+                continue;
+            }
             let compensation = match (policy.sends_again(), before.compensation.sends_again()) {
                 (true, _) => policy.sending(verdict),
                 (false, true) => Compensation::Surface,
@@ -180,6 +194,17 @@ impl Playbook {
         self.codes.retain(|code, _| code.verdict() != verdict);
         self.rules.insert(verdict, Rule { compensation, origin: Origin::Tool });
         Ok(())
+    }
+
+    /// The same, as part of a release.
+    #[must_use]
+    pub fn released(self, release: Option<Release>) -> Self {
+        Self { release, ..self }
+    }
+
+    /// The release it was settled with.
+    pub fn release(&self) -> Option<&Release> {
+        self.release.as_ref()
     }
 
     /// The rule for an attempt that failed with that code and was judged so.

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use amends_core::contract::Contract;
-use amends_core::{Digest, EffectKind, Playbook, Rules, ToolName, UpstreamName};
+use amends_core::{Digest, EffectKind, Rules, ToolName, UpstreamName};
+use amends_wire::mcp::ToolListing;
 use amends_wire::mcp::tools;
-use amends_wire::mcp::{Hints, ToolListing};
 use amends_wire::schema::Schema;
 
 use crate::config::{Config, ConfigError};
@@ -90,8 +89,14 @@ impl Catalogue {
             name.truncate(name.floor_char_boundary(NAME_MAX - 9));
             name = format!("{name}_{}", &tail.as_str()[..8]);
         }
-        let (contract, playbook) = self.rules(&name, upstream, listing.annotations)?;
-        let rules = Rules { contract, playbook };
+        // A hint is the upstream's own word; it counts only where the operator vouches for the upstream.
+        let hints = listing.annotations;
+        let hinted = match (hints.read_only, hints.idempotent) {
+            (Some(true), _) => EffectKind::Read,
+            (_, Some(true)) => EffectKind::Idempotent,
+            _ => EffectKind::Write,
+        };
+        let rules = self.config.rules(&name, &upstream.config, hinted)?;
         let canonical = serde_json_canonicalizer::to_vec(&rules).unwrap_or_default();
         let compiled = |schema: &Option<Box<serde_json::value::RawValue>>| {
             let schema = schema.as_ref()?;
@@ -113,28 +118,6 @@ impl Catalogue {
             },
             name: ToolName::new(name),
         })
-    }
-
-    fn rules(&self, name: &str, upstream: &Upstream, hints: Hints) -> Result<(Contract, Playbook), ConfigError> {
-        let config = &upstream.config;
-        if let Some(declared) = self.config.tools.get(name) {
-            let contract = declared.contract(name, config, self.config.repeat_window)?;
-            let playbook = declared.playbook(name, &contract)?;
-            return Ok((contract, playbook));
-        }
-        let ms = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        let mut contract = Contract::undeclared(ms(config.timeout), ms(config.deadline), ms(self.config.repeat_window));
-        contract.rejects_before_effect.clone_from(&config.rejects_before_effect);
-        // A hint is the upstream's own word; it counts only where the operator vouches for the upstream.
-        if config.trust_hints {
-            contract.effect = match (hints.read_only, hints.idempotent) {
-                (Some(true), _) => EffectKind::Read,
-                (_, Some(true)) => EffectKind::Idempotent,
-                _ => EffectKind::Write,
-            };
-        }
-        let playbook = self.config.undeclared_playbook(name, &contract)?;
-        Ok((contract, playbook))
     }
 }
 

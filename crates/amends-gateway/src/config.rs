@@ -1,6 +1,8 @@
 //! The configuration: what was written, and what it means.
 
+mod fragment;
 mod ledger;
+mod release;
 mod restraint;
 mod retry;
 mod settle;
@@ -15,13 +17,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amends_core::contract::Contract;
-use amends_core::playbook::{Layers, PlaybookSpec, RefusedSection, RetryLayer};
+use amends_core::playbook::{Layers, PlaybookSpec, RefusedSection, Release, RetryLayer};
 use amends_core::restraint::{BreakerRules, BudgetRules, Rate};
-use amends_core::{Playbook, UpstreamName};
+use amends_core::{EffectKind, Playbook, Rules, UpstreamName};
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
+pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
+pub use release::Released;
 pub use settle::settle;
 pub use source::Source;
 pub use span::Span;
@@ -46,6 +50,8 @@ pub struct Config {
     pub evidence_tools: BTreeSet<String>,
     /// The retry policies of the tools that have none of their own.
     pub retry: Arc<RetryLayer>,
+    /// The released rules that are laid over the file's.
+    pub release: Option<Released>,
     /// For how long an answer that may not have arrived is given again.
     pub repeat_window: Duration,
     /// The bounds.
@@ -103,6 +109,7 @@ pub enum Reach {
 pub struct ToolConfig {
     spec: spec::ToolSpec,
     shared: Arc<RetryLayer>,
+    release: Option<Release>,
 }
 
 /// The bounds of what the doors take.
@@ -184,7 +191,34 @@ impl Config {
     /// The playbook of a tool of which nothing was declared.
     pub fn undeclared_playbook(&self, tool: &str, contract: &Contract) -> Result<Playbook, ConfigError> {
         let (own, rules) = (RetryLayer::default(), PlaybookSpec::new());
-        Ok(Playbook::layered(Layers { tool, shared: &self.retry, own: &own, rules: &rules }, contract)?)
+        let playbook = Playbook::layered(Layers { tool, shared: &self.retry, own: &own, rules: &rules }, contract)?;
+        Ok(playbook.released(self.release.as_ref().map(|released| released.release.clone())))
+    }
+
+    /// What governs the tool of that served name at that upstream. `hinted` is the effect that the upstream's own hints name;
+    /// it counts where nobody declared the tool and the operator trusts the upstream.
+    pub fn rules(&self, tool: &str, upstream: &UpstreamConfig, hinted: EffectKind) -> Result<Rules, ConfigError> {
+        if let Some(declared) = self.tools.get(tool) {
+            let contract = declared.contract(tool, upstream, self.repeat_window)?;
+            let playbook = declared.playbook(tool, &contract)?;
+            return Ok(Rules { contract, playbook });
+        }
+        let ms = settle::ms;
+        let mut contract = Contract::undeclared(ms(upstream.timeout), ms(upstream.deadline), ms(self.repeat_window));
+        contract.rejects_before_effect.clone_from(&upstream.rejects_before_effect);
+        if upstream.trust_hints {
+            contract.effect = hinted;
+        }
+        let playbook = self.undeclared_playbook(tool, &contract)?;
+        Ok(Rules { contract, playbook })
+    }
+
+    /// The same under released rules, which were laid over what was written before it was settled.
+    fn released(mut self, release: Option<Released>) -> Self {
+        for tool in self.tools.values_mut() {
+            tool.release = release.as_ref().map(|released| released.release.clone());
+        }
+        Self { release, ..self }
     }
 }
 
@@ -211,6 +245,7 @@ impl ToolConfig {
         let own = self.spec.retry.layer();
         let none = PlaybookSpec::new();
         let rules = self.spec.playbook.as_ref().unwrap_or(&none);
-        Ok(Playbook::layered(Layers { tool, shared: &self.shared, own: &own, rules }, contract)?)
+        let playbook = Playbook::layered(Layers { tool, shared: &self.shared, own: &own, rules }, contract)?;
+        Ok(playbook.released(self.release.clone()))
     }
 }

@@ -45,6 +45,17 @@ pub enum Error {
         /// The store's words.
         reason: String,
     },
+    /// It was written by a newer Amends than this one.
+    #[error(
+        "event {seq} was written by a newer Amends: it has the shape of version {version}, and this one reads up to {}",
+        amends_core::event::VERSION
+    )]
+    Newer {
+        /// Which event.
+        seq: u64,
+        /// The version of its shape.
+        version: u32,
+    },
     /// What is stored, or was to be stored, makes no sense.
     #[error("the ledger's record makes no sense: {reason}")]
     Corrupt {

@@ -103,6 +103,23 @@ impl Ledger for MemoryLedger {
         })
     }
 
+    fn sessions_after(
+        &self,
+        since: Timestamp,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>> {
+        self.now(|data| {
+            let place = |row: &SessionRow| (row.opened, row.session.clone());
+            let after = after.map(place);
+            let mut rows: Vec<SessionRow> = data.sessions.iter().map(|(session, row)| row.listed(session)).collect();
+            rows.retain(|row| row.opened >= since && after.as_ref().is_none_or(|after| place(row) > *after));
+            rows.sort_by_key(place);
+            rows.truncate(limit);
+            Ok(rows)
+        })
+    }
+
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>> {
         self.now(|data| Ok(data.calls.get(call).cloned()))
     }

@@ -1,6 +1,8 @@
 //! What a ledger gives back.
 
+use amends_core::event::VERSION;
 use amends_core::{Digest, Event, Principal, SessionId, Timestamp};
+use serde::Deserialize;
 
 use crate::chain::Link;
 use crate::error::Error;
@@ -103,14 +105,49 @@ pub struct Lease {
     pub seq: u64,
 }
 
+/// The one thing that is read of an event whatever its shape.
+#[derive(Deserialize)]
+struct Shape {
+    v: u32,
+}
+
 impl StoredEvent {
     /// Reads an event back from its canonical JSON.
     pub(crate) fn read(seq: u64, body: &str, hash: Link) -> Result<Self, Error> {
-        let event: Event = serde_json::from_str(body)
-            .map_err(|error| Error::Corrupt { reason: format!("event {seq} cannot be read: {error}") })?;
+        let read: Result<Event, _> = serde_json::from_str(body);
+        // A newer shape may be readable by chance. It would be read for something else than was meant.
+        let version = match &read {
+            Ok(event) => event.v,
+            Err(_) => serde_json::from_str(body).map_or(0, |Shape { v }| v),
+        };
+        if version > VERSION {
+            return Err(Error::Newer { seq, version });
+        }
+        let event = read.map_err(|error| Error::Corrupt { reason: format!("event {seq} cannot be read: {error}") })?;
         if event.seq != seq {
             return Err(Error::Corrupt { reason: format!("event {} stands in the place of event {seq}", event.seq) });
         }
         Ok(Self { event, hash: hash.hex() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &str) -> Result<StoredEvent, Error> {
+        StoredEvent::read(7, body, Link::genesis(&"s".into()))
+    }
+
+    #[test]
+    fn what_a_newer_version_wrote_is_named_whether_or_not_it_can_be_read() {
+        let readable = r#"{"v":2,"seq":7,"at":1,"event":"ignored","why":"x"}"#;
+        let unknown = r#"{"v":9,"seq":7,"at":1,"event":"dreamt","of":"sheep"}"#;
+        assert_eq!(read(readable), Err(Error::Newer { seq: 7, version: 2 }));
+        let error = read(unknown).unwrap_err();
+        assert_eq!(error, Error::Newer { seq: 7, version: 9 });
+        assert!(error.to_string().starts_with("event 7 was written by a newer Amends"), "{error}");
+        let broken = r#"{"v":1,"seq":7,"at":1,"event":"dreamt"}"#;
+        assert!(matches!(read(broken), Err(Error::Corrupt { .. })));
     }
 }

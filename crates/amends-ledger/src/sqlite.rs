@@ -120,6 +120,16 @@ impl Ledger for SqliteLedger {
         self.read(move |connection| reader::sessions(connection, limit))
     }
 
+    fn sessions_after(
+        &self,
+        since: Timestamp,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>> {
+        let after = after.cloned();
+        self.read(move |connection| reader::sessions_after(connection, since, after.as_ref(), limit))
+    }
+
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>> {
         let call = call.clone();
         self.read(move |connection| reader::session_of(connection, &call))

@@ -33,6 +33,8 @@ pub mod many;
 
 pub mod drill;
 
+pub mod golden;
+
 pub use flaw::Flaw;
 pub use watch::Broken;
 pub use world::{Summary, World};

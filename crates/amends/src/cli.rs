@@ -1,11 +1,17 @@
 //! The command line: one module for each command.
 
+mod change;
 mod check;
+mod decided;
 mod demo;
 mod drill;
+mod golden;
 mod ledger;
 mod outcome;
+mod propose;
 mod queue;
+mod release;
+mod replay;
 mod reverse;
 mod schema;
 mod sessions;
@@ -14,6 +20,7 @@ mod stamp;
 mod trace;
 mod up;
 mod verify;
+mod whatif;
 mod wrap;
 
 use std::process::ExitCode;
@@ -29,6 +36,8 @@ Examples:
   amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
+  amends replay call_abc…                 why it went so, and whether it would again
+  amends whatif --playbook rules.toml     what changed rules would have done last week
   amends queue                            what a person is asked
   amends answer int_abc… happened         say what became of a call in doubt
   amends reverse rev_abc…                 undo a write with its token
@@ -61,6 +70,17 @@ enum Command {
     Sessions(sessions::SessionsArgs),
     /// Show a session's or a call's timeline.
     Trace(trace::TraceArgs),
+    /// Decide a recorded session or call again, and compare.
+    Replay(replay::ReplayArgs),
+    /// Say what changed rules would have done to what happened.
+    #[command(name = "whatif")]
+    WhatIf(whatif::WhatIfArgs),
+    /// Keep recorded calls as goldens, and tell them again.
+    Golden(golden::GoldenArgs),
+    /// Propose changed rules, with all that is needed to judge them.
+    Propose(propose::ProposeArgs),
+    /// Release proposed rules as a version.
+    Release(release::ReleaseArgs),
     /// List the questions that wait for a person.
     Queue(queue::QueueArgs),
     /// Answer one of them; the first answer counts.
@@ -88,6 +108,11 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Trace(args) => trace::trace(args).await,
+        Command::Replay(args) => replay::replay(args).await,
+        Command::WhatIf(args) => whatif::whatif(args).await,
+        Command::Golden(args) => golden::golden(args).await,
+        Command::Propose(args) => propose::propose(args).await,
+        Command::Release(args) => release::release(&args),
         Command::Queue(args) => queue::queue(args).await,
         Command::Answer(args) => queue::answer(args).await,
         Command::Reverse(args) => reverse::reverse(args).await,

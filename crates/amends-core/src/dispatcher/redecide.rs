@@ -1,4 +1,8 @@
-//! Deciding a trace again, by today's rules.
+//! Deciding a trace again: by the rules it was decided under, or by others.
+
+mod path;
+mod record;
+mod rerun;
 
 use std::sync::Arc;
 
@@ -7,6 +11,11 @@ use crate::dispatcher::{Dispatcher, Input, TraceError};
 use crate::event::{Event, Fact};
 use crate::gates::Gates;
 use crate::id::Digest;
+use crate::time::Timestamp;
+
+pub use path::{CallEnd, CallPath, paths};
+pub use record::{NotComparable, whole};
+pub use rerun::{Beyond, Rerun, begins_a_step, rerun};
 
 /// The first place at which a trace, decided again, differs.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,7 +124,16 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
     }))
 }
 
-fn call_of(received: &Received, rules: Arc<Rules>) -> Call {
+/// A recorded call that came in at that time, under other rules than it had. Its deadline moves along where its contract gave
+/// it; what an agent or the ledger gave it stays as it is.
+pub fn call_under(received: &Received, at: Timestamp, had: &Rules, rules: Arc<Rules>) -> Call {
+    let given = received.deadline.since_ms(at) == had.contract.deadline_ms;
+    let deadline = if given { at + rules.contract.deadline_ms } else { received.deadline };
+    Call { deadline, ..call_of(received, rules) }
+}
+
+/// A recorded call as it came in, under those rules.
+pub fn call_of(received: &Received, rules: Arc<Rules>) -> Call {
     Call {
         id: received.call.clone(),
         tool: received.tool.clone(),
@@ -134,3 +152,6 @@ fn call_of(received: &Received, rules: Arc<Rules>) -> Call {
         redeems: received.redeems.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

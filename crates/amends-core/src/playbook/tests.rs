@@ -199,3 +199,22 @@ fn a_playbook_stored_before_codes_had_rules_still_loads_and_decides_as_it_did() 
     let tool: Origin = serde_json::from_str("\"tool\"").unwrap();
     assert_eq!(tool, Origin::Tool);
 }
+
+#[test]
+fn what_is_laid_over_a_playbook_leaves_what_stands_nearer() {
+    let contract = Contract { effect: EffectKind::Read, ..Contract::undeclared(0, 0, 0) };
+    let rules: PlaybookSpec =
+        [("server_error_5xx".to_owned(), RuleSpec { compensation: "surface".into(), ..RuleSpec::default() })].into();
+    let none = RetryLayer::default();
+    let first = Layers { tool: "pay", shared: &none, own: &none, rules: &rules };
+    let playbook = Playbook::layered(first, &contract).unwrap();
+    let shared = layer(None, &[("ProviderTransient", sends(2))], &[]);
+    let amended =
+        playbook.amended(Layers { tool: "pay", shared: &shared, own: &none, rules: &PlaybookSpec::new() }, &contract);
+    let amended = amended.unwrap();
+    let at = |code: Code| amended.rule(code.verdict(), code).origin;
+    assert_eq!(at(Code::Provider5xx), Origin::Tool);
+    assert_eq!(at(Code::NetworkTimeout), Origin::Class);
+    let both = Layers { tool: "pay", shared: &shared, own: &none, rules: &rules };
+    assert_eq!(amended, Playbook::layered(both, &contract).unwrap());
+}

@@ -90,8 +90,19 @@ impl SharedRetrySpec {
 }
 
 impl ToolRetrySpec {
-    pub(super) fn layer(&self) -> RetryLayer {
-        let whole = RetrySpec {
+    /// Lays another over it: the same section is replaced.
+    pub(super) fn lay(&mut self, over: Self) {
+        let (mut class, mut verdict) = (std::mem::take(&mut self.class), std::mem::take(&mut self.verdict));
+        class.extend(over.class.clone());
+        verdict.extend(over.verdict.clone());
+        if over.whole() != RetrySpec::default() {
+            *self = over;
+        }
+        (self.class, self.verdict) = (class, verdict);
+    }
+
+    fn whole(&self) -> RetrySpec {
+        RetrySpec {
             retryable: self.retryable,
             max_attempts: self.max_attempts,
             backoff: self.backoff,
@@ -100,7 +111,11 @@ impl ToolRetrySpec {
             factor: self.factor,
             jitter: self.jitter,
             codes: self.codes.clone(),
-        };
+        }
+    }
+
+    pub(super) fn layer(&self) -> RetryLayer {
+        let whole = self.whole();
         let said = whole != RetrySpec::default();
         RetryLayer {
             whole: said.then(|| whole.policy()),

@@ -39,7 +39,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     let mut tools = BTreeMap::new();
     let mut evidence_tools = BTreeSet::new();
     for (name, tool) in spec.tools {
-        let config = ToolConfig { spec: tool, shared: retry.clone() };
+        let config = ToolConfig { spec: tool, shared: retry.clone(), release: None };
         // Checked here against any upstream at all, so that a mistake is found before the tool is ever listed.
         let contract = config.contract(&name, &anywhere(), repeat_window)?;
         config.playbook(&name, &contract)?;
@@ -56,6 +56,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         tools,
         evidence_tools,
         retry,
+        release: None,
         repeat_window,
         limits: Limits {
             body_bytes: spec.limits.body_bytes.unwrap_or(4 << 20),

@@ -1,16 +1,17 @@
 //! A configuration file's text, and where in it each key stands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Config, ConfigError, Spec, settle};
+use super::{Config, ConfigError, Released, Spec, settle};
 
 /// A configuration file's text.
 #[derive(Clone, Debug)]
 pub struct Source {
     origin: String,
     text: String,
+    folder: PathBuf,
 }
 
 impl Source {
@@ -18,12 +19,23 @@ impl Source {
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
-        Ok(Self::of(text, &path.display().to_string()))
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        Ok(Self { folder, ..Self::of(text, &path.display().to_string()) })
     }
 
     /// A text that is no file. `origin` stands for it in what is said about it.
     pub fn of(text: String, origin: &str) -> Self {
-        Self { origin: origin.to_owned(), text }
+        Self { origin: origin.to_owned(), text, folder: PathBuf::new() }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What stands for it in what is said about it.
+    pub fn origin(&self) -> &str {
+        &self.origin
     }
 
     /// What it says.
@@ -40,27 +52,48 @@ impl Source {
         self.settled(spec)
     }
 
-    /// A mistake that was found after the file was read gets its line here.
-    fn settled(&self, spec: Spec) -> Result<Config, ConfigError> {
-        settle(spec).map_err(|error| {
-            let line = error.key().and_then(|key| self.line(&key));
-            match line {
-                Some(line) => ConfigError::Malformed { origin: self.origin.clone(), line, reason: error.to_string() },
-                None => error,
+    /// The released rules are laid over what was written; a mistake that is found after that gets its line here.
+    fn settled(&self, mut spec: Spec) -> Result<Config, ConfigError> {
+        let release = spec.playbook.release.as_ref().map(|file| Released::read(&self.folder.join(file))).transpose()?;
+        if let Some(released) = &release {
+            released.rules.lay_over(&mut spec)?;
+        }
+        let settled = settle(spec).map_err(|error| match &release {
+            Some(released) if error.key().is_some_and(|key| released.rules.source().has(&key)) => {
+                released.rules.source().placed(error)
             }
-        })
+            _ => self.placed(error),
+        });
+        Ok(settled?.released(release))
+    }
+
+    /// The same mistake with the line it is in, where that is known.
+    pub(super) fn placed(&self, error: ConfigError) -> ConfigError {
+        match error.key().and_then(|key| self.line(&key)) {
+            Some(line) => ConfigError::Malformed { origin: self.origin.clone(), line, reason: error.to_string() },
+            None => error,
+        }
+    }
+
+    /// Whether that section or key is written.
+    pub fn has(&self, key: &str) -> bool {
+        let Ok(document) = DeTable::parse(&self.text) else { return false };
+        let mut whole = false;
+        find(document.get_ref(), key, None, &mut whole);
+        whole
     }
 
     /// The line of a key, or of the nearest section around it that is written.
     pub fn line(&self, key: &str) -> Option<usize> {
         let document = DeTable::parse(&self.text).ok()?;
-        let at = find(document.get_ref(), key, None)?;
+        let at = find(document.get_ref(), key, None, &mut false)?;
         Some(self.text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1)
     }
 }
 
-/// Where the last part of a dotted path begins that is written. A name may itself have dots in it.
-fn find(table: &DeTable<'_>, path: &str, nearest: Option<usize>) -> Option<usize> {
+/// Where the last part of a dotted path begins that is written, and whether that is the whole path. A name may itself have
+/// dots in it.
+fn find(table: &DeTable<'_>, path: &str, nearest: Option<usize>, whole: &mut bool) -> Option<usize> {
     let rest = |name: &str| match path.strip_prefix(name)? {
         "" => Some(""),
         rest => rest.strip_prefix('.'),
@@ -72,8 +105,11 @@ fn find(table: &DeTable<'_>, path: &str, nearest: Option<usize>) -> Option<usize
     let Some((name, value, rest)) = entry else { return nearest };
     let here = Some(name.span().start);
     match value.get_ref() {
-        DeValue::Table(inner) if !rest.is_empty() => find(inner, rest, here),
-        _ => here,
+        DeValue::Table(inner) if !rest.is_empty() => find(inner, rest, here, whole),
+        _ => {
+            *whole = rest.is_empty();
+            here
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use amends_core::playbook::PlaybookSpec;
 use amends_wire::mcp::Dialect;
 use serde::Deserialize;
 
+use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{ConfigError, KeySource, Span};
 
@@ -26,6 +27,8 @@ pub struct Spec {
     pub tools: BTreeMap<String, ToolSpec>,
     /// How often failures are sent again, for every tool that says nothing nearer.
     pub retry: SharedRetrySpec,
+    /// Which released rules are laid over these.
+    pub playbook: PlaybookSectionSpec,
     /// How repeats are recognised.
     pub repeats: RepeatSpec,
     /// The bounds of what we take.
@@ -284,12 +287,17 @@ pub struct RateSpec {
 impl Spec {
     /// Reads a configuration. `origin` stands for the file in what is said about it.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ConfigError> {
-        toml::from_str(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
-            ConfigError::Malformed { origin: origin.to_owned(), line, reason: explained(error.message()) }
-        })
+        parse(text, origin)
     }
+}
+
+/// Reads what is written, with the line of a mistake.
+pub(super) fn parse<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> Result<T, ConfigError> {
+    toml::from_str(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
+        ConfigError::Malformed { origin: origin.to_owned(), line, reason: explained(error.message()) }
+    })
 }
 
 /// Serde's word about an unknown key, with the nearest known one instead of all of them.

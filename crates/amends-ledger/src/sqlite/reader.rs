@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use amends_core::{CallId, Digest, Held, Principal, Rules, SessionId};
+use amends_core::{CallId, Digest, Held, Principal, Rules, SessionId, Timestamp};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension};
 use tokio::sync::Semaphore;
@@ -91,7 +91,25 @@ pub(super) fn sessions(connection: &Connection, limit: usize) -> Result<Vec<Sess
         "SELECT id, principal, door, opened, updated, seq, open_calls
          FROM sessions ORDER BY opened DESC, id DESC LIMIT ?1",
     )?;
-    let mut rows = statement.query([number(limit as u64)])?;
+    listed(statement.query([number(limit as u64)])?)
+}
+
+/// The oldest sessions first, from that time on and after that one.
+pub(super) fn sessions_after(
+    connection: &Connection,
+    since: Timestamp,
+    after: Option<&SessionRow>,
+    limit: usize,
+) -> Result<Vec<SessionRow>, Trouble> {
+    let (opened, id) = after.map_or((0, ""), |row| (row.opened.ms(), row.session.as_str()));
+    let mut statement = connection.prepare_cached(
+        "SELECT id, principal, door, opened, updated, seq, open_calls
+         FROM sessions WHERE opened >= ?1 AND (opened, id) > (?2, ?3) ORDER BY opened, id LIMIT ?4",
+    )?;
+    listed(statement.query((number(since.ms()), number(opened), id, number(limit as u64)))?)
+}
+
+fn listed(mut rows: rusqlite::Rows<'_>) -> Result<Vec<SessionRow>, Trouble> {
     let mut listed = Vec::new();
     while let Some(row) = rows.next()? {
         listed.push(SessionRow {

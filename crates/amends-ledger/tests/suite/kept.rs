@@ -36,6 +36,23 @@ pub(crate) async fn what_is_kept_beside_the_events_is_given_back_and_forgotten(s
     assert_eq!(ledger.rules(&"other".into()).await.unwrap(), None);
 }
 
+pub(crate) async fn sessions_are_walked_in_pieces_the_oldest_first(store: impl Store) {
+    let ledger = store.join(node("a"));
+    for (session, at) in [("s2", 20), ("s4", 20), ("s1", 10), ("s3", 30)] {
+        ledger.append(open(session, at, 0)).await.unwrap();
+    }
+    let (mut walked, mut last) = (Vec::new(), None);
+    loop {
+        let rows = ledger.sessions_after(ms(0), last.as_ref(), 2).await.unwrap();
+        let Some(row) = rows.last() else { break };
+        last = Some(row.clone());
+        walked.extend(rows.into_iter().map(|row| row.session.as_str().to_owned()));
+    }
+    assert_eq!(walked, ["s1", "s2", "s4", "s3"]);
+    let since = ledger.sessions_after(ms(20), None, 9).await.unwrap();
+    assert_eq!(since.iter().map(|row| row.session.as_str()).collect::<Vec<_>>(), ["s2", "s4", "s3"]);
+}
+
 pub(crate) async fn the_newest_sessions_come_first(store: impl Store) {
     let ledger = store.join(node("a"));
     for (session, at) in [("s2", 20), ("s1", 10), ("s3", 30)] {

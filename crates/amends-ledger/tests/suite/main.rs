@@ -79,6 +79,7 @@ suite! {
         letters_are_kept_until_a_day_after_the_reply;
     kept:
         what_is_kept_beside_the_events_is_given_back_and_forgotten,
+        sessions_are_walked_in_pieces_the_oldest_first,
         the_newest_sessions_come_first,
         a_sweep_drops_what_is_over_and_nothing_else,
         the_secret_is_one_for_all_nodes;

@@ -156,9 +156,9 @@ impl World {
                 self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
                 Ok(())
             }
-            Some(Err(error @ (Error::Corrupt { .. } | Error::Spent { .. } | Error::Answered { .. }))) => {
-                Err(self.watch.broken("ledger", None, error.to_string()))
-            }
+            Some(Err(
+                error @ (Error::Corrupt { .. } | Error::Newer { .. } | Error::Spent { .. } | Error::Answered { .. }),
+            )) => Err(self.watch.broken("ledger", None, error.to_string())),
             None => Err(self.watch.broken("ledger", None, "it waits".into())),
         }
     }

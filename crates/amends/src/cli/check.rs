@@ -8,12 +8,13 @@ mod warnings;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use amends_gateway::config::{ConfigError, Source};
+use amends_gateway::config::{ConfigError, Released, Source};
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::outcome::print;
+pub(super) use rows::done;
 use tool::Checked;
 
 const EXAMPLES: &str = "\
@@ -39,8 +40,9 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let source = Source::read(&args.config)?;
     let file = args.config.display().to_string();
     match explained(&source) {
-        Ok(tools) => {
-            print(&if args.json { as_json(&file, &tools)? } else { as_text(&file, &tools) })?;
+        Ok((tools, release)) => {
+            let release = release.as_ref();
+            print(&if args.json { as_json(&file, &tools, release)? } else { as_text(&file, &tools, release) })?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
@@ -54,7 +56,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     }
 }
 
-fn explained(source: &Source) -> Result<Vec<Checked>, ConfigError> {
+fn explained(source: &Source) -> Result<(Vec<Checked>, Option<Released>), ConfigError> {
     // A file for `wrap` leaves the wrapped server's command to the command line.
     let config = source.settle_wrap()?;
     let mut tools = Vec::new();
@@ -64,7 +66,7 @@ fn explained(source: &Source) -> Result<Vec<Checked>, ConfigError> {
     for (name, upstream) in &config.upstreams {
         tools.push(Checked::rest(&config, source, name.as_str(), upstream)?);
     }
-    Ok(tools)
+    Ok((tools, config.release))
 }
 
 fn refused(file: &str, error: &ConfigError) -> Value {
@@ -75,14 +77,22 @@ fn refused(file: &str, error: &ConfigError) -> Value {
     json!({ "file": file, "valid": false, "line": line, "error": error.to_string() })
 }
 
-fn as_json(file: &str, tools: &[Checked]) -> Result<String> {
+fn as_json(file: &str, tools: &[Checked], release: Option<&Released>) -> Result<String> {
     let shown: Result<Vec<Value>, _> = tools.iter().map(Checked::to_json).collect();
-    Ok(serde_json::to_string_pretty(&json!({ "file": file, "valid": true, "tools": shown? }))?)
+    let mut checked = json!({ "file": file, "valid": true, "tools": shown? });
+    if let Some(Released { release, by, at, .. }) = release {
+        checked["release"] = json!({ "version": release.version, "hash": release.hash, "by": by, "at": at });
+    }
+    Ok(serde_json::to_string_pretty(&checked)?)
 }
 
-fn as_text(file: &str, tools: &[Checked]) -> String {
+fn as_text(file: &str, tools: &[Checked], release: Option<&Released>) -> String {
     let warnings: usize = tools.iter().map(|tool| tool.warnings.len()).sum();
     let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
+    if let Some(Released { release, by, at, rules, .. }) = release {
+        let (file, version, hash) = (rules.source().origin(), release.version, &release.hash);
+        text.push_str(&format!("released rules: version {version}, released by {by} at {at}, {file}\n  hash {hash}\n"));
+    }
     for tool in tools {
         text.push('\n');
         tool.write(&mut text);

@@ -1,6 +1,6 @@
 //! Which ledger a command means.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use amends_gateway::config::{LedgerConfig, LedgerPlace};
@@ -32,11 +32,16 @@ impl LedgerArgs {
         Ok(open_ledger(&config).await?)
     }
 
+    /// The configuration that was named.
+    pub(super) fn config_file(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
     /// The ledger that is meant, and the keys that belong to it.
     pub(super) fn config(&self) -> Result<LedgerConfig> {
         match (&self.ledger, &self.config) {
             (Some(url), _) => Ok(LedgerConfig::at(parse(url)?)),
-            (None, Some(file)) => Ok(Config::load(file)?.ledger),
+            (None, Some(file)) => Ok(Config::load_wrap(file)?.ledger),
             (None, None) => {
                 let here = PathBuf::from("amends.db");
                 Ok(LedgerConfig::at(LedgerPlace::Sqlite(if here.exists() { here } else { wrapped()? })))

@@ -1,7 +1,9 @@
 //! `amends trace ID`: a session's or a call's timeline.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use amends_core::playbook::Release;
 use amends_core::{CallId, Event, Fact, SessionId};
 use amends_ledger::{StoredEvent, Trace};
 use anyhow::{Result, bail};
@@ -24,6 +26,9 @@ pub(super) struct TraceArgs {
     json: bool,
 }
 
+/// The released rules that calls began under.
+type Releases = BTreeMap<CallId, Release>;
+
 pub(super) async fn trace(args: TraceArgs) -> Result<ExitCode> {
     let ledger = args.ledger.open().await?;
     let call = args.id.starts_with("call_").then(|| CallId::new(args.id.as_str()));
@@ -44,15 +49,29 @@ pub(super) async fn trace(args: TraceArgs) -> Result<ExitCode> {
         (None, _) => true,
     };
     let events: Vec<&StoredEvent> = trace.events.iter().filter(about).collect();
-    let text = if args.json { as_json(&trace, &events)? } else { as_text(&trace, &events) };
+    let mut releases = BTreeMap::new();
+    for stored in &events {
+        if let Fact::CallReceived { received, .. } = &stored.event.fact
+            && let Some(rules) = ledger.rules(&received.rules).await?
+            && let Some(release) = rules.playbook.release()
+        {
+            releases.insert(received.call.clone(), release.clone());
+        }
+    }
+    let text = if args.json { as_json(&trace, &events, &releases)? } else { as_text(&trace, &events, &releases) };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn as_json(trace: &Trace, events: &[&StoredEvent]) -> Result<String> {
+fn as_json(trace: &Trace, events: &[&StoredEvent], releases: &Releases) -> Result<String> {
     let with_hash = |stored: &&StoredEvent| -> Result<Value> {
         let mut event = serde_json::to_value(&stored.event)?;
         event["hash"] = json!(stored.hash);
+        if let Fact::CallReceived { received, .. } = &stored.event.fact
+            && let Some(release) = releases.get(&received.call)
+        {
+            event["release"] = json!(release);
+        }
         Ok(event)
     };
     let retries = retries(events);
@@ -65,13 +84,18 @@ fn retries(events: &[&StoredEvent]) -> usize {
     events.iter().filter(|stored| matches!(stored.event.fact, Fact::FailureJudged { retry: Some(_), .. })).count()
 }
 
-fn as_text(trace: &Trace, events: &[&StoredEvent]) -> String {
+fn as_text(trace: &Trace, events: &[&StoredEvent], releases: &Releases) -> String {
     let Some(first) = events.first() else { return format!("{}: no events", trace.session) };
     let began = first.event.at;
     let mut text = format!("{}  began {} UTC\n", trace.session, utc(began));
     for stored in events {
         let after = stored.event.at.since_ms(began);
-        let (what, about) = sentence(&stored.event);
+        let (what, mut about) = sentence(&stored.event);
+        if let Fact::CallReceived { received, .. } = &stored.event.fact
+            && let Some(Release { version, hash }) = releases.get(&received.call)
+        {
+            about.push_str(&format!(", under release {version} ({})", &hash.as_str()[..hash.as_str().len().min(12)]));
+        }
         text.push_str(&format!("{:>5}  +{:>7} ms  {what:<18} {about}\n", stored.event.seq, after));
     }
     text.push_str(&format!("retries  {}\n", retries(events)));
@@ -82,7 +106,7 @@ fn as_text(trace: &Trace, events: &[&StoredEvent]) -> String {
 }
 
 /// What happened, in a word and a line.
-fn sentence(event: &Event) -> (&'static str, String) {
+pub(super) fn sentence(event: &Event) -> (&'static str, String) {
     let words = match &event.fact {
         Fact::SessionOpened { principal, door, .. } => format!("by {principal} through {door}"),
         Fact::CallReceived { received, .. } => {

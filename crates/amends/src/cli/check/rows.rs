@@ -3,7 +3,7 @@
 use amends_core::contract::Contract;
 use amends_core::playbook::Rule;
 use amends_core::{Code, Compensation, EffectKind, Playbook, Verdict};
-use amends_gateway::config::Source;
+use amends_gateway::config::{Released, Source};
 use serde_json::{Value, json};
 
 use super::tool::span;
@@ -16,20 +16,31 @@ pub(super) struct Row {
     /// The rule.
     pub(super) rule: Rule,
     place: Option<(String, Option<usize>)>,
+    /// The file of the release it stands in, rather than the configuration.
+    released: Option<String>,
 }
 
 /// The rules for every verdict and code that can meet at a tool with that contract.
-pub(super) fn of(tool: &str, contract: &Contract, playbook: &Playbook, source: &Source) -> Vec<Row> {
+pub(super) fn of(
+    tool: &str,
+    contract: &Contract,
+    playbook: &Playbook,
+    source: &Source,
+    release: Option<&Released>,
+) -> Vec<Row> {
+    let release = release.map(|released| released.rules.source());
     let mut rows: Vec<Row> = Vec::new();
     for verdict in Verdict::ALL {
         for code in Code::ALL.into_iter().filter(|code| meets(*code, verdict, contract.effect)) {
             let rule = playbook.rule(verdict, code);
             let section = rule.origin.section(tool, verdict, code);
-            let place = section.map(|section| (section.clone(), source.line(&section)));
+            let released = release.filter(|release| section.as_ref().is_some_and(|section| release.has(section)));
+            let place = section.map(|section| (section.clone(), released.unwrap_or(source).line(&section)));
+            let released = released.map(|release| release.origin().to_owned());
             let same = |row: &&mut Row| row.verdict == verdict && row.rule == *rule && row.place == place;
             match rows.iter_mut().find(same) {
                 Some(row) => row.codes.push(code),
-                None => rows.push(Row { verdict, codes: vec![code], rule: rule.clone(), place }),
+                None => rows.push(Row { verdict, codes: vec![code], rule: rule.clone(), place, released }),
             }
         }
     }
@@ -46,7 +57,7 @@ fn meets(code: Code, verdict: Verdict, effect: EffectKind) -> bool {
 /// The table we ship, for any tool at all.
 pub(super) fn shipped() -> Vec<Row> {
     let contract = Contract::undeclared(0, 0, 0);
-    of("", &contract, &Playbook::default(), &Source::of(String::new(), ""))
+    of("", &contract, &Playbook::default(), &Source::of(String::new(), ""), None)
 }
 
 impl Row {
@@ -64,6 +75,7 @@ impl Row {
             Some((section, None)) => format!(" from [{section}]"),
             Some((section, Some(line))) => format!(" from [{section}], line {line}"),
         };
+        let from = self.released.as_ref().map_or(from.clone(), |file| format!("{from} of {file}"));
         format!("{:<21} {done:<42} {codes}{from}", self.verdict.as_str())
     }
 
@@ -92,13 +104,17 @@ impl Row {
             if let Some(line) = line {
                 rule["line"] = json!(line);
             }
+            if let Some(file) = &self.released {
+                rule["file"] = json!(file);
+            }
             rule
         };
         self.codes.iter().map(one).collect()
     }
 }
 
-fn done(compensation: &Compensation) -> String {
+/// What a compensation does, in a few words.
+pub(in crate::cli) fn done(compensation: &Compensation) -> String {
     let name = compensation.as_str();
     match compensation {
         Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => {

@@ -36,7 +36,7 @@ impl Checked {
         let upstream = home.map_or(&nowhere, |(_, upstream)| upstream);
         let contract = tool.contract(name, upstream, config.repeat_window)?;
         let playbook = tool.playbook(name, &contract)?;
-        let rows = rows::of(name, &contract, &playbook, source);
+        let rows = rows::of(name, &contract, &playbook, source, config.release.as_ref());
         let mut warnings = warnings::of(config, home.map(|(_, upstream)| upstream), &contract, &rows);
         if tool.spec().key.is_some() && contract.key.is_none() {
             warnings.push(format!("`key` has no meaning for a tool that is `{}`", contract.effect.as_str()));
@@ -60,7 +60,7 @@ impl Checked {
         Ok(Self {
             name: format!("{prefix}*"),
             upstream: Some(name.to_owned()),
-            rows: rows::of("", &contract, &playbook, source),
+            rows: rows::of("", &contract, &playbook, source, config.release.as_ref()),
             contract,
             warnings: Vec::new(),
         })

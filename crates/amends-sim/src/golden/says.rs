@@ -4,10 +4,12 @@ use amends_core::attempt::{Payload, Recorded};
 use amends_core::failure::UpstreamWords;
 use amends_core::{Certainty, Code, Contract, Failure, Outcome, Report};
 
+use super::GoldenError;
+
 /// The report of those words, as a classifier builds it.
-pub(crate) fn report(says: &str, contract: &Contract) -> Report {
+pub(super) fn report(says: &str, contract: &Contract) -> Result<Report, GoldenError> {
     let (words, wait) = match says.split_once(" after ") {
-        Some((words, ms)) => (words, Some(ms.parse().expect("a wait is a number of milliseconds"))),
+        Some((words, ms)) => (words, Some(ms.parse().map_err(|_| unknown(says))?)),
         None => (says, None),
     };
     let failure = |code: Code| Failure { retry_after_ms: wait, ..Failure::of(code) };
@@ -19,7 +21,7 @@ pub(crate) fn report(says: &str, contract: &Contract) -> Report {
         let certainty = if believed { Certainty::NotProcessed } else { Certainty::InDoubt };
         Report::answered(failure, certainty, None)
     };
-    match words {
+    Ok(match words {
         "success" => Report::success(payload("result")),
         "lost" => Report::silent(failure(Code::ConnectionLost), Certainty::InDoubt),
         "refused" => Report::silent(failure(Code::ConnectRefused), Certainty::NotSent),
@@ -47,8 +49,12 @@ pub(crate) fn report(says: &str, contract: &Contract) -> Report {
         "no" => read(Some(false), "nothing", false),
         "no answer" => read(None, "nothing", false),
         other if other.starts_with("reads ") => Report::success(payload(&other[6..])),
-        other => replayed(other),
-    }
+        other => replayed(other).ok_or_else(|| unknown(says))?,
+    })
+}
+
+fn unknown(says: &str) -> GoldenError {
+    GoldenError::Senseless { what: format!("`says = \"{says}\"` is nothing that a result can say") }
 }
 
 fn payload(digest: &str) -> Option<Payload> {
@@ -60,14 +66,13 @@ fn read(happened: Option<bool>, digest: &str, fits: bool) -> Report {
 }
 
 /// `recorded OUTCOME CERTAINTY`: the stored answer of the call that was joined.
-fn replayed(words: &str) -> Report {
-    let mut words = words.split(' ');
-    assert_eq!(words.next(), Some("recorded"), "a result says something known");
-    let outcome: Outcome = word(words.next());
-    let certainty: Certainty = word(words.next());
-    Report { certainty, recorded: Some(Recorded { outcome, certainty }), ..Report::success(None) }
+fn replayed(words: &str) -> Option<Report> {
+    let mut words = words.strip_prefix("recorded ")?.split(' ');
+    let outcome: Outcome = word(words.next())?;
+    let certainty: Certainty = word(words.next())?;
+    Some(Report { certainty, recorded: Some(Recorded { outcome, certainty }), ..Report::success(None) })
 }
 
-fn word<T: serde::de::DeserializeOwned>(word: Option<&str>) -> T {
-    serde_json::from_value(word.unwrap_or_default().into()).expect("it is a word of ours")
+fn word<T: serde::de::DeserializeOwned>(word: Option<&str>) -> Option<T> {
+    serde_json::from_value(word?.into()).ok()
 }

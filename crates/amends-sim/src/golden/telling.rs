@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_core::dispatcher::redecide::redecide;
+use amends_core::dispatcher::redecide::{call_under, redecide};
 use amends_core::gates::OpenBreaker;
 use amends_core::{
     Answer, AttemptId, ClaimChange, Dispatcher, Effect, Event, Fact, Gates, Input, PersonAnswer, Report,
@@ -12,22 +12,23 @@ use amends_core::{
 };
 use serde_json::Value;
 
-use crate::says;
-use crate::story::{BEGIN, InputSpec, Story, ToolSpec};
+use super::story::{BEGIN, InputSpec, Story};
+use super::{GoldenError, says};
 
-/// Tells a story: feeds its inputs to a dispatcher and writes down what follows.
-pub(crate) fn tell(story: &Story) -> String {
-    let rules = story.rules();
+/// Tells a story under those rules: feeds its inputs to a dispatcher and writes down what follows.
+pub(super) fn tell(story: &Story, rules: &Arc<Rules>) -> Result<String, GoldenError> {
     let mut dispatcher = Dispatcher::open("session".into(), 7, "local".into(), "stdio");
     let mut gates = Gates { runs: [(UpstreamName::from("shop"), 1)].into(), ..Gates::default() };
     let mut now = BEGIN;
     let mut history: Vec<Event> = Vec::new();
     let mut out = String::new();
     for spec in &story.inputs {
-        now = match (spec.at, spec.tick) {
-            (Some(at), _) => BEGIN + at,
-            (None, true) => dispatcher.deadline().unwrap_or_else(|| panic!("a tick is due in `{}`", story.story)).at,
-            (None, false) => now + 100,
+        now = match (spec.at, spec.after, spec.tick) {
+            (Some(at), ..) => BEGIN + at,
+            (None, Some(after), _) => now + after,
+            // Under other rules than it was told with, nothing may be due.
+            (None, None, true) => dispatcher.deadline().map_or(now, |deadline| deadline.at),
+            (None, None, false) => now + 100,
         };
         if let Some(run) = spec.run {
             gates.runs.insert("shop".into(), run);
@@ -39,9 +40,12 @@ pub(crate) fn tell(story: &Story) -> String {
             let open = OpenBreaker { upstream: "shop".into(), tool: None, until: BEGIN + until };
             gates.breakers = (until > 0).then_some(open).into_iter().collect();
         }
-        let tool = story.tool.name.as_str();
-        gates.refusal = spec.call.as_ref().and_then(|_| spec.to_refusal(tool));
-        let step = dispatcher.handle(now, &gates, input(spec, &story.tool, &rules, now));
+        if let Some(sampled) = &spec.gates {
+            gates = sampled.clone();
+        } else {
+            gates.refusal = spec.call.as_ref().and_then(|_| spec.to_refusal(story.tool.name.as_str()));
+        }
+        let step = dispatcher.handle(now, &gates, input(spec, story, rules, now)?);
         history.extend(step.events.iter().cloned());
         write_step(&mut out, now, &step);
         let deadline = dispatcher.deadline().map(|deadline| (deadline.at.since_ms(BEGIN), deadline.reason));
@@ -51,19 +55,30 @@ pub(crate) fn tell(story: &Story) -> String {
         }
         .expect("a string takes everything");
     }
-    let found = |_: &_| Some(Arc::clone(&rules));
-    assert_eq!(Dispatcher::restore(&history, found).as_ref(), Ok(&dispatcher), "the trace folds to the live state");
-    assert_eq!(redecide(&history, found), Ok(None), "the trace is decided as it was");
-    out
+    let found = |_: &_| Some(Arc::clone(rules));
+    let broken = |what: &str| GoldenError::Senseless { what: what.to_owned() };
+    if Dispatcher::restore(&history, found).as_ref() != Ok(&dispatcher) {
+        return Err(broken("its trace does not fold to the live state, which is a bug of ours"));
+    }
+    if redecide(&history, found) != Ok(None) {
+        return Err(broken("its trace is decided otherwise the second time, which is a bug of ours"));
+    }
+    Ok(out)
 }
 
-fn input(spec: &InputSpec, tool: &ToolSpec, rules: &Arc<Rules>, now: Timestamp) -> Input {
+fn input(spec: &InputSpec, story: &Story, rules: &Arc<Rules>, now: Timestamp) -> Result<Input, GoldenError> {
     let stop = |call: &String, reason| Input::Cancel { call: call.as_str().into(), reason };
-    match spec {
-        InputSpec { call: Some(id), .. } => Input::Call(Box::new(spec.to_call(id, tool, rules, now))),
+    Ok(match spec {
+        InputSpec { received: Some(received), .. } => {
+            Input::Call(Box::new(call_under(received, now, &*story.rules()?, rules.clone())))
+        }
+        InputSpec { call: Some(id), .. } => Input::Call(Box::new(spec.to_call(id, &story.tool, rules, now))),
+        InputSpec { result: Some(attempt), report: Some(report), .. } => {
+            Input::Result { attempt: attempt_id(attempt)?, report: report.clone() }
+        }
         InputSpec { result: Some(attempt), says: Some(says), .. } => {
-            let report = says::report(says, &rules.contract);
-            Input::Result { attempt: attempt_id(attempt), report: Box::new(report) }
+            let report = says::report(says, &rules.contract)?;
+            Input::Result { attempt: attempt_id(attempt)?, report: Box::new(report) }
         }
         InputSpec { answer: Some(interaction), choice: Some(choice), .. } => {
             let answer = PersonAnswer { choice: choice.clone(), by: "ada".into(), note: None, at: now };
@@ -75,13 +90,15 @@ fn input(spec: &InputSpec, tool: &ToolSpec, rules: &Arc<Rules>, now: Timestamp) 
         InputSpec { delivery: Some(call), .. } => Input::Delivery { call: call.as_str().into() },
         InputSpec { tick: true, .. } => Input::Tick,
         InputSpec { resume: true, .. } => Input::Resume,
-        other => panic!("an input says what arrives: {other:?}"),
-    }
+        _ => return Err(GoldenError::Senseless { what: "an input does not say what arrives".into() }),
+    })
 }
 
-fn attempt_id(text: &str) -> AttemptId {
-    let (call, n) = text.split_once('/').expect("an attempt is a call and a number");
-    AttemptId { call: call.into(), n: n.parse().expect("an attempt has a number") }
+fn attempt_id(text: &str) -> Result<AttemptId, GoldenError> {
+    let parts = text.split_once('/').and_then(|(call, n)| Some((call, n.parse().ok()?)));
+    let (call, n) =
+        parts.ok_or_else(|| GoldenError::Senseless { what: format!("`{text}` is no attempt, such as `c1/2`") })?;
+    Ok(AttemptId { call: call.into(), n })
 }
 
 fn write_step(out: &mut String, now: Timestamp, step: &Step) {

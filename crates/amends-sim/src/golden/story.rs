@@ -4,43 +4,49 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use amends_core::attempt::Payload;
+use amends_core::call::Received;
 use amends_core::claim::ClaimKind;
 use amends_core::evidence::Evidence;
 use amends_core::playbook::PlaybookSpec;
 use amends_core::refusal::{Refusal, RefusalKind};
 use amends_core::{
-    Call, CallKey, Claim, ClaimState, Contract, Digest, EffectKind, Held, Playbook, Recovery, Redeems, Rules, Timestamp,
+    Call, CallKey, Claim, ClaimState, Contract, Digest, EffectKind, Gates, Held, Playbook, Recovery, Redeems, Report,
+    Rules, Timestamp,
 };
 use serde::Deserialize;
 
+use super::GoldenError;
+
 /// When every story begins.
-pub(crate) const BEGIN: Timestamp = Timestamp::from_ms(1_000_000);
+pub(super) const BEGIN: Timestamp = Timestamp::from_ms(1_000_000);
 
 /// A story as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Story {
+pub(super) struct Story {
     /// What it shows, in a sentence.
-    pub(crate) story: String,
+    pub(super) story: String,
     #[serde(default)]
-    pub(crate) tool: ToolSpec,
+    pub(super) tool: ToolSpec,
     #[serde(default)]
-    pub(crate) playbook: PlaybookSpec,
-    pub(crate) inputs: Vec<InputSpec>,
-    pub(crate) expected: Option<Expected>,
+    pub(super) playbook: PlaybookSpec,
+    /// The settled rules of a recorded call, in the place of `tool` and `playbook`.
+    rules: Option<Rules>,
+    pub(super) inputs: Vec<InputSpec>,
+    pub(super) expected: Option<Expected>,
 }
 
 /// The golden part.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Expected {
-    pub(crate) trace: String,
+pub(super) struct Expected {
+    pub(super) trace: String,
 }
 
 /// The tool's contract; what is left out is as the config has it.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct ToolSpec {
-    pub(crate) name: String,
+pub(super) struct ToolSpec {
+    pub(super) name: String,
     effect: EffectKind,
     declared: bool,
     key: Option<amends_core::contract::KeyPlace>,
@@ -81,43 +87,51 @@ impl Default for ToolSpec {
     }
 }
 
-/// One input. Without `at` it comes a hundred milliseconds after the one before, a tick when it is due.
+/// One input. Without `at` or `after` it comes a hundred milliseconds after the one before, a tick when it is due.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct InputSpec {
-    pub(crate) at: Option<u64>,
+pub(super) struct InputSpec {
+    pub(super) at: Option<u64>,
+    /// How long after the one before.
+    pub(super) after: Option<u64>,
+    /// A call as it was recorded.
+    pub(super) received: Option<Box<Received>>,
+    /// What came of an attempt, as it was recorded.
+    pub(super) report: Option<Box<Report>>,
+    /// What was sampled with it.
+    pub(super) gates: Option<Gates>,
     /// A call of that id.
-    pub(crate) call: Option<String>,
+    pub(super) call: Option<String>,
     /// The agent's own key.
     key: Option<String>,
     /// What it repeats, as the ledger said.
     repeat_of: Option<RepeatSpec>,
     /// A No from outside the session.
-    pub(crate) refusal: Option<RefusalKind>,
+    pub(super) refusal: Option<RefusalKind>,
     /// The result of that attempt, and what it says.
-    pub(crate) result: Option<String>,
-    pub(crate) says: Option<String>,
+    pub(super) result: Option<String>,
+    pub(super) says: Option<String>,
     /// The question that a person answers, and how.
-    pub(crate) answer: Option<String>,
-    pub(crate) choice: Option<String>,
+    pub(super) answer: Option<String>,
+    pub(super) choice: Option<String>,
     /// Whose token it redeems.
     redeems: Option<String>,
     /// The call to be stopped, and why.
-    pub(crate) cancel: Option<String>,
-    pub(crate) disconnect: Option<String>,
+    pub(super) cancel: Option<String>,
+    pub(super) disconnect: Option<String>,
     /// The agent ended its session while this call ran.
-    pub(crate) end_session: Option<String>,
-    pub(crate) delivery: Option<String>,
+    pub(super) end_session: Option<String>,
+    pub(super) delivery: Option<String>,
     #[serde(default)]
-    pub(crate) tick: bool,
+    pub(super) tick: bool,
     #[serde(default)]
-    pub(crate) resume: bool,
+    pub(super) resume: bool,
     /// The run of the upstream from here on.
-    pub(crate) run: Option<u64>,
+    pub(super) run: Option<u64>,
     /// Whether the upstream's retry budget is spent from here on.
-    pub(crate) budget_spent: Option<bool>,
+    pub(super) budget_spent: Option<bool>,
     /// Until when the upstream's breaker is open from here on; 0 where it is closed.
-    pub(crate) breaker_until: Option<u64>,
+    pub(super) breaker_until: Option<u64>,
 }
 
 /// The call that a call repeats.
@@ -134,7 +148,10 @@ struct RepeatSpec {
 }
 
 impl Story {
-    pub(crate) fn rules(&self) -> Arc<Rules> {
+    pub(super) fn rules(&self) -> Result<Arc<Rules>, GoldenError> {
+        if let Some(rules) = &self.rules {
+            return Ok(Arc::new(rules.clone()));
+        }
         let tool = &self.tool;
         let contract = Contract {
             effect: tool.effect,
@@ -148,14 +165,15 @@ impl Story {
             answer_within_ms: tool.answer_within_ms,
             ..Contract::undeclared(tool.timeout_ms, tool.deadline_ms, tool.repeat_window_ms)
         };
-        let playbook = Playbook::parse(&self.playbook, &contract).expect("the story's playbook is one");
-        Arc::new(Rules { contract, playbook })
+        let playbook = Playbook::parse(&self.playbook, &contract)
+            .map_err(|error| GoldenError::Senseless { what: error.to_string() })?;
+        Ok(Arc::new(Rules { contract, playbook }))
     }
 }
 
 impl InputSpec {
     /// The call it is, under those rules.
-    pub(crate) fn to_call(&self, id: &str, tool: &ToolSpec, rules: &Arc<Rules>, now: Timestamp) -> Call {
+    pub(super) fn to_call(&self, id: &str, tool: &ToolSpec, rules: &Arc<Rules>, now: Timestamp) -> Call {
         let fingerprint = Digest::from("arguments");
         let claim = |kind, name: &str| Claim { name: name.into(), fingerprint: fingerprint.clone(), kind };
         let mut claims = match &self.key {
@@ -203,7 +221,7 @@ impl InputSpec {
     }
 
     /// The No it comes with, as a driver words it.
-    pub(crate) fn to_refusal(&self, tool: &str) -> Option<Box<Refusal>> {
+    pub(super) fn to_refusal(&self, tool: &str) -> Option<Box<Refusal>> {
         let kind = self.refusal?;
         let mut refusal = Refusal::of(kind, format!("there is no tool `{tool}`"));
         let known = BTreeMap::from([("issue_refund", ()), ("get_order", ())]);

@@ -1,0 +1,87 @@
+//! Rules to decide again by: a fragment laid over those that a call had, or a whole configuration's.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use amends_core::playbook::Origin;
+use amends_core::{Code, Rules, ToolName, UpstreamName, Verdict};
+use amends_gateway::Config;
+use amends_gateway::config::{ConfigError, Fragment, Source};
+
+/// Rules to decide again by.
+pub(super) enum Change {
+    /// What it says is laid over the rules that each call had.
+    Fragment(Fragment),
+    /// Each call is governed as the gateway would govern it today.
+    Config {
+        /// What it means.
+        config: Box<Config>,
+        /// Its text.
+        source: Source,
+    },
+}
+
+impl Change {
+    /// Reads a file that is either.
+    pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
+        let source = Source::read(path)?;
+        if Fragment::is_one(source.text()) {
+            return Ok(Self::Fragment(Fragment::of(source)?));
+        }
+        Self::config(source)
+    }
+
+    /// Reads a whole configuration, of `serve`, `up` or `wrap`.
+    pub(super) fn read_config(path: &Path) -> Result<Self, ConfigError> {
+        Self::config(Source::read(path)?)
+    }
+
+    fn config(source: Source) -> Result<Self, ConfigError> {
+        Ok(Self::Config { config: Box::new(source.settle_wrap()?), source })
+    }
+
+    /// What governs that tool, which had those rules; nothing where the configuration does not serve it.
+    pub(super) fn rules(
+        &self,
+        tool: &ToolName,
+        upstream: &UpstreamName,
+        had: &Rules,
+    ) -> Result<Option<Arc<Rules>>, ConfigError> {
+        match self {
+            Self::Fragment(fragment) => Ok(Some(Arc::new(fragment.amend(tool.as_str(), had)?))),
+            Self::Config { config, .. } => {
+                let Some(at) = config.upstreams.get(upstream) else { return Ok(None) };
+                // What an upstream hinted is in the rules that the call had, where nobody had declared it.
+                let hinted = if had.contract.declared { amends_core::EffectKind::Write } else { had.contract.effect };
+                Ok(Some(Arc::new(config.rules(tool.as_str(), at, hinted)?)))
+            }
+        }
+    }
+
+    /// The file.
+    pub(super) fn file(&self) -> &str {
+        match self {
+            Self::Fragment(fragment) => fragment.source().origin(),
+            Self::Config { source, .. } => source.origin(),
+        }
+    }
+
+    /// Where a rule of that origin stands.
+    pub(super) fn place(&self, origin: Origin, tool: &str, verdict: Verdict, code: Code) -> String {
+        let Some(section) = origin.section(tool, verdict, code) else {
+            return "the table we ship".to_owned();
+        };
+        let written = |source: &Source| {
+            let line = source.line(&section).filter(|_| source.has(&section))?;
+            Some(format!("[{section}], {}:{line}", source.origin()))
+        };
+        let found = match self {
+            Self::Fragment(fragment) => written(fragment.source()),
+            Self::Config { config, source } => {
+                let released = config.release.as_ref().and_then(|released| written(released.rules.source()));
+                released.or_else(|| written(source))
+            }
+        };
+        found.unwrap_or_else(|| format!("[{section}], as it was"))
+    }
+}
