@@ -1,8 +1,10 @@
 //! The configuration: what was written, and what it means.
 
 mod ledger;
+mod privacy;
 mod restraint;
 mod retry;
+mod seal;
 mod settle;
 mod source;
 mod span;
@@ -22,6 +24,7 @@ use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
+pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use settle::settle;
 pub use source::Source;
 pub use span::Span;
@@ -50,6 +53,8 @@ pub struct Config {
     pub repeat_window: Duration,
     /// The bounds.
     pub limits: Limits,
+    /// What is masked before it is recorded.
+    pub privacy: PrivacyConfig,
 }
 
 /// One upstream.

@@ -39,8 +39,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let source = Source::read(&args.config)?;
     let file = args.config.display().to_string();
     match explained(&source) {
-        Ok(tools) => {
-            print(&if args.json { as_json(&file, &tools)? } else { as_text(&file, &tools) })?;
+        Ok((tools, unsealed)) => {
+            print(&if args.json { as_json(&file, &tools, unsealed)? } else { as_text(&file, &tools, unsealed) })?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
@@ -54,7 +54,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     }
 }
 
-fn explained(source: &Source) -> Result<Vec<Checked>, ConfigError> {
+/// What each tool's section means, and what is worth knowing of how payloads rest.
+fn explained(source: &Source) -> Result<(Vec<Checked>, Option<String>), ConfigError> {
     // A file for `wrap` leaves the wrapped server's command to the command line.
     let config = source.settle_wrap()?;
     let mut tools = Vec::new();
@@ -64,7 +65,7 @@ fn explained(source: &Source) -> Result<Vec<Checked>, ConfigError> {
     for (name, upstream) in &config.upstreams {
         tools.push(Checked::rest(&config, source, name.as_str(), upstream)?);
     }
-    Ok(tools)
+    Ok((tools, config.ledger.unsealed()))
 }
 
 fn refused(file: &str, error: &ConfigError) -> Value {
@@ -75,14 +76,21 @@ fn refused(file: &str, error: &ConfigError) -> Value {
     json!({ "file": file, "valid": false, "line": line, "error": error.to_string() })
 }
 
-fn as_json(file: &str, tools: &[Checked]) -> Result<String> {
+fn as_json(file: &str, tools: &[Checked], unsealed: Option<String>) -> Result<String> {
     let shown: Result<Vec<Value>, _> = tools.iter().map(Checked::to_json).collect();
-    Ok(serde_json::to_string_pretty(&json!({ "file": file, "valid": true, "tools": shown? }))?)
+    let mut report = json!({ "file": file, "valid": true, "tools": shown? });
+    if let Some(words) = unsealed {
+        report["warnings"] = json!([words]);
+    }
+    Ok(serde_json::to_string_pretty(&report)?)
 }
 
-fn as_text(file: &str, tools: &[Checked]) -> String {
-    let warnings: usize = tools.iter().map(|tool| tool.warnings.len()).sum();
+fn as_text(file: &str, tools: &[Checked], unsealed: Option<String>) -> String {
+    let warnings = tools.iter().map(|tool| tool.warnings.len()).sum::<usize>() + usize::from(unsealed.is_some());
     let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
+    if let Some(words) = unsealed {
+        text.push_str(&format!("\nledger\n  warning: {words}\n"));
+    }
     for tool in tools {
         text.push('\n');
         tool.write(&mut text);
