@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 
 pub use category::{Category, NoPattern};
 pub use field::{Field, FieldError};
-pub use view::VIEW_BYTES_MAX;
 use find::Found;
+pub use view::VIEW_BYTES_MAX;
 
 /// How often a text is gone over. What is put in place of a secret hardly ever makes a new one of what is beside it.
 const ROUNDS_MAX: usize = 8;
@@ -223,11 +223,40 @@ mod tests {
     /// A small generator, so that a failing text can be made again from its number.
     fn texts() -> impl Iterator<Item = String> {
         const PIECES: [&str; 34] = [
-            "password=", "token: ", "Bearer ", "4111 1111 ", "1111 1111", "4111111111111111", "123-45-6789", "AKIA",
-            "IOSFODNN7EXAMPLE", "[redacted:credential]", "[redacted:", "]", "https://", "ada:pw@", "host", "ghp_",
-            "0123456789abcdefghij", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "\"", "'", "=", ":",
-            " ", "\n", "é", "ada@example.org", "+44 20 7946 0958", "DE89370400440532013000", "192.168.1.1", "2001:db8::1",
-            "48.85837, 2.29448", "-", "secret",
+            "password=",
+            "token: ",
+            "Bearer ",
+            "4111 1111 ",
+            "1111 1111",
+            "4111111111111111",
+            "123-45-6789",
+            "AKIA",
+            "IOSFODNN7EXAMPLE",
+            "[redacted:credential]",
+            "[redacted:",
+            "]",
+            "https://",
+            "ada:pw@",
+            "host",
+            "ghp_",
+            "0123456789abcdefghij",
+            "-----BEGIN PRIVATE KEY-----",
+            "-----END PRIVATE KEY-----",
+            "\"",
+            "'",
+            "=",
+            ":",
+            " ",
+            "\n",
+            "é",
+            "ada@example.org",
+            "+44 20 7946 0958",
+            "DE89370400440532013000",
+            "192.168.1.1",
+            "2001:db8::1",
+            "48.85837, 2.29448",
+            "-",
+            "secret",
         ];
         let mut state = 0x9E37_79B9_7F4A_7C15_u64;
         let mut next = move |below: usize| {

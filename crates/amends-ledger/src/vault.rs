@@ -270,7 +270,8 @@ mod tests {
     #[test]
     fn letters_and_replies_are_sealed_for_whom_they_are() {
         let vault = vault(&[&new_key().unwrap()]);
-        let letter = Letter { place: Some("p".into()), session: None, body: json!({ "reverse": { "token": "rev_1" } }) };
+        let letter =
+            Letter { place: Some("p".into()), session: None, body: json!({ "reverse": { "token": "rev_1" } }) };
         let posted = vault.seal_letter(letter.clone()).unwrap();
         assert!(!posted.body.to_string().contains("rev_1"));
         assert_eq!(vault.open_letter(posted.clone()).unwrap(), letter);

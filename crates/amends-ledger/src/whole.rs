@@ -35,7 +35,8 @@ impl Whole {
             let body = chain::canonical(&event)?;
             let received = matches!(event.fact, Fact::CallReceived { .. });
             let call = event.fact.call().cloned();
-            events.push((Written { seq: event.seq, at: event.at, kind: event.fact.name(), call, received, body }, hash));
+            events
+                .push((Written { seq: event.seq, at: event.at, kind: event.fact.name(), call, received, body }, hash));
         }
         let (Some((first, _)), Some((last, head))) = (events.first(), events.last()) else {
             return Err(refused("it has no events"));

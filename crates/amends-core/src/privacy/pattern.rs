@@ -50,7 +50,11 @@ const SHAPES: &[Shape] = &[
     (Category::Credential, r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?", always),
     (Category::Credential, r"\b(?:AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AROA|ANPA)[A-Z0-9]{16}\b", always),
     (Category::Credential, r"\bAIza[0-9A-Za-z_-]{30,}|\bya29\.[0-9A-Za-z_-]{20,}", always),
-    (Category::Credential, r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{20,}", always),
+    (
+        Category::Credential,
+        r"\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{20,}",
+        always,
+    ),
     (Category::Credential, r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|hooks\.slack\.com/services/[A-Za-z0-9/_-]{10,}", always),
     (Category::Credential, r"\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}|\bwhsec_[A-Za-z0-9]{10,}", always),
     (Category::Credential, r"\bsk-[A-Za-z0-9_-]{20,}|\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{30,}", always),
@@ -70,7 +74,8 @@ const SHAPES: &[Shape] = &[
 
 /// Pairs of a name and a secret, such as `password=…` or `"token": "…"`.
 pub(super) static PAIRS: LazyLock<Regex> = LazyLock::new(|| {
-    let shape = format!(r#"(?i)\b{SECRET_NAMES}\b\\?["']?[ \t]{{0,4}}[:=][ \t]{{0,4}}\\?["']?([^\s"'&,;}}\\]{{1,1024}})"#);
+    let shape =
+        format!(r#"(?i)\b{SECRET_NAMES}\b\\?["']?[ \t]{{0,4}}[:=][ \t]{{0,4}}\\?["']?([^\s"'&,;}}\\]{{1,1024}})"#);
     Regex::new(&ascii(&shape)).expect("the shape is in this file, and tested")
 });
 

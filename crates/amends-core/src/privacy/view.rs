@@ -61,7 +61,8 @@ impl Mask {
 
     fn quoted(&self, document: &Value, of_args: bool) -> Vec<Quoted> {
         let mut quoted = Vec::new();
-        let fields = self.fields.iter().filter(|field| field.is_of_args() == of_args && field.is_of_result() != of_args);
+        let fields =
+            self.fields.iter().filter(|field| field.is_of_args() == of_args && field.is_of_result() != of_args);
         for field in fields {
             for value in field.values(document) {
                 let value = match value {
@@ -115,7 +116,11 @@ fn bounded(value: &Value, left: &mut usize) -> Value {
     };
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => {
-            if take(8) { value.clone() } else { Value::String("…".to_owned()) }
+            if take(8) {
+                value.clone()
+            } else {
+                Value::String("…".to_owned())
+            }
         }
         Value::String(text) => {
             let fits = text.len() <= VALUE_BYTES_MAX;
@@ -204,7 +209,8 @@ mod tests {
     fn a_view_is_bounded_and_never_shows_half_a_mask() {
         let mask = Mask::default();
         for padding in 0..80 {
-            let long = json!({ "a": "é".repeat(900 + padding), "b": "x".repeat(padding), "c": vec!["4111111111111111"; 200] });
+            let long =
+                json!({ "a": "é".repeat(900 + padding), "b": "x".repeat(padding), "c": vec!["4111111111111111"; 200] });
             let view = mask.view(&long);
             assert!(view.len() <= VIEW_BYTES_MAX + '…'.len_utf8());
             assert!(!mask.finds(&view) && !view.contains("4111"), "{view}");
@@ -216,7 +222,10 @@ mod tests {
     fn what_a_text_quotes_of_a_declared_field_is_masked() {
         let mask = declared(&["args.name", "result.id"]);
         let quoted = mask.quoted_of_arguments(&json!({ "name": "Ada Lovelace", "id": "keep-me" }));
-        assert_eq!(mask.text_without("no such person: Ada Lovelace (keep-me)", &quoted), "no such person: [redacted:private] (keep-me)");
+        assert_eq!(
+            mask.text_without("no such person: Ada Lovelace (keep-me)", &quoted),
+            "no such person: [redacted:private] (keep-me)"
+        );
         let quoted = mask.quoted_of_result(&json!({ "id": 123_456 }));
         assert_eq!(mask.text_without("row 123456", &quoted), "row [redacted:private]");
         assert!(mask.quoted_of_arguments(&json!({ "name": "Al" })).is_empty());

@@ -119,11 +119,17 @@ mod tests {
     #[test]
     fn mistakes_are_refused_with_the_key_they_are_in() {
         for (text, says) in [
-            ("[privacy]\nredact = [\"contacts\"]", "`privacy.redact`: `contacts` is not a category; did you mean `contact`?"),
+            (
+                "[privacy]\nredact = [\"contacts\"]",
+                "`privacy.redact`: `contacts` is not a category; did you mean `contact`?",
+            ),
             ("[privacy]\nredact = [\"health\"]", "`privacy.redact`: `health` has no shape"),
             ("[privacy]\nfields = [\"card\"]", "`privacy.fields`: `card` begins with neither"),
             ("[tools.a]\nprivate = [\"args..x\"]", "`tools.a.private`: `args..x` is not a path"),
-            ("[tools.a]\nprivate = [{ path = \"args.x\", category = \"y\" }]", "`tools.a.private`: `y` is not a category"),
+            (
+                "[tools.a]\nprivate = [{ path = \"args.x\", category = \"y\" }]",
+                "`tools.a.private`: `y` is not a category",
+            ),
         ] {
             assert!(refused(text).starts_with(says), "{}", refused(text));
         }

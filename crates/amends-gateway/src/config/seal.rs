@@ -78,7 +78,7 @@ fn make(path: &Path) -> io::Result<()> {
 /// A name beside the key's file that nobody else uses.
 fn draft(path: &Path) -> io::Result<PathBuf> {
     let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{:016x}", u64::from_be_bytes(random)));
     Ok(name.into())

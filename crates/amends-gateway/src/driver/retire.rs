@@ -67,8 +67,7 @@ pub async fn retire(
     }
     let events = dispatcher.seq();
     let step = dispatcher.handle(now, &Gates::default(), Input::Retire { reason });
-    let append =
-        Append { retires: true, ..Append::of(session.clone(), lease.epoch, lease.seq, step.events) };
+    let append = Append { retires: true, ..Append::of(session.clone(), lease.epoch, lease.seq, step.events) };
     match ledger.append(append).await {
         Ok(_) => Ok(Retirement::Done { events }),
         Err(Error::Fenced { .. } | Error::Conflict { .. }) => Ok(Retirement::Elsewhere),
@@ -107,7 +106,11 @@ pub async fn retire_old(gateway: Weak<Gateway>, kept: Duration) {
 }
 
 /// One turn from that session on. Gives back where the next one goes on; nothing where it begins again.
-async fn turn(gateway: &Arc<Gateway>, kept: Duration, mut after: Option<SessionRow>) -> Result<Option<SessionRow>, Error> {
+async fn turn(
+    gateway: &Arc<Gateway>,
+    kept: Duration,
+    mut after: Option<SessionRow>,
+) -> Result<Option<SessionRow>, Error> {
     let now = clock::now();
     let kept_ms = u64::try_from(kept.as_millis()).unwrap_or(u64::MAX);
     let Some(until) = now.ms().checked_sub(kept_ms).map(Timestamp::from_ms) else { return Ok(None) };

@@ -236,7 +236,8 @@ impl Session {
 
     pub(super) fn trace(&self, session: &SessionId) -> Result<Trace, Error> {
         let numbered = self.events.iter().zip(self.cut() + 1..);
-        let events = numbered.map(|((body, hash), seq)| StoredEvent::read(seq, body, *hash)).collect::<Result<_, _>>()?;
+        let events =
+            numbered.map(|((body, hash), seq)| StoredEvent::read(seq, body, *hash)).collect::<Result<_, _>>()?;
         let cut_link = self.cut.map(|(_, link)| link.hex());
         Ok(Trace { session: session.clone(), epoch: self.epoch, cut: self.cut(), cut_link, events })
     }
@@ -255,13 +256,8 @@ impl Session {
     }
 
     pub(super) fn check(&self, session: &SessionId) -> Vec<chain::ChainFault> {
-        let tip = Tip {
-            session,
-            principal: &self.principal,
-            door: &self.door,
-            seq: self.seq(),
-            head: self.head.bytes(),
-        };
+        let tip =
+            Tip { session, principal: &self.principal, door: &self.door, seq: self.seq(), head: self.head.bytes() };
         let kept = self.cut.as_ref().map(|(_, link)| &link.bytes()[..]);
         let mut checker = Checker::after(tip, self.cut(), kept);
         for ((body, hash), seq) in self.events.iter().zip(self.cut() + 1..) {

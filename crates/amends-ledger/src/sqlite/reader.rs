@@ -11,8 +11,8 @@ use tokio::task::spawn_blocking;
 use super::file::File;
 use super::schema;
 use super::trouble::{Trouble, ms, number, read_link, read_ms, read_number, read_word, text};
-use crate::chain::Link;
 use crate::append::{Form, StoredAnswer, StoredArguments};
+use crate::chain::Link;
 use crate::claims::ClaimRow;
 use crate::error::Error;
 use crate::row::{SessionRow, StoredEvent, Trace};
@@ -84,7 +84,9 @@ pub(super) fn trace(connection: &Connection, session: &SessionId) -> Result<Opti
     }
     // Invariant: a trace is whole. Half of one would be restored into a session that never was.
     if events.iter().map(|stored| stored.event.seq).ne(cut + 1..=last) {
-        let reason = format!("`{session}` has {last} events by its row, {cut} of them dropped, and the others are not all there");
+        let reason = format!(
+            "`{session}` has {last} events by its row, {cut} of them dropped, and the others are not all there"
+        );
         return Err(Error::Corrupt { reason }.into());
     }
     Ok(Some(Trace { session: session.clone(), epoch, cut, cut_link, events }))
@@ -111,7 +113,8 @@ pub(super) fn sessions_after(
          FROM sessions WHERE (opened, id) > (?1, ?2) ORDER BY opened, id LIMIT ?3",
     )?;
     // No id is empty, so that the first of a time comes after the empty one.
-    let (opened, id) = after.map_or((since, ""), |(opened, id)| if *opened < since { (since, "") } else { (*opened, id.as_str()) });
+    let (opened, id) =
+        after.map_or((since, ""), |(opened, id)| if *opened < since { (since, "") } else { (*opened, id.as_str()) });
     listed(statement.query(params![ms(opened), id, number(limit as u64)])?)
 }
 

@@ -45,7 +45,8 @@ pub(super) fn empty_log(connection: &Connection) {
 pub(super) fn import(tx: &Connection, whole: &Whole) -> Result<bool, Trouble> {
     let Whole { row, cut_link, head, events } = whole;
     let id = row.session.as_str();
-    let there = "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1) OR EXISTS (SELECT 1 FROM events WHERE session = ?1)";
+    let there =
+        "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1) OR EXISTS (SELECT 1 FROM events WHERE session = ?1)";
     if tx.prepare_cached(there)?.query_row([id], |row| row.get::<_, bool>(0))? {
         return Ok(false);
     }

@@ -38,8 +38,9 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, Trouble> {
 }
 
 fn next_session(connection: &Connection, after: &str) -> Result<Option<Row>, Trouble> {
-    let mut statement = connection
-        .prepare_cached("SELECT id, principal, door, seq, head, cut, cut_link FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT id, principal, door, seq, head, cut, cut_link FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1",
+    )?;
     let mut rows = statement.query([after])?;
     let Some(row) = rows.next()? else {
         return Ok(None);

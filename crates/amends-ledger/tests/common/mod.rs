@@ -13,7 +13,8 @@ use amends_core::{
     Timestamp,
 };
 use amends_ledger::{
-    Append, Form, Ledger, Letter, MemoryLedger, Node, OpenWork, SqliteLedger, StoredAnswer, StoredArguments, Vault, new_key,
+    Append, Form, Ledger, Letter, MemoryLedger, Node, OpenWork, SqliteLedger, StoredAnswer, StoredArguments, Vault,
+    new_key,
 };
 use tempfile::TempDir;
 

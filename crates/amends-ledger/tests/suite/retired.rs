@@ -45,12 +45,8 @@ pub(crate) async fn what_belongs_to_a_retired_session_goes_with_it(store: impl S
         tool: "cancel".into(),
         arguments: "{}".into(),
     };
-    let done = ClaimChange::Settle {
-        name: "n".into(),
-        call: "c".into(),
-        state: ClaimState::Complete,
-        until: Some(ms(900)),
-    };
+    let done =
+        ClaimChange::Settle { name: "n".into(), call: "c".into(), state: ClaimState::Complete, until: Some(ms(900)) };
     let full = Append {
         answers: vec![answer("c", 99)],
         arguments: vec![arguments("c")],
@@ -67,7 +63,8 @@ pub(crate) async fn what_belongs_to_a_retired_session_goes_with_it(store: impl S
     ledger.append(open("s", 5, 0)).await.unwrap();
     ledger.append(full).await.unwrap();
     ledger.append(Append { answers: vec![answer("d", 99)], ..step_of("other", "d") }).await.unwrap();
-    let posted = ledger.post(amends_ledger::Letter { session: Some("s".into()), ..letter(None, "x") }, ms(6)).await.unwrap();
+    let posted =
+        ledger.post(amends_ledger::Letter { session: Some("s".into()), ..letter(None, "x") }, ms(6)).await.unwrap();
     ledger.reply_letter(posted, serde_json::json!({}), ms(7)).await.unwrap();
 
     ledger.append(retiring("s", 2, 9)).await.unwrap();

@@ -58,7 +58,9 @@ fn as_json(trace: &Trace, events: &[&StoredEvent]) -> Result<String> {
     };
     let retries = retries(events);
     let events: Result<Vec<Value>> = events.iter().map(with_hash).collect();
-    Ok(serde_json::to_string_pretty(&json!({ "session": trace.session, "cut": trace.cut, "retries": retries, "events": events? }))?)
+    Ok(serde_json::to_string_pretty(
+        &json!({ "session": trace.session, "cut": trace.cut, "retries": retries, "events": events? }),
+    )?)
 }
 
 /// How often something was sent again.
