@@ -60,10 +60,10 @@ const SHAPES: &[Shape] = &[
     (Category::Credential, r"\bsk-[A-Za-z0-9_-]{20,}|\bnpm_[A-Za-z0-9]{30,}|\bpypi-[A-Za-z0-9_-]{30,}", always),
     // The token of ours that undoes a write.
     (Category::Credential, r"\brev_[A-Za-z0-9_-]{16,}", always),
-    (Category::Credential, r"(?i)\b[a-z][a-z0-9+.-]{0,20}://([^\s/?#@]{1,512})@", not_masked),
+    (Category::Credential, r"(?i)\b[a-z][a-z0-9+.-]{0,20}://([^\s/?#@]+)@", not_masked),
     (Category::GovernmentId, r"\b\d{3}-\d{2}-\d{4}\b", number::is_social_security),
     (Category::GovernmentId, r"\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]\b", always),
-    (Category::Contact, r"(?i)\b[a-z0-9._%+-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*\.[a-z]{2,24}\b", always),
+    (Category::Contact, r"(?i)\b[a-z0-9._%+-]+@(?:[a-z0-9-]+\.)+[a-z]{2,24}\b", always),
     (Category::Contact, r"\+\d(?:[ ().-]{0,2}\d){7,14}\b|\(\d{3}\) ?\d{3}-\d{4}\b|\b\d{3}[-.]\d{3}[-.]\d{4}\b", always),
     (Category::Financial, r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}\b", number::is_iban),
     (Category::OnlineIdentifier, r"\b\d{1,3}(?:\.\d{1,3}){3}\b", number::is_ipv4),
@@ -75,7 +75,7 @@ const SHAPES: &[Shape] = &[
 /// Pairs of a name and a secret, such as `password=…` or `"token": "…"`.
 pub(super) static PAIRS: LazyLock<Regex> = LazyLock::new(|| {
     let shape =
-        format!(r#"(?i)\b{SECRET_NAMES}\b\\?["']?[ \t]{{0,4}}[:=][ \t]{{0,4}}\\?["']?([^\s"'&,;}}\\]{{1,1024}})"#);
+        format!(r#"(?i)\b{SECRET_NAMES}\b\\?["']?[ \t]{{0,4}}[:=][ \t]{{0,4}}\\?["']?([^\s"'&,;}}\\]+)"#);
     Regex::new(&ascii(&shape)).expect("the shape is in this file, and tested")
 });
 

@@ -20,16 +20,16 @@ pub(super) fn drop_earlier(tx: &Connection, session: &SessionId, last: u64, befo
         number(last - 1),
         before.bytes()
     ])?;
-    tx.prepare_cached("DELETE FROM events WHERE session = ?1 AND seq < ?2")?.execute(params![id, number(last)])?;
     for statement in [
-        "DELETE FROM answers WHERE call IN (SELECT call FROM calls WHERE session = ?1)",
-        "DELETE FROM arguments WHERE call IN (SELECT call FROM calls WHERE session = ?1)",
+        "DELETE FROM answers WHERE call IN (SELECT call FROM events WHERE session = ?1)",
+        "DELETE FROM arguments WHERE call IN (SELECT call FROM events WHERE session = ?1)",
         "DELETE FROM interactions WHERE session = ?1",
         "DELETE FROM letters WHERE session = ?1 AND replied IS NOT NULL",
         "UPDATE reversals SET place = NULL, principal = NULL, tool = NULL, arguments = NULL WHERE session = ?1",
     ] {
         tx.prepare_cached(statement)?.execute([id])?;
     }
+    tx.prepare_cached("DELETE FROM events WHERE session = ?1 AND seq < ?2")?.execute(params![id, number(last)])?;
     tx.pragma_update(None, "secure_delete", "FAST")?;
     Ok(())
 }

@@ -154,7 +154,6 @@ CREATE INDEX letters_replied ON letters (replied) WHERE replied IS NOT NULL;
     "
 ALTER TABLE sessions ADD COLUMN cut INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN cut_link BLOB;
-CREATE INDEX calls_by_session ON calls (session);
 ",
 ];
 
