@@ -5,7 +5,7 @@
 //!
 //! The order to read in: how bytes become choices ([`bytes`]); what reads messages ([`scan`], [`lines`], [`events`],
 //! [`message`], [`tools`], [`call`]); what is made of them ([`classify`], [`schema`], [`envelope`]); what an operator writes
-//! ([`config`], [`expression`]); and what decides ([`trace`], [`dispatcher`]).
+//! ([`config`], [`expression`]); what is masked ([`privacy`]); and what decides ([`trace`], [`dispatcher`]).
 
 pub mod bytes;
 pub mod call;
@@ -17,6 +17,7 @@ pub mod events;
 pub mod expression;
 pub mod lines;
 pub mod message;
+pub mod privacy;
 pub mod scan;
 pub mod schema;
 pub mod tools;
@@ -26,7 +27,7 @@ pub mod trace;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its module and of its folder in `corpus`.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 14] = [
     ("scan", scan::target),
     ("lines", lines::target),
     ("events", events::target),
@@ -38,6 +39,7 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("envelope", envelope::target),
     ("config", config::target),
     ("expression", expression::target),
+    ("privacy", privacy::target),
     ("trace", trace::target),
     ("dispatcher", dispatcher::target),
 ];

@@ -60,6 +60,8 @@ pub struct Call {
     pub reversal: Option<Digest>,
     /// The token it redeems.
     pub redeems: Option<Redeems>,
+    /// What its arguments say, as far as it may be shown; nothing where that is not recorded.
+    pub view: Option<String>,
 }
 
 /// A call as the trace keeps it.
@@ -100,6 +102,9 @@ pub struct Received {
     /// The token it redeems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redeems: Option<Redeems>,
+    /// What its arguments say, as far as it may be shown: JSON with what is private masked, cut to a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
 impl Call {
@@ -120,6 +125,7 @@ impl Call {
             evidence: self.evidence.clone(),
             reversal: self.reversal.clone(),
             redeems: self.redeems.clone(),
+            view: self.view.clone(),
         }
     }
 }

@@ -16,6 +16,7 @@ mod reconcile;
 pub mod redecide;
 mod result;
 mod resume;
+pub mod retire;
 mod reverse;
 mod shaping;
 mod start;
@@ -38,6 +39,7 @@ use crate::interaction::PersonAnswer;
 use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
 use cancel::CancelReason;
+use retire::RetireReason;
 use state::Session;
 
 /// One thing that arrives.
@@ -75,6 +77,11 @@ pub enum Input {
     Tick,
     /// The session was taken up after a crash, or by another node.
     Resume,
+    /// The session is over for good, and its events are dropped.
+    Retire {
+        /// Why.
+        reason: RetireReason,
+    },
 }
 
 /// What one input led to: the events, what must be true together with them, and what to do once they are durable.
@@ -115,6 +122,9 @@ pub enum TraceError {
     /// It does not begin with the opening of a session.
     #[error("the trace does not begin with the opening of a session")]
     NoBeginning,
+    /// Its session was retired, and what led to it is gone.
+    #[error("the session was retired, so it is not decidable again")]
+    Retired,
     /// Its events are not numbered one after the other.
     #[error("event {found} stands where event {expected} should be")]
     Gap {
@@ -162,16 +172,24 @@ impl Dispatcher {
     ) -> Result<Self, TraceError> {
         let mut events = events.into_iter().peekable();
         let first = events.peek().ok_or(TraceError::NoBeginning)?;
-        let Fact::SessionOpened { session, seed, principal, door } = &first.fact else {
-            return Err(TraceError::NoBeginning);
+        let mut dispatcher = match &first.fact {
+            Fact::SessionOpened { session, seed, principal, door } => {
+                Self::open(session.clone(), *seed, principal.clone(), door)
+            }
+            Fact::SessionRetired { session, principal, door, events: dropped, .. } => {
+                let mut closed = Self::open(session.clone(), 0, principal.clone(), door);
+                closed.state.seq = *dropped;
+                closed
+            }
+            _ => return Err(TraceError::NoBeginning),
         };
-        let mut dispatcher = Self::open(session.clone(), *seed, principal.clone(), door);
         for event in events {
             if event.v > VERSION {
                 return Err(TraceError::Newer { seq: event.seq, version: event.v });
             }
-            if event.seq != dispatcher.state.seq + 1 {
-                return Err(TraceError::Gap { expected: dispatcher.state.seq + 1, found: event.seq });
+            let expected = dispatcher.state.seq.saturating_add(1);
+            if event.seq != expected {
+                return Err(TraceError::Gap { expected, found: event.seq });
             }
             dispatcher.state.fold(event, &rules)?;
         }
@@ -183,6 +201,10 @@ impl Dispatcher {
     pub fn handle(&mut self, now: Timestamp, gates: &Gates, input: Input) -> Step {
         // Time never runs backwards inside a session, whatever the clock outside does.
         let now = now.max(self.state.now);
+        if self.state.retired {
+            // Nothing follows the event that says that the others are gone.
+            return Step::default();
+        }
         if self.state.seq == 0 {
             if input == Input::Tick {
                 // Nothing is due in a session that has not begun.
@@ -198,6 +220,7 @@ impl Dispatcher {
             Input::Delivery { call } => self.delivery(now, call),
             Input::Tick => self.tick(now, gates),
             Input::Resume => self.resume(now, gates),
+            Input::Retire { reason } => self.retire(now, reason),
         }
         std::mem::take(&mut self.step)
     }
@@ -222,6 +245,11 @@ impl Dispatcher {
     /// How many questions are open.
     pub fn open_questions(&self) -> usize {
         self.state.questions.len()
+    }
+
+    /// Whether the session is over for good. Nothing can be called in it.
+    pub fn is_retired(&self) -> bool {
+        self.state.retired
     }
 
     /// Whether that call is open.

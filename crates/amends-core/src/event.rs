@@ -6,6 +6,7 @@ use crate::attempt::{Purpose, Report};
 use crate::call::Received;
 use crate::certainty::Certainty;
 use crate::dispatcher::cancel::CancelReason;
+use crate::dispatcher::retire::RetireReason;
 use crate::evidence::Changed;
 use crate::gates::{Gates, HeldBack};
 use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName};
@@ -276,6 +277,19 @@ pub enum Fact {
         /// What came of it.
         report: Box<Report>,
     },
+    /// Input: the session is over for good. The events before this one are dropped with it.
+    SessionRetired {
+        /// Its id, so that a record cannot be passed off as another session's.
+        session: SessionId,
+        /// Whose it was.
+        principal: Principal,
+        /// The door it came through.
+        door: String,
+        /// How many events are dropped.
+        events: u64,
+        /// Why.
+        reason: RetireReason,
+    },
     /// Input that makes no sense here.
     Ignored {
         /// Why.
@@ -322,6 +336,7 @@ impl Fact {
             Self::Resumed { .. } => "resumed",
             Self::AnswerDelivered { .. } => "answer_delivered",
             Self::LateResult { .. } => "late_result",
+            Self::SessionRetired { .. } => "session_retired",
             Self::Ignored { .. } => "ignored",
             Self::SuppressedError { .. } => "suppressed_error",
         }
@@ -358,6 +373,7 @@ impl Fact {
             | Self::InteractionWithdrawn { .. }
             | Self::Ticked { .. }
             | Self::Resumed { .. }
+            | Self::SessionRetired { .. }
             | Self::Ignored { .. }
             | Self::SuppressedError { .. } => None,
         }

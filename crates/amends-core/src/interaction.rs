@@ -56,6 +56,9 @@ pub struct Interaction {
     pub subject: Subject,
     /// The question, in a sentence.
     pub question: String,
+    /// What the call was asked to do: its arguments, as far as they may be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
     /// The answers that can be given.
     pub options: Vec<String>,
     /// What counts when nobody answers in time.

@@ -28,6 +28,7 @@ pub mod limits;
 pub mod nearest;
 pub mod outcome;
 pub mod playbook;
+pub mod privacy;
 pub mod recovery;
 pub mod refusal;
 pub mod registry;

@@ -2,9 +2,11 @@
 
 mod fragment;
 mod ledger;
+mod privacy;
 mod release;
 mod restraint;
 mod retry;
+mod seal;
 mod settle;
 mod source;
 mod span;
@@ -25,6 +27,7 @@ use thiserror::Error;
 
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
+pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
 pub use source::Source;
@@ -56,6 +59,8 @@ pub struct Config {
     pub repeat_window: Duration,
     /// The bounds.
     pub limits: Limits,
+    /// What is masked before it is recorded.
+    pub privacy: PrivacyConfig,
 }
 
 /// One upstream.

@@ -8,8 +8,10 @@ mod deliveries;
 mod failpoint;
 mod orphans;
 mod post;
+mod privacy;
 mod recover;
 mod redeem;
+mod retire;
 mod session;
 mod turn;
 mod undo;
@@ -25,6 +27,7 @@ pub use answer::{Answered, Form, Rendered};
 pub use orphans::settle_orphans;
 pub use post::{Request, read_post};
 pub use redeem::{REVERSE_TOOL, Redeemer};
+pub use retire::{Retirement, retire, retire_old};
 pub(crate) use session::Mail;
 pub use undo::token_digest;
 

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, LedgerConfig, LedgerPlace};
-use crate::driver::{Deliveries, Mail, SessionHandle, read_post, settle_orphans};
+use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
 use crate::listing;
 use crate::restraint::{self, Rates};
 use crate::upstream::{Greeting, Unasked, Upstream};
@@ -75,7 +75,10 @@ pub async fn open_ledger(config: &LedgerConfig) -> Result<Arc<dyn Ledger>, Start
     let node = Node::this_process(LEASE_MS).map_err(failed)?;
     Ok(match &config.place {
         LedgerPlace::Memory => Arc::new(MemoryLedger::new(node)),
-        LedgerPlace::Sqlite(path) => Arc::new(SqliteLedger::open(path, node).map_err(failed)?),
+        LedgerPlace::Sqlite(path) => {
+            let ledger = SqliteLedger::open(path, node).map_err(failed)?;
+            Arc::new(ledger.with_vault(config.vault().map_err(failed)?))
+        }
         LedgerPlace::Postgres(_) => {
             return Err(failed(amends_ledger::Error::Unavailable { reason: "not yet".into() }));
         }
@@ -90,6 +93,9 @@ impl Gateway {
         greeting: Greeting,
         unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
     ) -> Result<Arc<Self>, StartError> {
+        if let Some(words) = config.ledger.unsealed() {
+            tracing::warn!("{words}");
+        }
         let config = Arc::new(config);
         let lease_until = ledger
             .heartbeat(clock::now())
@@ -124,6 +130,9 @@ impl Gateway {
         gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
+        if let Some(kept) = gateway.config.ledger.retention {
+            gateway.keep(tokio::spawn(retire_old(Arc::downgrade(&gateway), kept)));
+        }
         for upstream in gateway.upstreams.values() {
             gateway.keep(tokio::spawn(restraint::look_after(Arc::downgrade(&gateway), upstream.clone())));
         }

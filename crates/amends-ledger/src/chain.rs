@@ -61,6 +61,20 @@ impl Link {
         &self.0
     }
 
+    /// A link that was written in hexadecimal.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let digit = |c: u8| char::from(c).to_digit(16).filter(|_| !c.is_ascii_uppercase()).map(|four| four as u8);
+        let mut bytes = [0; 32];
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        if pairs.len() != bytes.len() || !rest.is_empty() {
+            return None;
+        }
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            *byte = digit(*high)? << 4 | digit(*low)?;
+        }
+        Some(Self(bytes))
+    }
+
     /// It in hexadecimal.
     pub fn hex(self) -> Digest {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";

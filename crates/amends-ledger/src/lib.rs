@@ -19,6 +19,7 @@ mod row;
 mod sqlite;
 mod step;
 mod vault;
+mod whole;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -39,7 +40,7 @@ pub use node::Node;
 pub use reversals::{ReversalRow, StoredUndo};
 pub use row::{Lease, SessionRow, StoredEvent, StoredRecord, StoredSession, StoredTip, Trace};
 pub use sqlite::SqliteLedger;
-pub use vault::Vault;
+pub use vault::{KeyError, Vault, new_key};
 
 /// A future that a ledger hands out.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;

@@ -3,6 +3,7 @@
 mod data;
 mod inbox;
 mod questions;
+mod retire;
 
 use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +22,7 @@ use crate::node::Node;
 use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, Trace};
 use crate::step::Step;
+use crate::whole::Whole;
 use crate::{Ledger, Pending};
 
 use data::Data;
@@ -198,6 +200,21 @@ impl Ledger for MemoryLedger {
 
     fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>> {
         self.now(|data| Ok(data.letters.get(&id).map(Posted::state)))
+    }
+
+    fn sessions_after(
+        &self,
+        since: Timestamp,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>> {
+        let after = after.map(|row| (row.opened, row.session.clone()));
+        self.now(|data| Ok(data.sessions_after(since, after.as_ref(), limit)))
+    }
+
+    fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool> {
+        let whole = Whole::check(row, trace);
+        self.now(|data| Ok(data.import(whole?)))
     }
 
     fn verify(&self) -> Pending<'_, Verified> {

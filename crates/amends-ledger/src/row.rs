@@ -17,6 +17,8 @@ pub struct Trace {
     /// How many of its first events were dropped by retention; 0 where it is whole. What remains then begins with the
     /// event that says so.
     pub cut: u64,
+    /// The link after the last event that was dropped, in hexadecimal, where some were.
+    pub cut_link: Option<Digest>,
     /// Its events, from `cut + 1` on.
     pub events: Vec<StoredEvent>,
 }
@@ -90,8 +92,10 @@ pub struct SessionRow {
     pub opened: Timestamp,
     /// When its last event was.
     pub updated: Timestamp,
-    /// How many events it has.
+    /// How many events it had, those that were dropped included.
     pub events: u64,
+    /// How many of its first events were dropped by retention; 0 where it is whole.
+    pub cut: u64,
     /// How many calls are open.
     pub open_calls: u32,
 }

@@ -6,6 +6,7 @@ mod nodes;
 mod questions;
 mod reader;
 mod record;
+mod retire;
 mod reversals;
 mod schema;
 mod sweep;
@@ -33,6 +34,7 @@ use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, Trace};
 use crate::step::Step;
 use crate::vault::Vault;
+use crate::whole::Whole;
 use crate::{Ledger, Pending};
 
 use file::File;
@@ -236,7 +238,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn reply_letter(&self, id: LetterId, body: Value, now: Timestamp) -> Pending<'_, bool> {
-        match self.vault.seal_reply(body) {
+        match self.vault.seal_reply(id, body) {
             Ok(body) => self.write(move |answer| Work::Reply { id, body, now, answer }),
             Err(error) => Box::pin(ready(Err(error))),
         }
@@ -244,7 +246,24 @@ impl Ledger for SqliteLedger {
 
     fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>> {
         let state = self.read(move |connection| inbox::letter(connection, id));
-        Box::pin(async move { state.await?.map(|state| self.vault.open_reply(state)).transpose() })
+        Box::pin(async move { state.await?.map(|state| self.vault.open_reply(id, state)).transpose() })
+    }
+
+    fn sessions_after(
+        &self,
+        since: Timestamp,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>> {
+        let after = after.map(|row| (row.opened, row.session.clone()));
+        self.read(move |connection| reader::sessions_after(connection, since, after.as_ref(), limit))
+    }
+
+    fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool> {
+        match Whole::check(row, trace) {
+            Ok(whole) => self.write(move |answer| Work::Import { whole: Box::new(whole), answer }),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
     }
 
     fn verify(&self) -> Pending<'_, Verified> {

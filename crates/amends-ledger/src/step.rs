@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use amends_core::{
-    CallId, ClaimChange, Digest, Fact, Interaction, InteractionId, Principal, ReversalChange, Rules, SessionId,
+    CallId, ClaimChange, Digest, Event, Fact, Interaction, InteractionId, Principal, ReversalChange, Rules, SessionId,
     Timestamp,
 };
 
@@ -85,7 +85,8 @@ impl Step {
             retires,
             open,
         } = append;
-        if retires && (open != OpenWork::default() || events.is_empty()) {
+        let says_so = matches!(events.last(), Some(Event { fact: Fact::SessionRetired { .. }, .. }));
+        if retires != says_so || (retires && (open != OpenWork::default() || expected_seq == 0)) {
             return Err(nonsense("a step retires a session that has something open, or does not say so"));
         }
         if session.as_str().is_empty() {

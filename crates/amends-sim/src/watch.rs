@@ -376,5 +376,6 @@ fn input_name(input: &Input) -> String {
         Input::Delivery { call } => format!("delivery of {call}"),
         Input::Tick => "tick".into(),
         Input::Resume => "resume".into(),
+        Input::Retire { .. } => "retire".into(),
     }
 }

@@ -5,7 +5,10 @@ mod check;
 mod decided;
 mod demo;
 mod drill;
+mod export;
+mod forget;
 mod golden;
+mod import;
 mod ledger;
 mod outcome;
 mod propose;
@@ -42,6 +45,8 @@ Examples:
   amends answer int_abc… happened         say what became of a call in doubt
   amends reverse rev_abc…                 undo a write with its token
   amends verify                           recompute every chain
+  amends export --output all.jsonl        every session, for another ledger
+  amends forget ses_abc… --yes            drop what is known of a session
 
 Exit codes: 0 it went well, 1 something is wrong with what was looked at, 2 the command could not do its work.";
 
@@ -91,6 +96,12 @@ enum Command {
     Unwind(reverse::UnwindArgs),
     /// Prove that the ledger is consistent.
     Verify(verify::VerifyArgs),
+    /// Write sessions as lines for another ledger, or their calls as a table.
+    Export(export::ExportArgs),
+    /// Take in the sessions of an export, with their chains as they were.
+    Import(import::ImportArgs),
+    /// Drop the events of a session for good.
+    Forget(forget::ForgetArgs),
     /// Print the JSON Schema of the envelope, or the registry of codes.
     Schema(schema::SchemaArgs),
     /// The demo shop: an MCP server whose tools fail on cue.
@@ -118,6 +129,9 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Reverse(args) => reverse::reverse(args).await,
         Command::Unwind(args) => reverse::unwind(args).await,
         Command::Verify(args) => verify::verify(args).await,
+        Command::Export(args) => export::export(args).await,
+        Command::Import(args) => import::import(args).await,
+        Command::Forget(args) => forget::forget(args).await,
         Command::Schema(args) => schema::schema(args),
         Command::Shop(args) => crate::shop::run(args).await.map(|()| ExitCode::SUCCESS),
     }

@@ -133,6 +133,7 @@ impl World {
             evidence: if bytes.once_in(4) { evidence(bytes) } else { Vec::new() },
             reversal: reversible.then(|| Digest::new(format!("token-of-{id}"))),
             redeems: redeems.then(|| Redeems { token: "token".into(), session: "s".into(), call: "c9".into() }),
+            view: None,
             id,
         }
     }

@@ -31,6 +31,7 @@ impl Dispatcher {
             kind,
             subject,
             question: wording::question(call, subject),
+            view: call.received.view.clone(),
             options: options.iter().map(|option| (*option).to_owned()).collect(),
             default: default.to_owned(),
             opened: now,

@@ -33,8 +33,10 @@ pub fn redecide(
     events: &[Event],
     rules: impl Fn(&Digest) -> Option<Arc<Rules>>,
 ) -> Result<Option<Difference>, TraceError> {
-    let Some(Event { fact: Fact::SessionOpened { session, seed, principal, door }, .. }) = events.first() else {
-        return Err(TraceError::NoBeginning);
+    let (session, seed, principal, door) = match events.first().map(|event| &event.fact) {
+        Some(Fact::SessionOpened { session, seed, principal, door }) => (session, seed, principal, door),
+        Some(Fact::SessionRetired { .. }) => return Err(TraceError::Retired),
+        _ => return Err(TraceError::NoBeginning),
     };
     let mut dispatcher = Dispatcher::open(session.clone(), *seed, principal.clone(), door);
     let mut at = 0;
@@ -99,6 +101,7 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         Fact::AnswerDelivered { call } => (Input::Delivery { call: call.clone() }, open()),
         Fact::Ticked { gates } => (Input::Tick, gates.clone()),
         Fact::Resumed { gates } => (Input::Resume, gates.clone()),
+        Fact::SessionRetired { reason, .. } => (Input::Retire { reason: *reason }, open()),
         Fact::SessionOpened { .. }
         | Fact::CallRefused { .. }
         | Fact::AttemptStarted { .. }
@@ -150,6 +153,7 @@ pub fn call_of(received: &Received, rules: Arc<Rules>) -> Call {
         evidence: received.evidence.clone(),
         reversal: received.reversal.clone(),
         redeems: received.redeems.clone(),
+        view: received.view.clone(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::certainty::Certainty;
 use crate::claim::{Claim, ClaimState};
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::ending::claims_end;
+use crate::dispatcher::retire::RetireReason;
 use crate::dispatcher::{Deadline, TraceError};
 use crate::event::{Event, Fact};
 use crate::failure::Failure;
@@ -38,6 +39,8 @@ pub(super) struct Session {
     pub(super) calls: BTreeMap<CallId, CallState>,
     pub(super) ended: BTreeMap<CallId, Ended>,
     pub(super) questions: BTreeMap<InteractionId, Question>,
+    /// Whether it is over for good.
+    pub(super) retired: bool,
 }
 
 /// A question that is open, and what hangs on its answer.
@@ -79,6 +82,7 @@ impl Session {
             calls: BTreeMap::new(),
             ended: BTreeMap::new(),
             questions: BTreeMap::new(),
+            retired: false,
         }
     }
 
@@ -88,6 +92,17 @@ impl Session {
             seed: self.seed,
             principal: self.principal.clone(),
             door: self.door.clone(),
+        }
+    }
+
+    /// What its last event says once the others are dropped.
+    pub(super) fn retirement(&self, reason: RetireReason) -> Fact {
+        Fact::SessionRetired {
+            session: self.id.clone(),
+            principal: self.principal.clone(),
+            door: self.door.clone(),
+            events: self.seq,
+            reason,
         }
     }
 
@@ -101,6 +116,9 @@ impl Session {
         let known = |call: &CallId| self.calls.contains_key(call);
         let legal = match &event.fact {
             Fact::SessionOpened { .. } => event.seq == 1,
+            Fact::SessionRetired { events, .. } => {
+                event.seq.checked_sub(1) == Some(*events) && self.calls.is_empty() && self.questions.is_empty()
+            }
             Fact::CallReceived { received, .. } => !known(&received.call),
             Fact::AttemptStarted { attempt, .. } => {
                 self.calls.get(&attempt.call).is_some_and(|call| call.attempts.len() + 1 == attempt.n as usize)
@@ -139,7 +157,7 @@ impl Session {
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. } => true,
         };
-        if !legal || event.at < self.now {
+        if !legal || self.retired || event.at < self.now {
             return Err(illegal);
         }
         let found = match &event.fact {
@@ -265,6 +283,10 @@ impl Session {
             }
             Fact::AnswerDelivered { call } => {
                 self.ended.remove(call);
+            }
+            Fact::SessionRetired { .. } => {
+                self.retired = true;
+                self.ended.clear();
             }
             Fact::SessionOpened { .. }
             | Fact::Ticked { .. }

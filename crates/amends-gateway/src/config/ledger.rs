@@ -99,9 +99,17 @@ impl LedgerConfig {
             sealing_key: spec.sealing_key.or(default.sealing_key),
             anchor: spec.anchor.or(default.anchor),
             checkpoint_every: spec.checkpoint_every.map_or(default.checkpoint_every, |Span(time)| time),
-            retention: spec.retention.map(|Span(time)| time),
+            retention: retention(spec.retention)?,
             place: default.place,
         })
+    }
+}
+
+/// For how long sessions are kept. No time at all would drop them under an agent's hands.
+fn retention(span: Option<Span>) -> Result<Option<Duration>, ConfigError> {
+    match span {
+        Some(Span(Duration::ZERO)) => Err(invalid("ledger.retention", "must be longer than no time at all".into())),
+        span => Ok(span.map(|Span(time)| time)),
     }
 }
 

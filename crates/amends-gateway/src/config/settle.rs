@@ -16,7 +16,7 @@ use super::restraint;
 use super::spec::{
     AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
 };
-use super::{Config, ConfigError, LedgerConfig, Limits, Reach, Span, ToolConfig, UpstreamConfig};
+use super::{Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -36,6 +36,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     }
     let repeat_window = spec.repeats.window.map_or(REPEAT_WINDOW, |span| span.0);
     let retry = Arc::new(spec.retry.layer());
+    let privacy = PrivacyConfig::settle(&spec.privacy, &spec.tools)?;
     let mut tools = BTreeMap::new();
     let mut evidence_tools = BTreeSet::new();
     for (name, tool) in spec.tools {
@@ -65,6 +66,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             calls: spec.limits.calls.unwrap_or(4096),
             rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
         },
+        privacy,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     Ok(config)

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
-use super::{ConfigError, KeySource, Span};
+use super::{ConfigError, FieldSpec, KeySource, PrivacySpec, Span};
 
 /// A configuration file as it is written. Every key may be left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -33,6 +33,8 @@ pub struct Spec {
     pub repeats: RepeatSpec,
     /// The bounds of what we take.
     pub limits: LimitSpec,
+    /// What is masked before it is recorded.
+    pub privacy: PrivacySpec,
 }
 
 /// `[ledger]`
@@ -175,6 +177,8 @@ pub struct ToolSpec {
     pub queue: Option<String>,
     /// How long a person has for an answer. The default is `24h`.
     pub answer_within: Option<Span>,
+    /// Its private fields, beside those of `[privacy]`: `args.card`, `result.owner`.
+    pub private: Vec<FieldSpec>,
 }
 
 /// `reverse = { tool = …, args = …, within = … }`

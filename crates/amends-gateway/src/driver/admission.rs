@@ -20,6 +20,9 @@ use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
 
+/// How long arguments are at most to be shown in the trace.
+const VIEWED_BYTES_MAX: usize = 256 << 10;
+
 /// What a door hands over.
 #[derive(Debug)]
 pub enum Wish<'a> {
@@ -120,7 +123,7 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
             let agent_waits = meta.deadline_ms.unwrap_or(contract.deadline_ms).min(contract.deadline_ms);
             let id = mint::call();
             let (fingerprint, mut claims) = if reads {
-                (digest(arguments.as_bytes()), Vec::new())
+                (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
             } else {
                 let named =
                     value.as_ref().map_or_else(|| arguments.as_bytes().to_vec(), |value| named(contract, value));
@@ -144,6 +147,7 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
             };
             let token = || undo::token_digest(&undo::token(&gateway.secret, &id));
             let reversal = (!reads && contract.reverse.is_some()).then(token);
+            let view = view(gateway, tool, arguments, value.as_ref());
             Admitted {
                 call: Box::new(Call {
                     effect_key: if reads { String::new() } else { mint::effect_key(&id) },
@@ -161,6 +165,7 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                     evidence: bases.iter().map(|basis| basis.evidence.clone()).collect(),
                     reversal,
                     redeems: None,
+                    view,
                 }),
                 evidence: bases.into_iter().map(|basis| basis.args).collect(),
                 gates,
@@ -170,6 +175,18 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                 place,
             }
         }
+    }
+}
+
+/// What is shown of a call's arguments in the trace, where that is recorded and they are not too long to be looked at.
+fn view(gateway: &Gateway, tool: &ServedTool, arguments: &str, read: Option<&Value>) -> Option<String> {
+    let mask = gateway.config.privacy.of(tool.name.as_str());
+    if !mask.shows_arguments() || arguments.len() > VIEWED_BYTES_MAX {
+        return None;
+    }
+    match read {
+        Some(value) => Some(mask.view(value)),
+        None => serde_json::from_str(arguments).ok().map(|value: Value| mask.view(&value)),
     }
 }
 
@@ -302,6 +319,7 @@ pub(super) fn refused(principal: &Principal, requested: &str, refusal: Refusal) 
             evidence: Vec::new(),
             reversal: None,
             redeems: None,
+            view: None,
         }),
         gates: Gates { refusal: Some(Box::new(refusal)), ..Gates::default() },
         evidence: Vec::new(),

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::answer::Answered;
 use super::orphans::adopt;
 use super::redeem::Redeemer;
+use super::retire::{self, Retirement};
 use super::session::Mail;
 use super::undo;
 use crate::clock;
@@ -33,6 +34,11 @@ pub enum Request {
     },
     /// Redeem every token of that session, newest first.
     Unwind {
+        /// The session.
+        session: SessionId,
+    },
+    /// Drop the events of that session.
+    Forget {
         /// The session.
         session: SessionId,
     },
@@ -80,10 +86,23 @@ async fn act(gateway: Arc<Gateway>, id: LetterId, letter: Letter) {
     let reply = match serde_json::from_value(letter.body) {
         Ok(Request::Reverse { token }) => redeem(&gateway, &token).await,
         Ok(Request::Unwind { session }) => unwind(&gateway, &session).await,
+        Ok(Request::Forget { session }) => forgotten(retire::forget(&gateway, &session).await),
         Err(error) => json!({ "error": format!("the request cannot be read: {error}") }),
     };
     if let Err(error) = gateway.ledger.reply_letter(id, reply, clock::now()).await {
         tracing::warn!(%error, letter = %id, "a letter could not be replied to");
+    }
+}
+
+/// What became of the wish to forget a session.
+fn forgotten(fate: Result<Retirement, Error>) -> Value {
+    match fate {
+        Ok(Retirement::Done { events }) => json!({ "forgotten": events }),
+        Ok(Retirement::Before) => json!({ "refused": "it was retired before" }),
+        Ok(Retirement::Unknown) => json!({ "refused": "there is no such session" }),
+        Ok(Retirement::Elsewhere) => json!({ "refused": "another gateway may be driving it" }),
+        Ok(Retirement::NotYet { why }) => json!({ "refused": why }),
+        Err(error) => json!({ "error": error.to_string() }),
     }
 }
 

@@ -115,7 +115,7 @@ impl Session {
             Input::Result { attempt, .. } => reads(&attempt.call),
             Input::Cancel { call, .. } => reads(call),
             Input::Delivery { .. } => true,
-            Input::Answer { .. } => false,
+            Input::Answer { .. } | Input::Retire { .. } => false,
             Input::Tick | Input::Resume => self.dispatcher.only_reads(),
         };
         if only_reads && self.gateway.config.ledger.async_reads { Waits::NoWait } else { Waits::Durable }
@@ -166,6 +166,7 @@ impl Session {
         };
         self.append_undo(&mut append);
         append_questions(&mut append, input, acts);
+        self.mask(input, &mut append);
         if let Input::Call(call) = input
             && let Some(live) = self.live.get(&call.id)
         {

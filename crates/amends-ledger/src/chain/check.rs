@@ -114,6 +114,8 @@ pub fn check<'a>(tip: Tip<'_>, records: impl IntoIterator<Item = Record<'a>>) ->
 #[derive(Debug)]
 pub struct Checker<'a> {
     tip: Tip<'a>,
+    /// How many of the first events were dropped.
+    cut: u64,
     last: u64,
     /// The stored link before the next event; nothing where it cannot be known.
     link: Option<Link>,
@@ -124,7 +126,21 @@ impl<'a> Checker<'a> {
     /// A check of the chain whose session says this of it.
     pub fn new(tip: Tip<'a>) -> Self {
         let link = Some(Link::genesis(tip.session));
-        Self { tip, last: 0, link, faults: Vec::new() }
+        Self { tip, cut: 0, last: 0, link, faults: Vec::new() }
+    }
+
+    /// A check of what is left of a chain whose first events were dropped: it goes on from the link that was kept.
+    pub fn after(tip: Tip<'a>, cut: u64, link: Option<&[u8]>) -> Self {
+        if cut == 0 && link.is_none() {
+            return Self::new(tip);
+        }
+        let kept = link.and_then(Link::stored);
+        let mut checker = Self { tip, cut, last: cut, link: kept, faults: Vec::new() };
+        if cut == 0 || kept.is_none() {
+            let words = "the session's row says that events were dropped, and not after which link".into();
+            checker.fault(None, FaultKind::HeadMismatch, words);
+        }
+        checker
     }
 
     /// Checks the next record, and gives back its event where it can be read.
@@ -152,7 +168,7 @@ impl<'a> Checker<'a> {
                 self.fault(seq, FaultKind::Reordered, words);
                 self.link = None;
             }
-            Some(event) if record.seq == 1 && !self.opens(event) => {
+            Some(event) if record.seq == self.cut + 1 && !self.begins(event) => {
                 let words = "the first event does not open this session as its row describes it";
                 self.fault(seq, FaultKind::NotTheSession, words.into());
             }
@@ -191,15 +207,23 @@ impl<'a> Checker<'a> {
         self.faults
     }
 
-    fn opens(&self, event: &Event) -> bool {
-        matches!(&event.fact, Fact::SessionOpened { session, principal, door, .. }
-            if session == self.tip.session && principal == self.tip.principal && door == self.tip.door)
+    /// Whether what is there can begin with that event: it opens the session, or says that those before it are gone.
+    fn begins(&self, event: &Event) -> bool {
+        let (session, principal, door) = match &event.fact {
+            Fact::SessionOpened { session, principal, door, .. } if self.cut == 0 => (session, principal, door),
+            Fact::SessionRetired { session, principal, door, events, .. } if self.cut > 0 && *events == self.cut => {
+                (session, principal, door)
+            }
+            _ => return false,
+        };
+        session == self.tip.session && principal == self.tip.principal && door == self.tip.door
     }
 }
 
 #[cfg(test)]
 mod tests {
     use amends_core::Timestamp;
+    use amends_core::dispatcher::retire::RetireReason;
 
     use super::*;
     use crate::chain::canonical;
@@ -260,6 +284,34 @@ mod tests {
             (stored[2].seq, stored[3].seq) = (3, 4);
         };
         assert_eq!(touched(swap), [(FaultKind::Reordered, 3), (FaultKind::Reordered, 4)]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_retired_session_goes_on_from_the_link_that_was_kept() {
+        let stored = chain("a", 4);
+        let kept = stored[3].hash.clone();
+        let fact = |events| Fact::SessionRetired {
+            session: "a".into(),
+            principal: "p".into(),
+            door: "mcp".into(),
+            events,
+            reason: RetireReason::Retention,
+        };
+        let last = |events| canonical(&Event { v: 1, seq: 5, at: Timestamp::from_ms(9), fact: fact(events) }).unwrap();
+        let faults = |body: String, cut: u64, link: Option<&[u8]>| {
+            let head = Link::stored(&kept).unwrap().next(body.as_bytes());
+            let (session, principal) = (SessionId::from("a"), Principal::from("p"));
+            let tip = Tip { session: &session, principal: &principal, door: "mcp", seq: 5, head: head.bytes() };
+            let mut checker = Checker::after(tip, cut, link);
+            checker.next(Record { seq: 5, body: body.as_bytes(), hash: head.bytes() });
+            checker.finish().into_iter().map(|fault| fault.kind).collect::<Vec<_>>()
+        };
+        assert_eq!(faults(last(4), 4, Some(&kept)), []);
+        assert_eq!(faults(last(4), 4, Some(&stored[2].hash)), [FaultKind::Edited]);
+        assert_eq!(faults(last(4), 4, None), [FaultKind::HeadMismatch]);
+        assert_eq!(faults(last(3), 4, Some(&kept)), [FaultKind::NotTheSession]);
+        assert_eq!(faults(last(4), 3, Some(&kept))[0], FaultKind::Missing);
+        assert_eq!(faults(last(4), 0, None)[0], FaultKind::Missing);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use amends_core::{CallId, Digest, InteractionId, Principal, Rules, SessionId, Timestamp};
 
 use crate::append::{Appended, OpenWork, StoredAnswer, StoredArguments};
-use crate::chain::{self, Link, Record, Tip};
+use crate::chain::{self, Checker, Link, Record, Tip};
 use crate::claims::{self, ClaimRow};
 use crate::error::Error;
 use crate::interactions::{CLOSED_KEPT_MS, InteractionRow, may_close};
@@ -16,6 +16,7 @@ use crate::node::{Node, is_dead};
 use crate::reversals::{self, ReversalRow};
 use crate::row::{Lease, SessionRow, StoredEvent, Trace};
 use crate::step::{FIRST_EPOCH, Opens, Place, Step};
+use crate::whole::Whole;
 
 use super::inbox::Posted;
 
@@ -48,6 +49,8 @@ pub(super) struct Session {
     updated: Timestamp,
     pub(super) open: OpenWork,
     head: Link,
+    /// How many of its first events were dropped, and the link after them.
+    cut: Option<(u64, Link)>,
     /// The events as they were hashed, so that what is restored is what any store would give back.
     pub(super) events: Vec<(String, Link)>,
 }
@@ -68,7 +71,7 @@ impl Data {
 
     pub(super) fn append(&mut self, node: &Node, mut step: Step) -> Result<Appended, Error> {
         let row = self.sessions.get(&step.session);
-        step.admit(row.map(|row| Place { epoch: row.epoch, seq: row.events.len() as u64 }))?;
+        step.admit(row.map(|row| Place { epoch: row.epoch, seq: row.seq() }))?;
         let at = step.at().or(row.map(|row| row.updated)).unwrap_or_default();
         for (id, closing) in &step.closes {
             may_close(self.interactions.get(id), &step.session, *closing)?;
@@ -111,7 +114,12 @@ impl Data {
         }
         row.updated = at;
         row.open = step.open;
-        Ok(Appended { seq: row.events.len() as u64, head: row.head.hex() })
+        let appended = Appended { seq: row.seq(), head: row.head.hex() };
+        if step.retires {
+            row.keep_last();
+            self.drop_payloads(&step.session);
+        }
+        Ok(appended)
     }
 
     pub(super) fn may_take(&self, node: &Node, row: &Session, now: Timestamp) -> bool {
@@ -140,7 +148,7 @@ impl Data {
         let row = self.sessions.get_mut(session)?;
         row.owner.clone_from(&node.id);
         row.epoch += 1;
-        Some(Lease { epoch: row.epoch, seq: row.events.len() as u64 })
+        Some(Lease { epoch: row.epoch, seq: row.seq() })
     }
 
     pub(super) fn sweep(&mut self, now: Timestamp, limit: usize) -> u64 {
@@ -178,6 +186,16 @@ fn drop_some<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, limit: usize, is_over:
 }
 
 impl Session {
+    /// The sequence of its last event.
+    fn seq(&self) -> u64 {
+        self.cut() + self.events.len() as u64
+    }
+
+    /// How many of its first events were dropped.
+    fn cut(&self) -> u64 {
+        self.cut.map_or(0, |(dropped, _)| dropped)
+    }
+
     fn open(session: &SessionId, opens: Opens, node: &Node) -> Self {
         Self {
             principal: opens.principal,
@@ -188,13 +206,43 @@ impl Session {
             updated: opens.at,
             open: OpenWork::default(),
             head: Link::genesis(session),
+            cut: None,
             events: Vec::new(),
         }
     }
 
+    /// A session of another ledger, which belongs to no node and has nothing open.
+    pub(super) fn imported(whole: Whole) -> Self {
+        let Whole { row, cut_link, head, events } = whole;
+        Self {
+            principal: row.principal,
+            door: row.door,
+            owner: String::new(),
+            epoch: FIRST_EPOCH,
+            opened: row.opened,
+            updated: row.updated,
+            open: OpenWork::default(),
+            head,
+            cut: cut_link.map(|link| (row.cut, link)),
+            events: events.into_iter().map(|(event, hash)| (event.body, hash)).collect(),
+        }
+    }
+
+    /// Drops every event but the last, which says so.
+    fn keep_last(&mut self) {
+        let dropped = self.events.len().saturating_sub(1);
+        let cut = self.cut() + dropped as u64;
+        if let Some((_, link)) = self.events.drain(..dropped).next_back() {
+            self.cut = Some((cut, link));
+        }
+    }
+
     pub(super) fn trace(&self, session: &SessionId) -> Result<Trace, Error> {
-        let events = self.events.iter().zip(1..).map(|((body, hash), seq)| StoredEvent::read(seq, body, *hash));
-        Ok(Trace { session: session.clone(), epoch: self.epoch, cut: 0, events: events.collect::<Result<_, _>>()? })
+        let numbered = self.events.iter().zip(self.cut() + 1..);
+        let events =
+            numbered.map(|((body, hash), seq)| StoredEvent::read(seq, body, *hash)).collect::<Result<_, _>>()?;
+        let cut_link = self.cut.map(|(_, link)| link.hex());
+        Ok(Trace { session: session.clone(), epoch: self.epoch, cut: self.cut(), cut_link, events })
     }
 
     pub(super) fn listed(&self, session: &SessionId) -> SessionRow {
@@ -204,20 +252,20 @@ impl Session {
             door: self.door.clone(),
             opened: self.opened,
             updated: self.updated,
-            events: self.events.len() as u64,
+            events: self.seq(),
+            cut: self.cut(),
             open_calls: self.open.calls,
         }
     }
 
     pub(super) fn check(&self, session: &SessionId) -> Vec<chain::ChainFault> {
-        let tip = Tip {
-            session,
-            principal: &self.principal,
-            door: &self.door,
-            seq: self.events.len() as u64,
-            head: self.head.bytes(),
-        };
-        let records = self.events.iter().zip(1..);
-        chain::check(tip, records.map(|((body, hash), seq)| Record { seq, body: body.as_bytes(), hash: hash.bytes() }))
+        let tip =
+            Tip { session, principal: &self.principal, door: &self.door, seq: self.seq(), head: self.head.bytes() };
+        let kept = self.cut.as_ref().map(|(_, link)| &link.bytes()[..]);
+        let mut checker = Checker::after(tip, self.cut(), kept);
+        for ((body, hash), seq) in self.events.iter().zip(self.cut() + 1..) {
+            checker.next(Record { seq, body: body.as_bytes(), hash: hash.bytes() });
+        }
+        checker.finish()
     }
 }

@@ -1,6 +1,6 @@
 //! The inbox in memory.
 
-use amends_core::Timestamp;
+use amends_core::{SessionId, Timestamp};
 use serde_json::Value;
 
 use super::data::Data;
@@ -19,6 +19,11 @@ pub(super) struct Posted {
 impl Posted {
     pub(super) fn state(&self) -> LetterState {
         LetterState { taken: self.taker.is_some(), reply: self.reply.as_ref().map(|(body, _)| body.clone()) }
+    }
+
+    /// Whether it is about that session, and was replied to.
+    pub(super) fn is_done_about(&self, session: &SessionId) -> bool {
+        self.reply.is_some() && self.letter.session.as_ref() == Some(session)
     }
 
     pub(super) fn is_over(&self, now: Timestamp) -> bool {

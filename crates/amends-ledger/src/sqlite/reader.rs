@@ -4,14 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use amends_core::{CallId, Digest, Held, Principal, Rules, SessionId, Timestamp};
 use bytes::Bytes;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Rows, params};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::file::File;
 use super::schema;
-use super::trouble::{Trouble, number, read_link, read_ms, read_number, read_word, text};
+use super::trouble::{Trouble, ms, number, read_link, read_ms, read_number, read_word, text};
 use crate::append::{Form, StoredAnswer, StoredArguments};
+use crate::chain::Link;
 use crate::claims::ClaimRow;
 use crate::error::Error;
 use crate::row::{SessionRow, StoredEvent, Trace};
@@ -62,13 +63,17 @@ impl Readers {
 /// A session's events with their hashes.
 pub(super) fn trace(connection: &Connection, session: &SessionId) -> Result<Option<Trace>, Trouble> {
     let place = connection
-        .prepare_cached("SELECT epoch, seq FROM sessions WHERE id = ?1")?
-        .query_row([session.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))
+        .prepare_cached("SELECT epoch, seq, cut, cut_link FROM sessions WHERE id = ?1")?
+        .query_row([session.as_str()], |row| {
+            let link: Option<Vec<u8>> = row.get(3)?;
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?, link))
+        })
         .optional()?;
-    let Some((epoch, seq)) = place else {
+    let Some((epoch, seq, cut, cut_link)) = place else {
         return Ok(None);
     };
-    let (epoch, last) = (read_number(epoch)?, read_number(seq)?);
+    let (epoch, last, cut) = (read_number(epoch)?, read_number(seq)?, read_number(cut)?);
+    let cut_link = cut_link.as_deref().map(read_link).transpose()?.map(Link::hex);
     let mut events = Vec::new();
     let mut statement =
         connection.prepare_cached("SELECT seq, body, hash FROM events WHERE session = ?1 ORDER BY seq")?;
@@ -78,38 +83,42 @@ pub(super) fn trace(connection: &Connection, session: &SessionId) -> Result<Opti
         events.push(StoredEvent::read(read_number(row.get(0)?)?, &body, read_link(&row.get::<_, Vec<u8>>(2)?)?)?);
     }
     // Invariant: a trace is whole. Half of one would be restored into a session that never was.
-    if events.iter().map(|stored| stored.event.seq).ne(1..=last) {
-        let reason = format!("`{session}` has {last} events by its row, and they are not all there");
+    if events.iter().map(|stored| stored.event.seq).ne(cut + 1..=last) {
+        let reason = format!(
+            "`{session}` has {last} events by its row, {cut} of them dropped, and the others are not all there"
+        );
         return Err(Error::Corrupt { reason }.into());
     }
-    Ok(Some(Trace { session: session.clone(), epoch, cut: 0, events }))
+    Ok(Some(Trace { session: session.clone(), epoch, cut, cut_link, events }))
 }
 
 /// The newest sessions first.
 pub(super) fn sessions(connection: &Connection, limit: usize) -> Result<Vec<SessionRow>, Trouble> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, principal, door, opened, updated, seq, open_calls
+        "SELECT id, principal, door, opened, updated, seq, open_calls, cut
          FROM sessions ORDER BY opened DESC, id DESC LIMIT ?1",
     )?;
     listed(statement.query([number(limit as u64)])?)
 }
 
-/// The oldest sessions first, from that time on and after that one.
+/// The sessions opened at a time or later, the oldest first, after that one.
 pub(super) fn sessions_after(
     connection: &Connection,
     since: Timestamp,
-    after: Option<&SessionRow>,
+    after: Option<&(Timestamp, SessionId)>,
     limit: usize,
 ) -> Result<Vec<SessionRow>, Trouble> {
-    let (opened, id) = after.map_or((0, ""), |row| (row.opened.ms(), row.session.as_str()));
     let mut statement = connection.prepare_cached(
-        "SELECT id, principal, door, opened, updated, seq, open_calls
-         FROM sessions WHERE opened >= ?1 AND (opened, id) > (?2, ?3) ORDER BY opened, id LIMIT ?4",
+        "SELECT id, principal, door, opened, updated, seq, open_calls, cut
+         FROM sessions WHERE (opened, id) > (?1, ?2) ORDER BY opened, id LIMIT ?3",
     )?;
-    listed(statement.query((number(since.ms()), number(opened), id, number(limit as u64)))?)
+    // No id is empty, so that the first of a time comes after the empty one.
+    let (opened, id) =
+        after.map_or((since, ""), |(opened, id)| if *opened < since { (since, "") } else { (*opened, id.as_str()) });
+    listed(statement.query(params![ms(opened), id, number(limit as u64)])?)
 }
 
-fn listed(mut rows: rusqlite::Rows<'_>) -> Result<Vec<SessionRow>, Trouble> {
+fn listed(mut rows: Rows<'_>) -> Result<Vec<SessionRow>, Trouble> {
     let mut listed = Vec::new();
     while let Some(row) = rows.next()? {
         listed.push(SessionRow {
@@ -120,6 +129,7 @@ fn listed(mut rows: rusqlite::Rows<'_>) -> Result<Vec<SessionRow>, Trouble> {
             updated: read_ms(row.get(4)?)?,
             events: read_number(row.get(5)?)?,
             open_calls: row.get(6)?,
+            cut: read_number(row.get(7)?)?,
         });
     }
     Ok(listed)

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::reader::claim;
 use super::trouble::{Trouble, ms, number, read_link, read_ms, read_number, word, write_json};
-use super::{questions, reversals};
+use super::{questions, retire, reversals};
 use crate::append::{Appended, Form, StoredAnswer};
 use crate::chain::Link;
 use crate::claims::{self, Left};
@@ -64,7 +64,9 @@ pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<App
     let mut insert = tx.prepare_cached(
         "INSERT INTO events (session, seq, at, kind, call, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
+    let mut before = head;
     for event in &step.events {
+        before = head;
         head = head.next(event.body.as_bytes());
         let call = event.call.as_ref().map(|call| call.as_str());
         insert.execute(params![
@@ -100,6 +102,9 @@ pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<App
     }
     tokens.iter().try_for_each(|row| reversals::write(tx, row))?;
     write_session(tx, node, &step, head, ms(at))?;
+    if step.retires {
+        retire::drop_earlier(tx, &session, step.last_seq(), before)?;
+    }
     Ok(Appended { seq: step.last_seq(), head: head.hex() })
 }
 

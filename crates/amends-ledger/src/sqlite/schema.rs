@@ -12,7 +12,7 @@ use super::trouble::{Trouble, is_busy, number};
 use crate::error::Error;
 
 /// The version of the tables. A file with a newer one is refused.
-const VERSION: usize = 2;
+const VERSION: usize = 3;
 
 /// How long a process waits for another one that is writing.
 const BUSY_MS_MAX: u64 = 5_000;
@@ -103,7 +103,8 @@ CREATE TABLE rules (
 ";
 
 /// What each later version adds: the first makes version 2 of version 1.
-const ADDED: [&str; VERSION - 1] = ["
+const ADDED: [&str; VERSION - 1] = [
+    "
 CREATE INDEX sessions_due ON sessions (due) WHERE open_calls = 0 AND due IS NOT NULL;
 CREATE TABLE interactions (
     id TEXT PRIMARY KEY,
@@ -149,7 +150,12 @@ CREATE TABLE letters (
 ) STRICT;
 CREATE INDEX letters_waiting ON letters (place, id) WHERE replied IS NULL;
 CREATE INDEX letters_replied ON letters (replied) WHERE replied IS NOT NULL;
-"];
+",
+    "
+ALTER TABLE sessions ADD COLUMN cut INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN cut_link BLOB;
+",
+];
 
 /// Opens a file, making it where there is none, and gives back a connection that writes and the ledger's secret.
 pub(super) fn open(path: &Path) -> Result<(Connection, [u8; 32]), Trouble> {
@@ -173,6 +179,8 @@ pub(super) fn connect_to_write(path: &Path) -> Result<Connection, Trouble> {
     }
     // FULL: a commit is on the disk before it is acknowledged. NORMAL lost every one of them in a power cut.
     connection.pragma_update(None, "synchronous", "FULL")?;
+    // What is dropped is overwritten where that costs no further page.
+    connection.pragma_update(None, "secure_delete", "FAST")?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;

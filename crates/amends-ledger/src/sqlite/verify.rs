@@ -16,6 +16,8 @@ struct Row {
     door: String,
     seq: u64,
     head: Vec<u8>,
+    cut: u64,
+    cut_link: Option<Vec<u8>>,
 }
 
 /// Recomputes every chain, one page of events at a time, while others go on writing. The connection is in no transaction.
@@ -36,8 +38,9 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, Trouble> {
 }
 
 fn next_session(connection: &Connection, after: &str) -> Result<Option<Row>, Trouble> {
-    let mut statement = connection
-        .prepare_cached("SELECT id, principal, door, seq, head FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT id, principal, door, seq, head, cut, cut_link FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1",
+    )?;
     let mut rows = statement.query([after])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
@@ -48,13 +51,16 @@ fn next_session(connection: &Connection, after: &str) -> Result<Option<Row>, Tro
         door: row.get(2)?,
         seq: read_number(row.get(3)?)?,
         head: row.get(4)?,
+        cut: read_number(row.get(5)?)?,
+        cut_link: row.get(6)?,
     }))
 }
 
 /// Checks one chain up to the end that its row names. What others append meanwhile lies behind it.
 fn check(connection: &Connection, row: &Row, events: &mut u64) -> Result<Vec<ChainFault>, Trouble> {
-    let Row { session, principal, door, seq: end, head } = row;
-    let mut checker = Checker::new(Tip { session, principal, door, seq: *end, head });
+    let Row { session, principal, door, seq: end, head, cut, cut_link } = row;
+    let tip = Tip { session, principal, door, seq: *end, head };
+    let mut checker = Checker::after(tip, *cut, cut_link.as_deref());
     let mut statement = connection.prepare_cached(
         "SELECT seq, body, hash, at, kind, call FROM events
          WHERE session = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq LIMIT ?4",

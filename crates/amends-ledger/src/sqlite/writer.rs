@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use super::file::File;
 use super::trouble::Trouble;
-use super::{inbox, nodes, questions, record, schema, sweep};
+use super::{inbox, nodes, questions, record, retire, schema, sweep};
 use crate::append::Appended;
 use crate::error::Error;
 use crate::interactions::AnswerFate;
@@ -24,6 +24,7 @@ use crate::letter::{Letter, LetterId};
 use crate::node::Node;
 use crate::row::Lease;
 use crate::step::Step;
+use crate::whole::Whole;
 
 /// How much may wait to be written.
 const QUEUE_MAX: usize = 65_536;
@@ -57,6 +58,7 @@ pub(super) enum Work {
     Post { letter: Letter, now: Timestamp, answer: Answer<LetterId> },
     Collect { places: Vec<String>, now: Timestamp, limit: usize, answer: Answer<Vec<(LetterId, Letter)>> },
     Reply { id: LetterId, body: Value, now: Timestamp, answer: Answer<bool> },
+    Import { whole: Box<Whole>, answer: Answer<bool> },
 }
 
 /// The thread that writes, and the queue before it. When it is dropped, what is queued is written first.
@@ -148,7 +150,9 @@ impl Hand {
             none => none.insert(schema::reopen(&self.file.path, &self.secret)?),
         };
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut retired = false;
         for work in batch {
+            retired |= work.retires();
             let (reply, broken) = work.apply(&tx, &self.node);
             replies.push(reply);
             if let Some(error) = broken {
@@ -156,6 +160,9 @@ impl Hand {
             }
         }
         tx.commit()?;
+        if retired {
+            retire::empty_log(connection);
+        }
         Ok(())
     }
 }
@@ -192,7 +199,13 @@ impl Work {
             Self::Post { letter, now, answer } => owe(answer, inbox::post(tx, &letter, now)),
             Self::Collect { places, now, limit, answer } => owe(answer, inbox::collect(tx, node, &places, now, limit)),
             Self::Reply { id, body, now, answer } => owe(answer, inbox::reply(tx, id, &body, now)),
+            Self::Import { whole, answer } => owe(answer, retire::import(tx, &whole)),
         }
+    }
+
+    /// Whether it drops events.
+    fn retires(&self) -> bool {
+        matches!(self, Self::Append(step, ..) if step.retires)
     }
 
     /// Whether somebody waits for it.
@@ -211,6 +224,7 @@ impl Work {
             Self::Post { answer, .. } => drop(answer.send(Err(error.clone()))),
             Self::Collect { answer, .. } => drop(answer.send(Err(error.clone()))),
             Self::Reply { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Self::Import { answer, .. } => drop(answer.send(Err(error.clone()))),
         }
     }
 }

@@ -13,7 +13,8 @@ use amends_core::{
     Timestamp,
 };
 use amends_ledger::{
-    Append, Form, Ledger, Letter, MemoryLedger, Node, OpenWork, SqliteLedger, StoredAnswer, StoredArguments,
+    Append, Form, Ledger, Letter, MemoryLedger, Node, OpenWork, SqliteLedger, StoredAnswer, StoredArguments, Vault,
+    new_key,
 };
 use tempfile::TempDir;
 
@@ -76,6 +77,22 @@ impl Store for Sqlite {
     }
 }
 
+/// A store in a file whose payloads are sealed.
+pub(crate) struct Sealed(Sqlite, String);
+
+impl Sealed {
+    pub(crate) fn new() -> Self {
+        Self(Sqlite::new(), new_key().unwrap())
+    }
+}
+
+impl Store for Sealed {
+    fn join(&self, node: Node) -> Box<dyn Ledger> {
+        let vault = Vault::parse(&self.1).unwrap();
+        Box::new(SqliteLedger::open(&self.0.path(), node).unwrap().with_vault(vault))
+    }
+}
+
 /// A step with these facts, all at one time, under epoch 1.
 pub(crate) fn step(session: &str, expected_seq: u64, at: u64, facts: Vec<Fact>) -> Append {
     let numbered = facts.into_iter().zip(expected_seq + 1..);
@@ -124,6 +141,7 @@ pub(crate) fn received(call: &str) -> Fact {
         evidence: Vec::new(),
         reversal: None,
         redeems: None,
+        view: None,
     };
     Fact::CallReceived { received: Box::new(received), gates: Gates::default() }
 }
@@ -184,6 +202,7 @@ pub(crate) fn question(id: &str, session: &str, due: u64) -> Interaction {
         kind: InteractionKind::Select,
         subject: Subject::Doubt,
         question: "Did \"pay\" happen?".into(),
+        view: None,
         options: vec![choice::HAPPENED.into(), choice::DID_NOT_HAPPEN.into()],
         default: choice::UNKNOWN.into(),
         opened: ms(5),

@@ -9,6 +9,7 @@ mod inbox;
 mod kept;
 mod leases;
 mod questions;
+mod retired;
 mod reversals;
 
 macro_rules! suite {
@@ -27,6 +28,14 @@ macro_rules! suite {
             $($(#[tokio::test]
             async fn $name() {
                 crate::$group::$name(Sqlite::new()).await;
+            })+)+
+        }
+        mod sealed {
+            use crate::common::Sealed;
+
+            $($(#[tokio::test]
+            async fn $name() {
+                crate::$group::$name(Sealed::new()).await;
             })+)+
         }
     };
@@ -77,6 +86,15 @@ suite! {
         a_letter_goes_where_somebody_can_act_on_it,
         a_letter_of_a_dead_node_is_taken_by_another,
         letters_are_kept_until_a_day_after_the_reply;
+    retired:
+        a_retired_session_keeps_its_last_event_and_its_chain,
+        what_belongs_to_a_retired_session_goes_with_it,
+        a_retirement_must_say_so_and_leave_nothing_open,
+        nothing_follows_a_retirement_that_lost_its_lease,
+        sessions_are_walked_from_the_oldest_on,
+        a_session_comes_whole_into_another_ledger,
+        a_retired_session_comes_whole_too,
+        what_does_not_fit_together_is_not_taken_in;
     kept:
         what_is_kept_beside_the_events_is_given_back_and_forgotten,
         sessions_are_walked_in_pieces_the_oldest_first,

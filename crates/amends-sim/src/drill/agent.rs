@@ -113,6 +113,7 @@ impl Stage<'_> {
             evidence: evidence.collect(),
             reversal: contract.reverse.as_ref().map(|_| Digest::new(format!("token-of-{id}"))),
             redeems: None,
+            view: None,
             id,
         }
     }

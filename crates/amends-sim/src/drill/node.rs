@@ -319,6 +319,7 @@ impl Stage<'_> {
             Input::Delivery { .. } => "delivery",
             Input::Tick => "tick",
             Input::Resume => "resume",
+            Input::Retire { .. } => "retire",
         };
         self.note(|| format!("gateway: {session} {what}: {}", lines.join(", ")));
     }

@@ -217,6 +217,7 @@ impl InputSpec {
                 session: "another".into(),
                 call: call.as_str().into(),
             }),
+            view: None,
         }
     }
 

@@ -176,6 +176,7 @@ fn short(fact: &Fact) -> String {
         Fact::InterimAnswered { call } | Fact::AnswerDelivered { call } => format!("{name} {call}"),
         Fact::Ignored { why } => format!("{name}: {why}"),
         Fact::SuppressedError { doing, reason } => format!("{name}: {doing}: {reason}"),
+        Fact::SessionRetired { reason, .. } => format!("{name} {}", reason.as_str()),
         Fact::SessionOpened { .. } | Fact::Ticked { .. } | Fact::Resumed { .. } => name.to_owned(),
     }
 }

@@ -290,5 +290,6 @@ fn call_of(id: &CallId, tool: &Tool, wish: &Wish, now: u64, flaw: Option<Flaw>) 
         evidence: Vec::new(),
         reversal: tool.undo.map(|_| token_of(id)),
         redeems: None,
+        view: None,
     }
 }

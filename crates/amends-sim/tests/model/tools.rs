@@ -144,6 +144,7 @@ impl Wish {
             evidence: Vec::new(),
             reversal: (self.tool == Tool::Reversible).then(|| Digest::new(TOKEN)),
             redeems,
+            view: None,
         }
     }
 }

@@ -40,9 +40,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let source = Source::read(&args.config)?;
     let file = args.config.display().to_string();
     match explained(&source) {
-        Ok((tools, release)) => {
-            let release = release.as_ref();
-            print(&if args.json { as_json(&file, &tools, release)? } else { as_text(&file, &tools, release) })?;
+        Ok((tools, notes)) => {
+            print(&if args.json { as_json(&file, &tools, &notes)? } else { as_text(&file, &tools, &notes) })?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
@@ -56,7 +55,16 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     }
 }
 
-fn explained(source: &Source) -> Result<(Vec<Checked>, Option<Released>), ConfigError> {
+/// What is worth knowing beside the tools.
+struct Notes {
+    /// The released rules that apply.
+    release: Option<Released>,
+    /// Why payloads rest in the clear, if they do.
+    unsealed: Option<String>,
+}
+
+/// What each tool's section means, and what is worth knowing beside that.
+fn explained(source: &Source) -> Result<(Vec<Checked>, Notes), ConfigError> {
     // A file for `wrap` leaves the wrapped server's command to the command line.
     let config = source.settle_wrap()?;
     let mut tools = Vec::new();
@@ -66,7 +74,7 @@ fn explained(source: &Source) -> Result<(Vec<Checked>, Option<Released>), Config
     for (name, upstream) in &config.upstreams {
         tools.push(Checked::rest(&config, source, name.as_str(), upstream)?);
     }
-    Ok((tools, config.release))
+    Ok((tools, Notes { unsealed: config.ledger.unsealed(), release: config.release }))
 }
 
 fn refused(file: &str, error: &ConfigError) -> Value {
@@ -77,21 +85,27 @@ fn refused(file: &str, error: &ConfigError) -> Value {
     json!({ "file": file, "valid": false, "line": line, "error": error.to_string() })
 }
 
-fn as_json(file: &str, tools: &[Checked], release: Option<&Released>) -> Result<String> {
+fn as_json(file: &str, tools: &[Checked], notes: &Notes) -> Result<String> {
     let shown: Result<Vec<Value>, _> = tools.iter().map(Checked::to_json).collect();
     let mut checked = json!({ "file": file, "valid": true, "tools": shown? });
-    if let Some(Released { release, by, at, .. }) = release {
+    if let Some(Released { release, by, at, .. }) = &notes.release {
         checked["release"] = json!({ "version": release.version, "hash": release.hash, "by": by, "at": at });
+    }
+    if let Some(words) = &notes.unsealed {
+        checked["warnings"] = json!([words]);
     }
     Ok(serde_json::to_string_pretty(&checked)?)
 }
 
-fn as_text(file: &str, tools: &[Checked], release: Option<&Released>) -> String {
-    let warnings: usize = tools.iter().map(|tool| tool.warnings.len()).sum();
+fn as_text(file: &str, tools: &[Checked], notes: &Notes) -> String {
+    let warnings = tools.iter().map(|tool| tool.warnings.len()).sum::<usize>() + usize::from(notes.unsealed.is_some());
     let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
-    if let Some(Released { release, by, at, rules, .. }) = release {
+    if let Some(Released { release, by, at, rules, .. }) = &notes.release {
         let (file, version, hash) = (rules.source().origin(), release.version, &release.hash);
         text.push_str(&format!("released rules: version {version}, released by {by} at {at}, {file}\n  hash {hash}\n"));
+    }
+    if let Some(words) = &notes.unsealed {
+        text.push_str(&format!("\nledger\n  warning: {words}\n"));
     }
     for tool in tools {
         text.push('\n');

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use amends_core::privacy::Mask;
 use amends_gateway::config::{LedgerConfig, LedgerPlace};
 use amends_gateway::{Config, open_ledger};
 use amends_ledger::Ledger;
@@ -46,6 +47,16 @@ impl LedgerArgs {
                 let here = PathBuf::from("amends.db");
                 Ok(LedgerConfig::at(LedgerPlace::Sqlite(if here.exists() { here } else { wrapped()? })))
             }
+        }
+    }
+}
+
+impl LedgerArgs {
+    /// What is masked before it is recorded, as far as it is known here.
+    pub(super) fn mask(&self) -> Result<Mask> {
+        match &self.config {
+            Some(file) => Ok(Config::load_wrap(file)?.privacy.shared().clone()),
+            None => Ok(Mask::default()),
         }
     }
 }

@@ -80,8 +80,9 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
             (_, Some(answer)) => format!("{} by {}", answer.choice, answer.by),
             (state, None) => word(state).to_owned(),
         };
+        let view = asked.view.as_ref().map(|view| format!("  `{}` {view}\n", asked.tool)).unwrap_or_default();
         text.push_str(&format!(
-            "{}\n  {} about {} on `{}`, {state}\n  {}\n  answers: {} (else {})\n\n",
+            "{}\n  {} about {} on `{}`, {state}\n  {}\n{view}  answers: {} (else {})\n\n",
             asked.id,
             asked.kind.as_str(),
             asked.call,
@@ -99,7 +100,9 @@ pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
     let ledger = args.ledger.open().await?;
     let id = InteractionId::new(args.id.as_str());
     let by = args.by.or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "operator".into());
-    let answer = PersonAnswer { choice: args.choice, by, note: args.note, at: now() };
+    let mut answer = PersonAnswer { choice: args.choice, by, note: args.note, at: now() };
+    // It is kept with the question until a gateway takes it up, and masks it once more.
+    args.ledger.mask()?.answer(&mut answer);
     let (word, words, code) = match ledger.answer_interaction(&id, answer).await? {
         AnswerFate::Taken if acted_on(&*ledger, &id).await? => ("taken", "taken, and acted on".to_owned(), 0),
         AnswerFate::Taken => {

@@ -52,11 +52,17 @@ struct WaitArgs {
     json: bool,
 }
 
+impl WaitArgs {
+    const fn time(&self) -> Duration {
+        Duration::from_secs(self.wait)
+    }
+}
+
 pub(super) async fn reverse(args: ReverseArgs) -> Result<ExitCode> {
     let ledger = args.ledger.open().await?;
     let row = ledger.reversal(&token_digest(&args.token)).await?;
     let place = row.and_then(|row| row.undo).map(|undo| undo.place);
-    let reply = ask(&*ledger, place, None, &Request::Reverse { token: args.token }, &args.wait).await?;
+    let reply = ask(&*ledger, place, None, &Request::Reverse { token: args.token }, args.wait.time()).await?;
     let done = reply["status"] == "success";
     let words = match reply["error"]["message"].as_str() {
         Some(message) => message.to_owned(),
@@ -76,7 +82,7 @@ pub(super) async fn unwind(args: UnwindArgs) -> Result<ExitCode> {
     }
     let place = rows.into_iter().find_map(|row| row.undo).map(|undo| undo.place);
     let request = Request::Unwind { session: session.clone() };
-    let reply = ask(&*ledger, place, Some(session), &request, &args.wait).await?;
+    let reply = ask(&*ledger, place, Some(session), &request, args.wait.time()).await?;
     let undone = reply["undone"].as_array().cloned().unwrap_or_default();
     let failed = undone.iter().filter(|one| one["result"]["status"] != "success").count();
     let mut words = String::new();
@@ -96,12 +102,12 @@ pub(super) async fn unwind(args: UnwindArgs) -> Result<ExitCode> {
 }
 
 /// Posts a wish and waits for a gateway to say what came of it.
-async fn ask(
+pub(super) async fn ask(
     ledger: &dyn Ledger,
     place: Option<String>,
     session: Option<SessionId>,
     request: &Request,
-    args: &WaitArgs,
+    wait: Duration,
 ) -> Result<Value> {
     let id = ledger.post(Letter { place, session, body: serde_json::to_value(request)? }, now()).await?;
     let began = std::time::Instant::now();
@@ -110,7 +116,7 @@ async fn ask(
         if let Some(reply) = state.as_ref().and_then(|state| state.reply.clone()) {
             return Ok(reply);
         }
-        if began.elapsed() > Duration::from_secs(args.wait) {
+        if began.elapsed() > wait {
             let taken = state.is_some_and(|state| state.taken);
             if taken {
                 bail!("a gateway is at it, and has not said yet what came of it; `amends trace` shows how it goes");

@@ -31,7 +31,7 @@ pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitCode> {
             .map(|row| {
                 json!({
                     "session": row.session, "principal": row.principal, "door": row.door, "opened": row.opened,
-                    "updated": row.updated, "events": row.events, "open_calls": row.open_calls,
+                    "updated": row.updated, "events": row.events, "open_calls": row.open_calls, "retired": row.cut > 0,
                 })
             })
             .collect();
@@ -46,7 +46,7 @@ pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitCode> {
             utc(row.updated),
             row.door,
             row.events,
-            row.open_calls
+            if row.cut > 0 { "gone".to_owned() } else { row.open_calls.to_string() }
         ));
     }
     print(text.trim_end())?;

@@ -48,7 +48,8 @@ pub(super) async fn trace(args: TraceArgs) -> Result<ExitCode> {
         (Some(_), None) => false,
         (None, _) => true,
     };
-    let events: Vec<&StoredEvent> = trace.events.iter().filter(about).collect();
+    // What is left of a retired session is about all of its calls.
+    let events: Vec<&StoredEvent> = trace.events.iter().filter(|stored| trace.cut > 0 || about(stored)).collect();
     let mut releases = BTreeMap::new();
     for stored in &events {
         if let Fact::CallReceived { received, .. } = &stored.event.fact
@@ -76,7 +77,9 @@ fn as_json(trace: &Trace, events: &[&StoredEvent], releases: &Releases) -> Resul
     };
     let retries = retries(events);
     let events: Result<Vec<Value>> = events.iter().map(with_hash).collect();
-    Ok(serde_json::to_string_pretty(&json!({ "session": trace.session, "retries": retries, "events": events? }))?)
+    Ok(serde_json::to_string_pretty(
+        &json!({ "session": trace.session, "cut": trace.cut, "retries": retries, "events": events? }),
+    )?)
 }
 
 /// How often something was sent again.
@@ -88,6 +91,9 @@ fn as_text(trace: &Trace, events: &[&StoredEvent], releases: &Releases) -> Strin
     let Some(first) = events.first() else { return format!("{}: no events", trace.session) };
     let began = first.event.at;
     let mut text = format!("{}  began {} UTC\n", trace.session, utc(began));
+    if trace.cut > 0 {
+        text = format!("{}  retired {} UTC; its first {} events were dropped\n", trace.session, utc(began), trace.cut);
+    }
     for stored in events {
         let after = stored.event.at.since_ms(began);
         let (what, mut about) = sentence(&stored.event);
@@ -112,7 +118,9 @@ pub(super) fn sentence(event: &Event) -> (&'static str, String) {
         Fact::CallReceived { received, .. } => {
             let key = received.key.as_ref().map(|key| format!(", key `{}`", key.0)).unwrap_or_default();
             let repeat = received.repeat_of.as_ref().map(|held| format!(", repeats {}", held.call)).unwrap_or_default();
-            format!("{}  `{}`, {} bytes{key}{repeat}", received.call, received.tool, received.arguments.size)
+            let view = received.view.as_ref().map(|view| format!("  {view}")).unwrap_or_default();
+            let size = received.arguments.size;
+            format!("{}  `{}`, {size} bytes{key}{repeat}{view}", received.call, received.tool)
         }
         Fact::CallRefused { refusal, .. } => format!("{}: {}", refusal.kind.as_str(), refusal.message),
         Fact::AttemptStarted { attempt, purpose, tool, .. } => {
@@ -180,6 +188,7 @@ pub(super) fn sentence(event: &Event) -> (&'static str, String) {
         Fact::LateResult { attempt, report } => format!("attempt {}: {}", attempt.n, report.certainty.as_str()),
         Fact::Ignored { why } => why.clone(),
         Fact::SuppressedError { doing, reason } => format!("{doing}: {reason}"),
+        Fact::SessionRetired { events, reason, .. } => format!("{events} events were dropped: {}", reason.as_str()),
         Fact::Ticked { .. } | Fact::Resumed { .. } | Fact::AnswerDelivered { .. } => String::new(),
     };
     (event.fact.name(), words)

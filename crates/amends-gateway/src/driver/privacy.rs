@@ -1,0 +1,61 @@
+//! What is masked of a step before it is recorded.
+
+use amends_core::privacy::{Mask, Quoted};
+use amends_core::{CallId, Fact, Input};
+use amends_ledger::Append;
+use amends_wire::mcp::classify::structured;
+
+use super::session::{Live, Session};
+
+impl Session {
+    /// Masks what a step says in words. What was decided does not depend on it, and the agent gets the words as they are.
+    pub(super) fn mask(&self, input: &Input, append: &mut Append) {
+        let about = subject(input);
+        for event in &mut append.events {
+            let call = event.fact.call().or(about).cloned();
+            let (mask, quoted) = self.mask_of(call.as_ref(), &event.fact);
+            mask.event(event, &quoted);
+        }
+        for asked in &mut append.asks {
+            let live = self.live.get(&asked.call);
+            let mask = self.gateway.config.privacy.of(asked.tool.as_str());
+            mask.interaction(asked, &live.map(|live| quoted(mask, live)).unwrap_or_default());
+        }
+    }
+
+    /// What is masked of a call, and the values of its private fields where the event can quote them.
+    fn mask_of(&self, call: Option<&CallId>, fact: &Fact) -> (&Mask, Vec<Quoted>) {
+        let privacy = &self.gateway.config.privacy;
+        let live = call.and_then(|call| self.live.get(call));
+        let Some(live) = live else {
+            return (privacy.shared(), Vec::new());
+        };
+        let mask = live.tool.as_ref().map_or(privacy.shared(), |tool| privacy.of(tool.name.as_str()));
+        let quotes = mask.has_fields() && mask.reads(fact);
+        (mask, if quotes { quoted(mask, live) } else { Vec::new() })
+    }
+}
+
+/// The call that an input is about.
+fn subject(input: &Input) -> Option<&CallId> {
+    match input {
+        Input::Call(call) => Some(&call.id),
+        Input::Result { attempt, .. } => Some(&attempt.call),
+        Input::Cancel { call, .. } | Input::Delivery { call } => Some(call),
+        Input::Answer { .. } | Input::Tick | Input::Resume | Input::Retire { .. } => None,
+    }
+}
+
+/// The values of a call's private fields, in its arguments and its results.
+fn quoted(mask: &Mask, live: &Live) -> Vec<Quoted> {
+    if !mask.has_fields() {
+        return Vec::new();
+    }
+    let mut quoted = live.arguments().map(|arguments| mask.quoted_of_arguments(&arguments)).unwrap_or_default();
+    for result in live.results.values() {
+        if let Some(found) = structured(&String::from_utf8_lossy(result)) {
+            quoted.extend(mask.quoted_of_result(&found));
+        }
+    }
+    quoted
+}
