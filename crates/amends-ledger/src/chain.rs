@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::Error;
 
-pub use check::{ChainFault, Checker, FAULTS_MAX, FaultKind, Record, Tip, Verified, check};
+pub use check::{Checked, check};
 
 /// What a chain's first link is made from, before the session's id.
 const GENESIS: &[u8] = b"amends/chain/1\n";
@@ -54,6 +54,14 @@ impl Link {
     /// A link as it was stored; nothing if it is not as long as a link.
     pub fn stored(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
+    }
+
+    /// A link as [`Link::hex`] writes it.
+    pub fn parse(hex: &str) -> Option<Self> {
+        let digit = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+        let is_plain = hex.len() == 64 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let bytes: Option<Vec<u8>> = is_plain.then(|| (0..64).step_by(2).map(digit).collect())?;
+        Self::stored(&bytes?)
     }
 
     /// Its bytes.

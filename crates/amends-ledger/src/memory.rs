@@ -2,6 +2,7 @@
 
 mod data;
 mod inbox;
+mod log;
 mod questions;
 
 use std::future::ready;
@@ -13,13 +14,13 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::append::{Append, Appended, Commit, StoredAnswer, StoredArguments};
-use crate::chain::Verified;
 use crate::error::Error;
 use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
+use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
 use crate::reversals::ReversalRow;
-use crate::row::{Lease, SessionRow, Trace};
+use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
 use crate::{Ledger, Pending};
 
@@ -183,16 +184,24 @@ impl Ledger for MemoryLedger {
         self.now(|data| Ok(data.letters.get(&id).map(Posted::state)))
     }
 
-    fn verify(&self) -> Pending<'_, Verified> {
-        self.now(|data| {
-            let mut verified = Verified::default();
-            for (session, row) in &data.sessions {
-                verified.sessions += 1;
-                verified.events += row.events.len() as u64;
-                verified.add(row.check(session));
-            }
-            Ok(verified)
-        })
+    fn unlogged(&self, limit: usize) -> Pending<'_, Vec<LogEntry>> {
+        self.now(|data| Ok(data.unlogged(limit)))
+    }
+
+    fn log(&self, from: u64, limit: usize) -> Pending<'_, Vec<LogEntry>> {
+        self.now(|data| Ok(data.log.iter().skip(from as usize).take(limit).cloned().collect()))
+    }
+
+    fn extend_log(&self, expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint) -> Pending<'_, bool> {
+        self.now(|data| data.extend_log(expected, entries, checkpoint))
+    }
+
+    fn checkpoints(&self, limit: usize) -> Pending<'_, Vec<StoredCheckpoint>> {
+        self.now(|data| Ok(data.checkpoints.iter().rev().take(limit).cloned().collect()))
+    }
+
+    fn stored(&self, after: Option<&SessionId>, limit: usize) -> Pending<'_, Vec<StoredSession>> {
+        self.now(|data| data.stored(after, limit))
     }
 
     fn secret(&self) -> [u8; 32] {
@@ -237,7 +246,7 @@ mod tests {
                 let ledger = MemoryLedger::new(node("a"));
                 now(ledger.heartbeat(Timestamp::from_ms(0))).unwrap();
                 now(ledger.append(step(0))).unwrap();
-                assert!(now(ledger.verify()).unwrap().is_consistent());
+                assert!(now(crate::verify(&ledger, crate::VerifyOptions::default())).unwrap().is_consistent());
                 (now(ledger.trace(&"s".into())).unwrap().unwrap(), ledger.secret())
             })
             .collect();

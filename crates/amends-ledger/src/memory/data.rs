@@ -7,11 +7,12 @@ use std::sync::Arc;
 use amends_core::{CallId, Digest, InteractionId, Principal, Rules, SessionId, Timestamp};
 
 use crate::append::{Appended, OpenWork, StoredAnswer, StoredArguments};
-use crate::chain::{self, Link, Record, Tip};
+use crate::chain::Link;
 use crate::claims::{self, ClaimRow};
 use crate::error::Error;
 use crate::interactions::{CLOSED_KEPT_MS, InteractionRow};
 use crate::letter::LetterId;
+use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::{Node, is_dead};
 use crate::reversals::{self, ReversalRow};
 use crate::row::{Lease, SessionRow, StoredEvent, Trace};
@@ -34,20 +35,24 @@ pub(super) struct Data {
     pub(super) letters: BTreeMap<LetterId, Posted>,
     /// The last letter that was posted.
     pub(super) last_letter: u64,
+    pub(super) log: Vec<LogEntry>,
+    pub(super) checkpoints: Vec<StoredCheckpoint>,
     nodes: BTreeMap<String, Living>,
 }
 
 /// A session and its events.
 #[derive(Debug)]
 pub(super) struct Session {
-    principal: Principal,
-    door: String,
+    pub(super) principal: Principal,
+    pub(super) door: String,
     pub(super) owner: String,
     epoch: u64,
     pub(super) opened: Timestamp,
     updated: Timestamp,
     pub(super) open: OpenWork,
-    head: Link,
+    pub(super) head: Link,
+    /// The sequence of its last entry in the log.
+    pub(super) logged: u64,
     /// The events as they were hashed, so that what is restored is what any store would give back.
     pub(super) events: Vec<(String, Link)>,
 }
@@ -185,6 +190,7 @@ impl Session {
             updated: opens.at,
             open: OpenWork::default(),
             head: Link::genesis(session),
+            logged: 0,
             events: Vec::new(),
         }
     }
@@ -204,17 +210,5 @@ impl Session {
             events: self.events.len() as u64,
             open_calls: self.open.calls,
         }
-    }
-
-    pub(super) fn check(&self, session: &SessionId) -> Vec<chain::ChainFault> {
-        let tip = Tip {
-            session,
-            principal: &self.principal,
-            door: &self.door,
-            seq: self.events.len() as u64,
-            head: self.head.bytes(),
-        };
-        let records = self.events.iter().zip(1..);
-        chain::check(tip, records.map(|((body, hash), seq)| Record { seq, body: body.as_bytes(), hash: hash.bytes() }))
     }
 }

@@ -12,7 +12,7 @@ use super::trouble::{Trouble, is_busy, number};
 use crate::error::Error;
 
 /// The version of the tables. A file with a newer one is refused.
-const VERSION: usize = 2;
+const VERSION: usize = 3;
 
 /// How long a process waits for another one that is writing.
 const BUSY_MS_MAX: u64 = 5_000;
@@ -103,7 +103,8 @@ CREATE TABLE rules (
 ";
 
 /// What each later version adds: the first makes version 2 of version 1.
-const ADDED: [&str; VERSION - 1] = ["
+const ADDED: [&str; VERSION - 1] = [
+    "
 CREATE INDEX sessions_due ON sessions (due) WHERE open_calls = 0 AND due IS NOT NULL;
 CREATE TABLE interactions (
     id TEXT PRIMARY KEY,
@@ -149,7 +150,27 @@ CREATE TABLE letters (
 ) STRICT;
 CREATE INDEX letters_waiting ON letters (place, id) WHERE replied IS NULL;
 CREATE INDEX letters_replied ON letters (replied) WHERE replied IS NOT NULL;
-"];
+",
+    LOG,
+];
+
+/// What version 3 adds. What is not in the log yet is found by age: new sessions then share pages, which they would not by id.
+const LOG: &str = "
+ALTER TABLE sessions ADD COLUMN logged INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX sessions_unlogged ON sessions (opened, id) WHERE seq > logged;
+CREATE TABLE log (
+    place INTEGER PRIMARY KEY,
+    session TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    head BLOB NOT NULL
+) STRICT;
+CREATE TABLE checkpoints (
+    number INTEGER PRIMARY KEY,
+    size INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    note TEXT NOT NULL
+) STRICT;
+";
 
 /// Opens a file, making it where there is none, and gives back a connection that writes and the ledger's secret.
 pub(super) fn open(path: &Path) -> Result<(Connection, [u8; 32]), Trouble> {
