@@ -135,7 +135,8 @@ impl Gateway {
         gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
         if gateway.signer.is_some() {
-            gateway.keep(tokio::spawn(keep_signing(Arc::downgrade(&gateway))));
+            let every = gateway.config.ledger.checkpoint_every;
+            gateway.keep(tokio::spawn(keep_signing(Arc::downgrade(&gateway), every)));
         }
         for upstream in gateway.upstreams.values() {
             gateway.keep(tokio::spawn(restraint::look_after(Arc::downgrade(&gateway), upstream.clone())));

@@ -5,9 +5,9 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use amends_ledger::merkle::Frontier;
 use amends_ledger::note::{NoteError, NoteKey};
@@ -232,15 +232,13 @@ async fn in_file<T: Send + 'static>(
 }
 
 /// Signs from time to time, for as long as there is a gateway.
-pub(crate) async fn keep_signing(gateway: Weak<Gateway>) {
+pub(crate) async fn keep_signing(gateway: Weak<Gateway>, every: Duration) {
     loop {
+        tokio::time::sleep(every).await;
         let Some(gateway) = gateway.upgrade() else {
             return;
         };
         gateway.checkpoint().await;
-        let every = gateway.config.ledger.checkpoint_every;
-        drop(gateway);
-        tokio::time::sleep(every).await;
     }
 }
 

@@ -8,7 +8,7 @@ mod check;
 
 use std::fmt;
 
-use amends_core::{Digest, Event, SessionId};
+use amends_core::{Digest, Event, Rules, SessionId};
 use hmac::{Hmac, Mac};
 use sha2::{Digest as _, Sha256};
 
@@ -22,6 +22,11 @@ const GENESIS: &[u8] = b"amends/chain/1\n";
 /// The digest of some bytes: SHA-256 in hexadecimal.
 pub fn digest(bytes: &[u8]) -> Digest {
     Link(Sha256::digest(bytes).into()).hex()
+}
+
+/// The digest that rules are kept under: that of their canonical JSON.
+pub fn rules_digest(rules: &Rules) -> Digest {
+    digest(&serde_json_canonicalizer::to_vec(rules).unwrap_or_default())
 }
 
 /// The digest of some parts under a secret: HMAC-SHA-256 in hexadecimal. Each part is preceded by its length, so that

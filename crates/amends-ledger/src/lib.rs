@@ -34,7 +34,7 @@ use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, Sess
 use serde_json::Value;
 
 pub use append::{Append, Appended, Commit, Form, OpenWork, StoredAnswer, StoredArguments};
-pub use chain::{digest, keyed_digest};
+pub use chain::{digest, keyed_digest, rules_digest};
 pub use error::Error;
 pub use interactions::{AnswerFate, Closing, QueueEntry, QueueFilter, QueueState};
 pub use letter::{Letter, LetterId, LetterState};

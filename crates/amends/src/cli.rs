@@ -1,10 +1,13 @@
 //! The command line: one module for each command.
 
 mod check;
+mod checkpoint;
 mod demo;
 mod drill;
+mod key;
 mod ledger;
 mod outcome;
+mod prove;
 mod queue;
 mod reverse;
 mod schema;
@@ -32,7 +35,8 @@ Examples:
   amends queue                            what a person is asked
   amends answer int_abc… happened         say what became of a call in doubt
   amends reverse rev_abc…                 undo a write with its token
-  amends verify                           recompute every chain
+  amends verify --anchor FILE             prove that nothing was changed, removed or cut off
+  amends prove call_abc…                  a proof of one call that holds without the ledger
 
 Exit codes: 0 it went well, 1 something is wrong with what was looked at, 2 the command could not do its work.";
 
@@ -69,8 +73,14 @@ enum Command {
     Reverse(reverse::ReverseArgs),
     /// Undo a session's writes, newest first.
     Unwind(reverse::UnwindArgs),
-    /// Prove that the ledger is consistent.
+    /// Recompute every chain, decide every session again, and compare both with what was signed.
+    ///
+    /// Exits with 0 where nothing is wrong, 1 where something is, and 2 where it could not look.
     Verify(verify::VerifyArgs),
+    /// Sign what the ledger has become, and print the checkpoint.
+    Checkpoint(checkpoint::CheckpointArgs),
+    /// Prove that an event is in the ledger as it was signed, or check such a proof without the ledger.
+    Prove(prove::ProveArgs),
     /// Print the JSON Schema of the envelope, or the registry of codes.
     Schema(schema::SchemaArgs),
     /// The demo shop: an MCP server whose tools fail on cue.
@@ -93,6 +103,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Reverse(args) => reverse::reverse(args).await,
         Command::Unwind(args) => reverse::unwind(args).await,
         Command::Verify(args) => verify::verify(args).await,
+        Command::Checkpoint(args) => checkpoint::checkpoint(args).await,
+        Command::Prove(args) => prove::prove(args).await,
         Command::Schema(args) => schema::schema(args),
         Command::Shop(args) => crate::shop::run(args).await.map(|()| ExitCode::SUCCESS),
     }
