@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use amends_core::{CallId, Event, SessionId};
+use amends_core::{CallId, Event, Fact, SessionId};
 use amends_ledger::chain::Link;
 use amends_ledger::proof::{Proof, ProofError};
 use amends_ledger::{Ledger, StoredSession};
@@ -78,7 +78,7 @@ fn check(file: &PathBuf, key: &KeyArgs) -> Result<ExitCode> {
     }
 }
 
-/// The session that is meant, and the event: a call's last one, a session's last one, or that of a receipt.
+/// The session that is meant, and the event: that of a call's end, a session's last one, or that of a receipt.
 async fn find(ledger: &dyn Ledger, id: &str) -> Result<Option<(StoredSession, u64)>> {
     if let Some(hash) = Link::parse(id) {
         return with_hash(ledger, hash).await;
@@ -90,12 +90,19 @@ async fn find(ledger: &dyn Ledger, id: &str) -> Result<Option<(StoredSession, u6
     };
     let Some(session) = session else { return Ok(None) };
     let Some(session) = stored(ledger, &session).await? else { return Ok(None) };
-    let about = |body: &[u8]| match &call {
-        Some(call) => serde_json::from_slice::<Event>(body).is_ok_and(|event| event.fact.call() == Some(call)),
-        None => true,
+    let seq = match &call {
+        Some(call) => end_of(&session, call),
+        None => session.records.last().map(|record| record.seq),
     };
-    let seq = session.records.iter().rev().find(|record| about(&record.body)).map(|record| record.seq);
     Ok(seq.map(|seq| (session, seq)))
+}
+
+/// The event with which a call ended, else the last that is about it.
+fn end_of(session: &StoredSession, call: &CallId) -> Option<u64> {
+    let events = session.records.iter().filter_map(|record| serde_json::from_slice::<Event>(&record.body).ok());
+    let about: Vec<Event> = events.filter(|event| event.fact.call() == Some(call)).collect();
+    let is_end = |event: &&Event| matches!(event.fact, Fact::CallEnded { .. } | Fact::CallRefused { .. });
+    about.iter().find(is_end).or(about.last()).map(|event| event.seq)
 }
 
 async fn with_hash(ledger: &dyn Ledger, hash: Link) -> Result<Option<(StoredSession, u64)>> {

@@ -73,8 +73,9 @@ fn an_attempt_orphaned_by_a_kill_gives_no_alarm_before_or_after_it_is_settled() 
     let place = Place::new();
     let site = Site::at(place.path("amends.db").parent().expect("a folder"));
     let mut gateway = place.up_crashing("", "after_intent");
-    drop(gateway.begin("charge_card", r#"{"order":"ord_1","amount":5}"#));
+    let connection = gateway.begin("charge_card", r#"{"order":"ord_1","amount":5}"#);
     gateway.ended();
+    drop(connection);
     let (code, report) = verify(&site);
     assert_eq!(code, 0, "{report}");
     assert_eq!(place.amends(&["checkpoint"]).0, 0, "an open session can be signed");
