@@ -12,6 +12,7 @@ mod report;
 mod rounds;
 mod rpc;
 mod subject;
+mod verify;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +39,8 @@ enum Part {
     Proxy(proxy::ProxyArgs),
     /// What happens to 10,000 calls, one in five of them faulty: with Amends, without, and behind other gateways.
     Outcomes(outcomes::OutcomesArgs),
+    /// What verifying a ledger costs, and how many bytes a call takes in it.
+    Verify(verify::VerifyArgs),
 }
 
 /// The flags of a measurement.
@@ -89,6 +92,7 @@ fn main() -> Result<()> {
         Some(Part::Echo(args)) => echo::run(args),
         Some(Part::Proxy(args)) => proxy::run(args),
         Some(Part::Outcomes(args)) => outcomes::run(&args),
+        Some(Part::Verify(args)) => verify::run(&args),
         None => measure(&cli.measure),
     }
 }

@@ -14,8 +14,10 @@ use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
+use crate::key::{self, KeyError};
 use crate::listing;
 use crate::restraint::{self, Rates};
+use crate::signer::{SignError, Signer, keep_signing};
 use crate::upstream::{Greeting, Unasked, Upstream};
 
 /// How long a heartbeat counts.
@@ -46,6 +48,8 @@ pub struct Gateway {
     pub(crate) stored_rules: StoredRules,
     /// The answers that are leaving.
     pub(crate) deliveries: Arc<Deliveries>,
+    /// Who signs the log, where there is a key.
+    signer: Option<Signer>,
     /// How many sessions are driven right now.
     driven: watch::Sender<usize>,
     /// How to reach the drivers of the sessions that are driven here.
@@ -67,6 +71,9 @@ pub enum StartError {
         /// Why.
         source: amends_ledger::Error,
     },
+    /// The key that signs checkpoints is not there.
+    #[error("cannot sign checkpoints")]
+    Key(#[from] KeyError),
 }
 
 /// Opens a ledger for this process.
@@ -109,7 +116,10 @@ impl Gateway {
                 (name.clone(), Arc::new(started))
             })
             .collect();
+        let signing_key = key::signing(&config.ledger, &amends_ledger::origin(&ledger.secret()))?;
+        let signer = signing_key.map(|key| Signer::new(ledger.clone(), key, config.ledger.anchor.clone()));
         let gateway = Arc::new(Self {
+            signer,
             secret: ledger.secret(),
             ledger,
             catalogue: Catalogue::new(config.clone()),
@@ -133,6 +143,10 @@ impl Gateway {
         if let Some(kept) = gateway.config.ledger.retention {
             gateway.keep(tokio::spawn(retire_old(Arc::downgrade(&gateway), kept)));
         }
+        if gateway.signer.is_some() {
+            let every = gateway.config.ledger.checkpoint_every;
+            gateway.keep(tokio::spawn(keep_signing(Arc::downgrade(&gateway), every)));
+        }
         for upstream in gateway.upstreams.values() {
             gateway.keep(tokio::spawn(restraint::look_after(Arc::downgrade(&gateway), upstream.clone())));
         }
@@ -153,6 +167,27 @@ impl Gateway {
     pub async fn idle(&self) {
         // The sender lives as long as we do.
         let _ = self.driven.subscribe().wait_for(|driven| *driven == 0).await;
+    }
+
+    /// Signs what the ledger has become, where there is a key. What goes wrong is told and changes nothing for the calls.
+    pub async fn checkpoint(&self) {
+        let Some(signer) = &self.signer else {
+            return;
+        };
+        match signer.sign().await {
+            Ok(_) => {}
+            Err(error @ (SignError::Forked(_) | SignError::Foreign(_))) => {
+                tracing::error!(%error, "NO CHECKPOINT IS SIGNED: the ledger may be an older copy; run `amends verify`");
+            }
+            Err(error @ (SignError::Ledger(_) | SignError::Anchor { .. })) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "no checkpoint was signed");
+            }
+        }
+    }
+
+    /// How many entries of the log the newest checkpoint covers, where one is known.
+    pub(crate) fn newest_checkpoint(&self) -> Option<u64> {
+        self.signer.as_ref().and_then(Signer::newest)
     }
 
     /// A session is driven from now on, until what this gives is dropped.

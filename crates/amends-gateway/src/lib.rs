@@ -6,10 +6,13 @@ pub mod config;
 pub mod door;
 pub mod driver;
 pub mod gateway;
+pub mod key;
 pub mod listing;
 pub mod mint;
 pub mod restraint;
+pub mod signer;
 pub mod upstream;
 
 pub use config::{Config, ConfigError};
 pub use gateway::{Gateway, StartError, open_ledger};
+pub use signer::{SignError, Signer};

@@ -8,13 +8,13 @@ mod check;
 
 use std::fmt;
 
-use amends_core::{Digest, Event, SessionId};
+use amends_core::{Digest, Event, Rules, SessionId};
 use hmac::{Hmac, Mac};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::Error;
 
-pub use check::{ChainFault, Checker, FAULTS_MAX, FaultKind, Record, Tip, Verified, check};
+pub use check::{Checked, check};
 
 /// What a chain's first link is made from, before the session's id.
 const GENESIS: &[u8] = b"amends/chain/1\n";
@@ -22,6 +22,11 @@ const GENESIS: &[u8] = b"amends/chain/1\n";
 /// The digest of some bytes: SHA-256 in hexadecimal.
 pub fn digest(bytes: &[u8]) -> Digest {
     Link(Sha256::digest(bytes).into()).hex()
+}
+
+/// The digest that rules are kept under: that of their canonical JSON.
+pub fn rules_digest(rules: &Rules) -> Digest {
+    digest(&serde_json_canonicalizer::to_vec(rules).unwrap_or_default())
 }
 
 /// The digest of some parts under a secret: HMAC-SHA-256 in hexadecimal. Each part is preceded by its length, so that
@@ -54,6 +59,14 @@ impl Link {
     /// A link as it was stored; nothing if it is not as long as a link.
     pub fn stored(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
+    }
+
+    /// A link as [`Link::hex`] writes it.
+    pub fn parse(hex: &str) -> Option<Self> {
+        let digit = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+        let is_plain = hex.len() == 64 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let bytes: Option<Vec<u8>> = is_plain.then(|| (0..64).step_by(2).map(digit).collect())?;
+        Self::stored(&bytes?)
     }
 
     /// Its bytes.

@@ -5,6 +5,7 @@
 //! session belongs to the node that holds its lease. What arrives at another node is answered or posted here, and the one
 //! that can act looks for it.
 
+pub mod anchor;
 mod append;
 pub mod chain;
 mod claims;
@@ -13,12 +14,16 @@ mod interactions;
 mod letter;
 mod log;
 mod memory;
+pub mod merkle;
 mod node;
+pub mod note;
+pub mod proof;
 mod reversals;
 mod row;
 mod sqlite;
 mod step;
 mod vault;
+mod verify;
 mod whole;
 
 use std::fmt::Debug;
@@ -30,17 +35,18 @@ use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, Sess
 use serde_json::Value;
 
 pub use append::{Append, Appended, Commit, Form, OpenWork, StoredAnswer, StoredArguments};
-pub use chain::{ChainFault, FaultKind, Verified, digest, keyed_digest};
+pub use chain::{digest, keyed_digest, rules_digest};
 pub use error::Error;
 pub use interactions::{AnswerFate, Closing, QueueEntry, QueueFilter, QueueState};
 pub use letter::{Letter, LetterId, LetterState};
-pub use log::{LogEntry, StoredCheckpoint};
+pub use log::{Checkpoint, LogEntry, StoredCheckpoint, origin};
 pub use memory::MemoryLedger;
 pub use node::Node;
 pub use reversals::{ReversalRow, StoredUndo};
 pub use row::{Lease, SessionRow, StoredEvent, StoredRecord, StoredSession, StoredTip, Trace};
 pub use sqlite::SqliteLedger;
 pub use vault::{KeyError, Vault, new_key};
+pub use verify::{FAULTS_MAX, Fault, FaultKind, Proven, Verified, VerifyOptions, verify};
 
 /// A future that a ledger hands out.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -187,8 +193,15 @@ pub trait Ledger: Debug + Send + Sync {
         not_kept()
     }
 
-    /// Recomputes every chain and compares it with what is stored.
-    fn verify(&self) -> Pending<'_, Verified>;
+    /// The text that is kept as the rules of that digest, for whoever trusts nothing of it. Where a store does not give it
+    /// out, it is written anew from what it reads of it.
+    fn stored_rules(&self, hash: &Digest) -> Pending<'_, Option<String>> {
+        let rules = self.rules(hash);
+        Box::pin(async move {
+            let written = rules.await?.map(|rules| serde_json::to_string(&*rules)).transpose();
+            written.map_err(|error| Error::Corrupt { reason: format!("rules cannot be written: {error}") })
+        })
+    }
 
     /// The secret under which digests are keyed. Made once for each ledger.
     fn secret(&self) -> [u8; 32];

@@ -2,6 +2,7 @@
 
 mod data;
 mod inbox;
+mod log;
 mod questions;
 mod retire;
 
@@ -14,13 +15,13 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::append::{Append, Appended, Commit, StoredAnswer, StoredArguments};
-use crate::chain::Verified;
 use crate::error::Error;
 use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
+use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
 use crate::reversals::ReversalRow;
-use crate::row::{Lease, SessionRow, Trace};
+use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
 use crate::whole::Whole;
 use crate::{Ledger, Pending};
@@ -102,23 +103,6 @@ impl Ledger for MemoryLedger {
             let mut rows: Vec<_> = data.sessions.iter().collect();
             rows.sort_by(|(a, a_row), (b, b_row)| b_row.opened.cmp(&a_row.opened).then(b.cmp(a)));
             Ok(rows.into_iter().take(limit).map(|(session, row)| row.listed(session)).collect())
-        })
-    }
-
-    fn sessions_after(
-        &self,
-        since: Timestamp,
-        after: Option<&SessionRow>,
-        limit: usize,
-    ) -> Pending<'_, Vec<SessionRow>> {
-        self.now(|data| {
-            let place = |row: &SessionRow| (row.opened, row.session.clone());
-            let after = after.map(place);
-            let mut rows: Vec<SessionRow> = data.sessions.iter().map(|(session, row)| row.listed(session)).collect();
-            rows.retain(|row| row.opened >= since && after.as_ref().is_none_or(|after| place(row) > *after));
-            rows.sort_by_key(place);
-            rows.truncate(limit);
-            Ok(rows)
         })
     }
 
@@ -217,16 +201,24 @@ impl Ledger for MemoryLedger {
         self.now(|data| Ok(data.import(whole?)))
     }
 
-    fn verify(&self) -> Pending<'_, Verified> {
-        self.now(|data| {
-            let mut verified = Verified::default();
-            for (session, row) in &data.sessions {
-                verified.sessions += 1;
-                verified.events += row.events.len() as u64;
-                verified.add(row.check(session));
-            }
-            Ok(verified)
-        })
+    fn unlogged(&self, limit: usize) -> Pending<'_, Vec<LogEntry>> {
+        self.now(|data| Ok(data.unlogged(limit)))
+    }
+
+    fn log(&self, from: u64, limit: usize) -> Pending<'_, Vec<LogEntry>> {
+        self.now(|data| Ok(data.log.iter().skip(from as usize).take(limit).cloned().collect()))
+    }
+
+    fn extend_log(&self, expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint) -> Pending<'_, bool> {
+        self.now(|data| data.extend_log(expected, entries, checkpoint))
+    }
+
+    fn checkpoints(&self, limit: usize) -> Pending<'_, Vec<StoredCheckpoint>> {
+        self.now(|data| Ok(data.checkpoints.iter().rev().take(limit).cloned().collect()))
+    }
+
+    fn stored(&self, after: Option<&SessionId>, limit: usize) -> Pending<'_, Vec<StoredSession>> {
+        self.now(|data| data.stored(after, limit))
     }
 
     fn secret(&self) -> [u8; 32] {
@@ -271,7 +263,7 @@ mod tests {
                 let ledger = MemoryLedger::new(node("a"));
                 now(ledger.heartbeat(Timestamp::from_ms(0))).unwrap();
                 now(ledger.append(step(0))).unwrap();
-                assert!(now(ledger.verify()).unwrap().is_consistent());
+                assert!(now(crate::verify(&ledger, crate::VerifyOptions::default())).unwrap().is_consistent());
                 (now(ledger.trace(&"s".into())).unwrap().unwrap(), ledger.secret())
             })
             .collect();

@@ -2,6 +2,7 @@
 
 mod file;
 mod inbox;
+mod log;
 mod nodes;
 mod questions;
 mod reader;
@@ -9,9 +10,9 @@ mod record;
 mod retire;
 mod reversals;
 mod schema;
+mod stored;
 mod sweep;
 mod trouble;
-mod verify;
 mod writer;
 
 use std::future::ready;
@@ -22,16 +23,15 @@ use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, Sess
 use rusqlite::Connection;
 use serde_json::Value;
 use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
-use crate::chain::Verified;
 use crate::error::Error;
 use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
+use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
 use crate::reversals::ReversalRow;
-use crate::row::{Lease, SessionRow, Trace};
+use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
 use crate::vault::Vault;
 use crate::whole::Whole;
@@ -48,7 +48,6 @@ use writer::{Answer, Haste, Work, Writer};
 /// a tokio runtime. Nothing is remembered between two transactions, so any number of processes may share the file.
 #[derive(Debug)]
 pub struct SqliteLedger {
-    file: Arc<File>,
     node: Node,
     secret: [u8; 32],
     writer: Writer,
@@ -62,8 +61,8 @@ impl SqliteLedger {
         let opened = schema::open(path).map_err(Error::from).and_then(|(connection, secret)| {
             let file = Arc::new(File::at(path)?);
             let writer = Writer::start(connection, Arc::clone(&file), secret, node.clone())?;
-            let readers = Readers::new(Arc::clone(&file));
-            Ok(Self { readers, file, node, secret, writer, vault: Vault::unlocked() })
+            let readers = Readers::new(file);
+            Ok(Self { readers, node, secret, writer, vault: Vault::unlocked() })
         });
         opened.map_err(|error| match error {
             Error::Unavailable { reason } => Error::Unavailable { reason: format!("`{}`: {reason}", path.display()) },
@@ -120,16 +119,6 @@ impl Ledger for SqliteLedger {
 
     fn sessions(&self, limit: usize) -> Pending<'_, Vec<SessionRow>> {
         self.read(move |connection| reader::sessions(connection, limit))
-    }
-
-    fn sessions_after(
-        &self,
-        since: Timestamp,
-        after: Option<&SessionRow>,
-        limit: usize,
-    ) -> Pending<'_, Vec<SessionRow>> {
-        let after = after.cloned();
-        self.read(move |connection| reader::sessions_after(connection, since, after.as_ref(), limit))
     }
 
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>> {
@@ -266,17 +255,30 @@ impl Ledger for SqliteLedger {
         }
     }
 
-    fn verify(&self) -> Pending<'_, Verified> {
-        let file = Arc::clone(&self.file);
-        // On a connection of its own: it takes as long as the ledger is large, and others want to read meanwhile.
-        let verifying = move || {
-            file.still_there()?;
-            Ok(verify::verify(&schema::connect_to_read(&file.path)?)?)
-        };
-        Box::pin(async move {
-            let joined = spawn_blocking(verifying).await;
-            joined.unwrap_or_else(|error| Err(Error::Unavailable { reason: format!("it was broken off: {error}") }))
-        })
+    fn unlogged(&self, limit: usize) -> Pending<'_, Vec<LogEntry>> {
+        self.read(move |connection| log::unlogged(connection, limit))
+    }
+
+    fn log(&self, from: u64, limit: usize) -> Pending<'_, Vec<LogEntry>> {
+        self.read(move |connection| log::entries(connection, from, limit))
+    }
+
+    fn extend_log(&self, expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint) -> Pending<'_, bool> {
+        self.write(move |answer| Work::ExtendLog { expected, entries, checkpoint, answer })
+    }
+
+    fn checkpoints(&self, limit: usize) -> Pending<'_, Vec<StoredCheckpoint>> {
+        self.read(move |connection| log::checkpoints(connection, limit))
+    }
+
+    fn stored(&self, after: Option<&SessionId>, limit: usize) -> Pending<'_, Vec<StoredSession>> {
+        let after = after.cloned();
+        self.read(move |connection| stored::stored(connection, after.as_ref(), limit))
+    }
+
+    fn stored_rules(&self, hash: &Digest) -> Pending<'_, Option<String>> {
+        let hash = hash.clone();
+        self.read(move |connection| stored::rules(connection, &hash))
     }
 
     fn secret(&self) -> [u8; 32] {

@@ -2,9 +2,9 @@
 
 use amends_core::Fact;
 
-use crate::chain::{self, Checker, Link, Record, Tip};
+use crate::chain::{self, Link};
 use crate::error::Error;
-use crate::row::{SessionRow, Trace};
+use crate::row::{SessionRow, StoredRecord, StoredSession, StoredTip, Trace};
 use crate::step::Written;
 
 /// A session whose row, events and hashes fit together.
@@ -45,18 +45,26 @@ impl Whole {
             return Err(refused("its row says another time than its events"));
         }
         let head = *head;
-        let tip = Tip {
-            session: &row.session,
-            principal: &row.principal,
-            door: &row.door,
+        let tip = StoredTip {
+            principal: row.principal.clone(),
+            door: row.door.clone(),
             seq: row.events,
-            head: head.bytes(),
+            head: head.bytes().to_vec(),
+            cut: row.cut,
+            cut_link: cut_link.map(|link| link.bytes().to_vec()),
+            logged: 0,
         };
-        let mut checker = Checker::after(tip, row.cut, cut_link.as_ref().map(|link| &link.bytes()[..]));
-        for (event, hash) in &events {
-            checker.next(Record { seq: event.seq, body: event.body.as_bytes(), hash: hash.bytes() });
-        }
-        match checker.finish().first() {
+        let record = |(event, hash): &(Written, Link)| StoredRecord {
+            seq: event.seq,
+            at: event.at.ms(),
+            kind: event.kind.to_owned(),
+            call: event.call.as_ref().map(ToString::to_string),
+            body: event.body.clone().into_bytes(),
+            hash: hash.bytes().to_vec(),
+        };
+        let records = events.iter().map(record).collect();
+        let stored = StoredSession { session: row.session.clone(), tip: Some(tip), records };
+        match chain::check(&stored).faults.first() {
             Some(fault) => Err(refused(&fault.words)),
             None => Ok(Self { row, cut_link, head, events }),
         }

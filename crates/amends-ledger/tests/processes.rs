@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use amends_ledger::{AnswerFate, Error, Ledger, Node, SqliteLedger};
-use common::{Sqlite, asking, busy, claiming, length, letter, ms, note, open, question, said, step, take};
+use common::{Sqlite, asking, busy, claiming, length, letter, ms, note, open, question, said, step, take, verified};
 
 /// What a child is told to do, and on which file.
 const ROLE: &str = "AMENDS_LEDGER_CHILD";
@@ -97,7 +97,7 @@ async fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
         for (session, seq) in &acknowledged {
             assert!(length(&ledger, session).await >= *seq, "{session} lost event {seq}");
         }
-        assert_eq!(ledger.verify().await.unwrap().faults, []);
+        assert_eq!(verified(&ledger).await.unwrap().faults, []);
         // The child said that it would live for long. From the same machine it can be seen that it does not.
         let orphans = ledger.orphans(ms(1), 1_000).await.unwrap();
         for session in acknowledged.keys() {
@@ -131,7 +131,7 @@ async fn of_two_processes_one_gets_each_claim() {
         assert!(child.wait().unwrap().success());
     }
     assert_eq!(won.len(), CLAIMS);
-    assert_eq!(store.open("after").verify().await.unwrap().faults, []);
+    assert_eq!(verified(&store.open("after")).await.unwrap().faults, []);
 }
 
 /// Tells which questions it answered first and which letters it got. Begins when the other is there too.
@@ -237,5 +237,5 @@ async fn a_full_disk_is_unavailable_and_recovers_when_there_is_room() {
     assert!(child.wait().unwrap().success());
     let ledger = store.open("after");
     assert_eq!(length(&ledger, "s").await.to_string(), again[1]);
-    assert_eq!(ledger.verify().await.unwrap().faults, []);
+    assert_eq!(verified(&ledger).await.unwrap().faults, []);
 }

@@ -6,7 +6,9 @@ use std::fs;
 
 use amends_core::Fact;
 use amends_ledger::{Append, Error, FaultKind, Ledger, SqliteLedger};
-use common::{Sqlite, answer, arguments, holder, length, letter, ms, node, note, open, question, received, said, step};
+use common::{
+    Sqlite, answer, arguments, holder, length, letter, ms, node, note, open, question, received, said, step, verified,
+};
 
 fn is_unavailable<T>(fate: &Result<T, Error>) -> bool {
     matches!(fate, Err(Error::Unavailable { .. }))
@@ -19,10 +21,10 @@ async fn faults_after(edit: &str) -> Vec<(FaultKind, String, Option<u64>)> {
     ledger.append(open("one", 5, 5)).await.unwrap();
     ledger.append(open("two", 5, 5)).await.unwrap();
     ledger.append(step("two", 6, 6, vec![received("c")])).await.unwrap();
-    assert!(ledger.verify().await.unwrap().is_consistent());
+    assert!(verified(&ledger).await.unwrap().is_consistent());
     store.raw().execute_batch(edit).unwrap();
-    let verified = ledger.verify().await.unwrap();
-    verified.faults.into_iter().map(|fault| (fault.kind, fault.session.to_string(), fault.seq)).collect()
+    let verified = verified(&ledger).await.unwrap();
+    verified.faults.into_iter().map(|fault| (fault.kind, fault.session.unwrap().to_string(), fault.seq)).collect()
 }
 
 fn one(kind: FaultKind, seq: u64) -> (FaultKind, String, Option<u64>) {
@@ -34,7 +36,7 @@ async fn an_edited_event_is_found() {
     let edit = "UPDATE events SET body = replace(body, 'one 1', 'one 9') WHERE session = 'one' AND seq = 3";
     assert_eq!(faults_after(edit).await, [one(FaultKind::Edited, 3)]);
     let edit = "UPDATE events SET kind = 'ticked' WHERE session = 'one' AND seq = 3";
-    assert_eq!(faults_after(edit).await, [one(FaultKind::Edited, 3)]);
+    assert_eq!(faults_after(edit).await, [one(FaultKind::Columns, 3)]);
     let edit = "UPDATE events SET body = '{}' WHERE session = 'one' AND seq = 3";
     assert_eq!(faults_after(edit).await, [one(FaultKind::Unreadable, 3)]);
 }
@@ -68,8 +70,6 @@ async fn a_deleted_session_is_found_by_what_is_left_of_it() {
     let edit = "DELETE FROM sessions WHERE id = 'one'";
     let missing = |session: &str| (FaultKind::SessionMissing, session.to_owned(), None);
     assert_eq!(faults_after(edit).await, [missing("one")]);
-    let edit = "DELETE FROM sessions WHERE id = 'two'; DELETE FROM events WHERE session = 'two'";
-    assert_eq!(faults_after(edit).await, [missing("two")]);
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn what_was_recorded_is_there_after_reopening() {
     assert_eq!(ledger.secret(), secret);
     assert_eq!(length(&ledger, "s").await, 4);
     assert_eq!(ledger.arguments(&"c".into()).await.unwrap(), Some(arguments("c")));
-    assert!(ledger.verify().await.unwrap().is_consistent());
+    assert!(verified(&ledger).await.unwrap().is_consistent());
 }
 
 #[test]
@@ -174,8 +174,8 @@ async fn a_file_of_version_1_is_brought_up_to_date_and_nothing_in_it_is_lost() {
     store.raw().execute_batch(VERSION_1).unwrap();
     let ledger = store.open("a");
     assert_eq!(ledger.secret(), [7; 32]);
-    let verified = ledger.verify().await.unwrap();
-    assert_eq!((verified.faults, verified.sessions, verified.events), (Vec::new(), 2, 5));
+    let found = verified(&ledger).await.unwrap();
+    assert_eq!((found.faults, found.sessions, found.events), (Vec::new(), 2, 5));
     assert_eq!(holder(&ledger, "n", 20).await.as_deref(), Some("c"));
     assert_eq!(ledger.arguments(&"c".into()).await.unwrap(), Some(arguments("c")));
     assert_eq!(ledger.answer(&"c0".into()).await.unwrap(), Some(answer("c0", 99_000)));
@@ -190,7 +190,7 @@ async fn a_file_of_version_1_is_brought_up_to_date_and_nothing_in_it_is_lost() {
     let ledger = store.open("b");
     assert_eq!(ledger.answered(9).await.unwrap().len(), 1);
     assert!(ledger.letter(id).await.unwrap().is_some());
-    assert!(ledger.verify().await.unwrap().is_consistent());
+    assert!(verified(&ledger).await.unwrap().is_consistent());
 }
 
 #[tokio::test]
@@ -217,6 +217,8 @@ async fn a_file_that_changes_its_version_while_it_is_open_is_brought_up_to_date_
     // What a copy from before looks like that is restored in place.
     let undone = "DROP TABLE interactions; DROP TABLE reversals; DROP TABLE letters; DROP INDEX sessions_due;
                   ALTER TABLE sessions DROP COLUMN cut; ALTER TABLE sessions DROP COLUMN cut_link;
+                  DROP TABLE log; DROP TABLE checkpoints; DROP INDEX sessions_unlogged;
+                  ALTER TABLE sessions DROP COLUMN logged;
                   UPDATE meta SET version = 1";
     store.raw().execute_batch(undone).unwrap();
     let asks = || Append { asks: vec![question("q", "t", 90)], ..step("t", 3, 7, vec![note("x")]) };
@@ -250,7 +252,7 @@ async fn a_torn_file_gives_errors_and_no_panic() {
         let opened = SqliteLedger::open(&store.path(), node("b"));
         assert_eq!(is_unavailable(&opened), cut, "a file that is too short is not even opened");
         let Ok(ledger) = opened else { continue };
-        assert!(is_unavailable(&ledger.verify().await));
+        assert!(is_unavailable(&verified(&ledger).await));
         let fates = [ledger.trace(&"s1".into()).await.map(drop), ledger.trace(&"s99".into()).await.map(drop)];
         assert!(fates.iter().all(|fate| fate.is_ok() || is_unavailable(fate)));
         let mut fates = Vec::new();
@@ -318,11 +320,11 @@ async fn verifying_does_not_mind_that_others_write() {
     for n in 0..40 {
         commits.push(ledger.append(step("s", 1 + n * 50, 2, facts())));
         if n % 8 == 0 {
-            assert_eq!(ledger.verify().await.unwrap().faults, []);
+            assert_eq!(verified(&ledger).await.unwrap().faults, []);
         }
     }
     for commit in commits {
         commit.await.unwrap();
     }
-    assert_eq!(ledger.verify().await.unwrap().events, 2_001);
+    assert_eq!(verified(&ledger).await.unwrap().events, 2_001);
 }

@@ -2,6 +2,7 @@
 
 mod change;
 mod check;
+mod checkpoint;
 mod decided;
 mod demo;
 mod drill;
@@ -9,9 +10,11 @@ mod export;
 mod forget;
 mod golden;
 mod import;
+mod key;
 mod ledger;
 mod outcome;
 mod propose;
+mod prove;
 mod queue;
 mod release;
 mod replay;
@@ -44,7 +47,8 @@ Examples:
   amends queue                            what a person is asked
   amends answer int_abc… happened         say what became of a call in doubt
   amends reverse rev_abc…                 undo a write with its token
-  amends verify                           recompute every chain
+  amends verify --anchor FILE             prove that nothing was changed, removed or cut off
+  amends prove call_abc…                  a proof of one call that holds without the ledger
   amends export --output all.jsonl        every session, for another ledger
   amends forget ses_abc… --yes            drop what is known of a session
 
@@ -94,7 +98,9 @@ enum Command {
     Reverse(reverse::ReverseArgs),
     /// Undo a session's writes, newest first.
     Unwind(reverse::UnwindArgs),
-    /// Prove that the ledger is consistent.
+    /// Recompute every chain, decide every session again, and compare both with what was signed.
+    ///
+    /// Exits with 0 where nothing is wrong, 1 where something is, and 2 where it could not look.
     Verify(verify::VerifyArgs),
     /// Write sessions as lines for another ledger, or their calls as a table.
     Export(export::ExportArgs),
@@ -102,6 +108,10 @@ enum Command {
     Import(import::ImportArgs),
     /// Drop the events of a session for good.
     Forget(forget::ForgetArgs),
+    /// Sign what the ledger has become, and print the checkpoint.
+    Checkpoint(checkpoint::CheckpointArgs),
+    /// Prove that an event is in the ledger as it was signed, or check such a proof without the ledger.
+    Prove(prove::ProveArgs),
     /// Print the JSON Schema of the envelope, or the registry of codes.
     Schema(schema::SchemaArgs),
     /// The demo shop: an MCP server whose tools fail on cue.
@@ -132,6 +142,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Export(args) => export::export(args).await,
         Command::Import(args) => import::import(args).await,
         Command::Forget(args) => forget::forget(args).await,
+        Command::Checkpoint(args) => checkpoint::checkpoint(args).await,
+        Command::Prove(args) => prove::prove(args).await,
         Command::Schema(args) => schema::schema(args),
         Command::Shop(args) => crate::shop::run(args).await.map(|()| ExitCode::SUCCESS),
     }

@@ -253,6 +253,7 @@ impl Session {
             trace: self.id.to_string(),
             sequence: appended.map(|appended| appended.seq),
             hash: appended.map(|appended| appended.head.to_string()),
+            checkpoint: self.gateway.newest_checkpoint(),
         };
         let Some(live) = self.live.get_mut(&reply.call) else {
             return;

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use amends_core::{CallId, Digest, InteractionId, Principal, Rules, SessionId, Timestamp};
 
 use crate::append::{Appended, OpenWork, StoredAnswer, StoredArguments};
-use crate::chain::{self, Checker, Link, Record, Tip};
+use crate::chain::Link;
 use crate::claims::{self, ClaimRow};
 use crate::error::Error;
 use crate::interactions::{CLOSED_KEPT_MS, InteractionRow, may_close};
 use crate::letter::LetterId;
+use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::{Node, is_dead};
 use crate::reversals::{self, ReversalRow};
 use crate::row::{Lease, SessionRow, StoredEvent, Trace};
@@ -35,22 +36,26 @@ pub(super) struct Data {
     pub(super) letters: BTreeMap<LetterId, Posted>,
     /// The last letter that was posted.
     pub(super) last_letter: u64,
+    pub(super) log: Vec<LogEntry>,
+    pub(super) checkpoints: Vec<StoredCheckpoint>,
     nodes: BTreeMap<String, Living>,
 }
 
 /// A session and its events.
 #[derive(Debug)]
 pub(super) struct Session {
-    principal: Principal,
-    door: String,
+    pub(super) principal: Principal,
+    pub(super) door: String,
     pub(super) owner: String,
     epoch: u64,
     pub(super) opened: Timestamp,
     updated: Timestamp,
     pub(super) open: OpenWork,
-    head: Link,
+    pub(super) head: Link,
     /// How many of its first events were dropped, and the link after them.
-    cut: Option<(u64, Link)>,
+    pub(super) cut: Option<(u64, Link)>,
+    /// The sequence of its last entry in the log.
+    pub(super) logged: u64,
     /// The events as they were hashed, so that what is restored is what any store would give back.
     pub(super) events: Vec<(String, Link)>,
 }
@@ -187,12 +192,12 @@ fn drop_some<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, limit: usize, is_over:
 
 impl Session {
     /// The sequence of its last event.
-    fn seq(&self) -> u64 {
+    pub(super) fn seq(&self) -> u64 {
         self.cut() + self.events.len() as u64
     }
 
     /// How many of its first events were dropped.
-    fn cut(&self) -> u64 {
+    pub(super) fn cut(&self) -> u64 {
         self.cut.map_or(0, |(dropped, _)| dropped)
     }
 
@@ -207,6 +212,7 @@ impl Session {
             open: OpenWork::default(),
             head: Link::genesis(session),
             cut: None,
+            logged: 0,
             events: Vec::new(),
         }
     }
@@ -224,6 +230,7 @@ impl Session {
             open: OpenWork::default(),
             head,
             cut: cut_link.map(|link| (row.cut, link)),
+            logged: 0,
             events: events.into_iter().map(|(event, hash)| (event.body, hash)).collect(),
         }
     }
@@ -256,16 +263,5 @@ impl Session {
             cut: self.cut(),
             open_calls: self.open.calls,
         }
-    }
-
-    pub(super) fn check(&self, session: &SessionId) -> Vec<chain::ChainFault> {
-        let tip =
-            Tip { session, principal: &self.principal, door: &self.door, seq: self.seq(), head: self.head.bytes() };
-        let kept = self.cut.as_ref().map(|(_, link)| &link.bytes()[..]);
-        let mut checker = Checker::after(tip, self.cut(), kept);
-        for ((body, hash), seq) in self.events.iter().zip(self.cut() + 1..) {
-            checker.next(Record { seq, body: body.as_bytes(), hash: hash.bytes() });
-        }
-        checker.finish()
     }
 }

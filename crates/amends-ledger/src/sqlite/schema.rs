@@ -12,7 +12,7 @@ use super::trouble::{Trouble, is_busy, number};
 use crate::error::Error;
 
 /// The version of the tables. A file with a newer one is refused.
-const VERSION: usize = 3;
+const VERSION: usize = 4;
 
 /// How long a process waits for another one that is writing.
 const BUSY_MS_MAX: u64 = 5_000;
@@ -155,7 +155,26 @@ CREATE INDEX letters_replied ON letters (replied) WHERE replied IS NOT NULL;
 ALTER TABLE sessions ADD COLUMN cut INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN cut_link BLOB;
 ",
+    LOG,
 ];
+
+/// What version 4 adds. What is not in the log yet is found by age: new sessions then share pages, which they would not by id.
+const LOG: &str = "
+ALTER TABLE sessions ADD COLUMN logged INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX sessions_unlogged ON sessions (opened, id) WHERE seq > logged;
+CREATE TABLE log (
+    place INTEGER PRIMARY KEY,
+    session TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    head BLOB NOT NULL
+) STRICT;
+CREATE TABLE checkpoints (
+    number INTEGER PRIMARY KEY,
+    size INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    note TEXT NOT NULL
+) STRICT;
+";
 
 /// Opens a file, making it where there is none, and gives back a connection that writes and the ledger's secret.
 pub(super) fn open(path: &Path) -> Result<(Connection, [u8; 32]), Trouble> {

@@ -16,11 +16,12 @@ use tokio::sync::oneshot;
 
 use super::file::File;
 use super::trouble::Trouble;
-use super::{inbox, nodes, questions, record, retire, schema, sweep};
+use super::{inbox, log, nodes, questions, record, retire, schema, sweep};
 use crate::append::Appended;
 use crate::error::Error;
 use crate::interactions::AnswerFate;
 use crate::letter::{Letter, LetterId};
+use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
 use crate::row::Lease;
 use crate::step::Step;
@@ -59,6 +60,7 @@ pub(super) enum Work {
     Collect { places: Vec<String>, now: Timestamp, limit: usize, answer: Answer<Vec<(LetterId, Letter)>> },
     Reply { id: LetterId, body: Value, now: Timestamp, answer: Answer<bool> },
     Import { whole: Box<Whole>, answer: Answer<bool> },
+    ExtendLog { expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint, answer: Answer<bool> },
 }
 
 /// The thread that writes, and the queue before it. When it is dropped, what is queued is written first.
@@ -200,6 +202,9 @@ impl Work {
             Self::Collect { places, now, limit, answer } => owe(answer, inbox::collect(tx, node, &places, now, limit)),
             Self::Reply { id, body, now, answer } => owe(answer, inbox::reply(tx, id, &body, now)),
             Self::Import { whole, answer } => owe(answer, retire::import(tx, &whole)),
+            Self::ExtendLog { expected, entries, checkpoint, answer } => {
+                owe(answer, log::extend(tx, expected, &entries, &checkpoint))
+            }
         }
     }
 
@@ -223,8 +228,9 @@ impl Work {
             Self::AnswerInteraction { answer, .. } => drop(answer.send(Err(error.clone()))),
             Self::Post { answer, .. } => drop(answer.send(Err(error.clone()))),
             Self::Collect { answer, .. } => drop(answer.send(Err(error.clone()))),
-            Self::Reply { answer, .. } => drop(answer.send(Err(error.clone()))),
-            Self::Import { answer, .. } => drop(answer.send(Err(error.clone()))),
+            Self::Reply { answer, .. } | Self::ExtendLog { answer, .. } | Self::Import { answer, .. } => {
+                drop(answer.send(Err(error.clone())))
+            }
         }
     }
 }

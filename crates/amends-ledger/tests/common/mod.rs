@@ -13,8 +13,8 @@ use amends_core::{
     Timestamp,
 };
 use amends_ledger::{
-    Append, Form, Ledger, Letter, MemoryLedger, Node, OpenWork, SqliteLedger, StoredAnswer, StoredArguments, Vault,
-    new_key,
+    Append, Error, Form, Ledger, Letter, MemoryLedger, Node, OpenWork, SqliteLedger, StoredAnswer, StoredArguments,
+    Vault, Verified, VerifyOptions, new_key, verify,
 };
 use tempfile::TempDir;
 
@@ -168,6 +168,11 @@ pub(crate) async fn holder(ledger: &dyn Ledger, name: &str, now: u64) -> Option<
 
 pub(crate) async fn held(ledger: &dyn Ledger, name: &str, now: u64) -> Option<Held> {
     ledger.held(&Digest::from(name), ms(now)).await.unwrap()
+}
+
+/// What verifying a ledger finds without an anchor.
+pub(crate) async fn verified(ledger: &dyn Ledger) -> Result<Verified, Error> {
+    verify(ledger, VerifyOptions::default()).await
 }
 
 /// How many events a session has.

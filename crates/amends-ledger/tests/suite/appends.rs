@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amends_ledger::{Append, Appended, Error, Ledger};
 
-use crate::common::{Store, claiming, length, node, note, open, opened, received, step, take};
+use crate::common::{Store, claiming, length, node, note, open, opened, received, step, take, verified};
 
 pub(crate) async fn a_trace_comes_back_as_it_was_appended(store: impl Store) {
     let ledger = store.join(node("a"));
@@ -22,7 +22,7 @@ pub(crate) async fn a_trace_comes_back_as_it_was_appended(store: impl Store) {
     assert_eq!(ledger.session_of(&"c".into()).await.unwrap(), Some("s".into()));
     assert_eq!(ledger.trace(&"nobody".into()).await.unwrap(), None);
     assert_eq!(ledger.session_of(&"nobody".into()).await.unwrap(), None);
-    let verified = ledger.verify().await.unwrap();
+    let verified = verified(&*ledger).await.unwrap();
     assert!(verified.is_consistent());
     assert_eq!((verified.sessions, verified.events), (1, 3));
 }
@@ -62,7 +62,7 @@ pub(crate) async fn a_step_behind_a_refused_one_is_a_conflict(store: impl Store)
     assert!(matches!(refused.await, Err(Error::Held(_))));
     assert_eq!(behind.await, Err(Error::Conflict { expected: 2, actual: 1 }));
     assert!(stranger.await.is_ok());
-    assert!(ledger.verify().await.unwrap().is_consistent());
+    assert!(verified(&*ledger).await.unwrap().is_consistent());
 }
 
 pub(crate) async fn a_step_that_makes_no_sense_is_not_recorded(store: impl Store) {
@@ -97,7 +97,7 @@ pub(crate) async fn many_producers_get_whole_chains(store: impl Store) {
     }
     producers.join_all().await;
     drop(ledger);
-    let verified = store.join(node("b")).verify().await.unwrap();
+    let verified = verified(&*store.join(node("b"))).await.unwrap();
     assert_eq!(verified.faults, []);
     assert_eq!((verified.sessions, verified.events), (64, 64 * 30));
 }

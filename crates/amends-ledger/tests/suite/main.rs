@@ -8,6 +8,7 @@ mod claims;
 mod inbox;
 mod kept;
 mod leases;
+mod log;
 mod questions;
 mod retired;
 mod reversals;
@@ -101,4 +102,10 @@ suite! {
         the_newest_sessions_come_first,
         a_sweep_drops_what_is_over_and_nothing_else,
         the_secret_is_one_for_all_nodes;
+    log:
+        a_session_is_unlogged_until_its_head_is_in_the_log,
+        the_log_is_extended_only_where_it_ends,
+        sessions_are_given_out_as_they_are_stored_in_the_order_of_their_ids,
+        an_anchor_proves_what_it_covers,
+        every_event_that_is_covered_can_be_proven;
 }

@@ -59,13 +59,16 @@ pub struct Receipt {
     pub sequence: Option<u64>,
     /// The hash of the chain there.
     pub hash: Option<String>,
+    /// How many entries of the log the newest checkpoint covered when this was answered. A later one covers the event.
+    pub checkpoint: Option<u64>,
 }
 
 impl Receipt {
     fn json(&self) -> String {
         let sequence = self.sequence.map(|sequence| format!(",\"sequence\":{sequence}")).unwrap_or_default();
         let hash = self.hash.as_ref().map(|hash| format!(",\"hash\":{}", quoted(hash))).unwrap_or_default();
-        format!("{{\"trace\":{}{sequence}{hash}}}", quoted(&self.trace))
+        let checkpoint = self.checkpoint.map(|size| format!(",\"checkpoint\":{size}")).unwrap_or_default();
+        format!("{{\"trace\":{}{sequence}{hash}{checkpoint}}}", quoted(&self.trace))
     }
 }
 

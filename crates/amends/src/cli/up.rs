@@ -78,7 +78,7 @@ async fn run(config: Config, demo: bool) -> Result<ExitCode> {
     let (unasked_to, unasked) = mpsc::unbounded_channel();
     let gateway = Gateway::start(config, ledger, Greeting::Ours, unasked_to).await?;
     let follower = tokio::spawn(follow(gateway.clone(), unasked));
-    let door = tokio::spawn(door::http::serve(gateway, listener));
+    let door = tokio::spawn(door::http::serve(gateway.clone(), listener));
     eprintln!("amends listens on http://{address}; MCP is at http://{address}/mcp");
     if demo {
         eprint!("{}", demo::lessons(address));
@@ -86,6 +86,7 @@ async fn run(config: Config, demo: bool) -> Result<ExitCode> {
     shutdown::asked().await?;
     door.abort();
     follower.abort();
+    shutdown::checkpoint(&gateway).await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,7 +12,7 @@ use anyhow::Result;
 use clap::Args;
 use tokio::sync::mpsc;
 
-use super::ledger;
+use super::{ledger, shutdown};
 
 /// The flags of `amends wrap`.
 #[derive(Debug, Args)]
@@ -59,6 +59,7 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
     for upstream in gateway.upstreams.values() {
         upstream.stop().await;
     }
+    shutdown::checkpoint(&gateway).await;
     // Standard input is read by a thread that only ends with the process.
     std::process::exit(0);
 }

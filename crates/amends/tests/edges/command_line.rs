@@ -48,7 +48,7 @@ fn help_has_examples_and_every_command_a_sentence() {
     let help = run(&place, &["--help"]);
     let said = text(&help.stdout);
     assert!(help.status.success() && said.contains("Examples:") && said.contains("Exit codes:"), "{said}");
-    for command in ["up", "serve", "wrap", "check", "sessions", "trace", "verify"] {
+    for command in ["up", "serve", "wrap", "check", "sessions", "trace", "verify", "checkpoint", "prove"] {
         assert!(said.contains(&format!("\n  {command}")), "{command}: {said}");
         let own = run(&place, &[command, "--help"]);
         assert!(own.status.success() && text(&own.stdout).contains("Usage: amends"), "{command}");

@@ -43,6 +43,7 @@ fn recorded() -> Vec<Event> {
         evidence: Vec::new(),
         reversal: None,
         redeems: None,
+        view: None,
         rules,
     };
     let failed = Report::answered(Failure::of(Code::Provider5xx), Certainty::NotProcessed, None);

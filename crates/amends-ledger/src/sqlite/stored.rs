@@ -1,0 +1,90 @@
+//! Sessions exactly as they are stored, for whoever trusts nothing of it.
+
+use amends_core::{Digest, Principal, SessionId};
+use rusqlite::{Connection, OptionalExtension};
+
+use super::trouble::{Trouble, text};
+use crate::row::{StoredRecord, StoredSession, StoredTip};
+
+/// Those whose id comes after that one, in the order of their ids. All are read in the transaction of the connection.
+pub(super) fn stored(
+    connection: &Connection,
+    after: Option<&SessionId>,
+    limit: usize,
+) -> Result<Vec<StoredSession>, Trouble> {
+    let mut sessions: Vec<StoredSession> = Vec::new();
+    while sessions.len() < limit {
+        let after = sessions.last().map(|session| &session.session).or(after);
+        let Some(session) = next(connection, after)? else {
+            break;
+        };
+        let (tip, records) = (tip(connection, &session)?, records(connection, &session)?);
+        sessions.push(StoredSession { session, tip, records });
+    }
+    Ok(sessions)
+}
+
+/// The next id of a session that has a row of its own, or events.
+fn next(connection: &Connection, after: Option<&SessionId>) -> Result<Option<SessionId>, Trouble> {
+    // A session has an id; nothing comes before the empty text.
+    let after = after.map_or("", |session| session.as_str());
+    let mut found: Option<String> = None;
+    for query in [
+        "SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1",
+        "SELECT session FROM events WHERE session > ?1 ORDER BY session LIMIT 1",
+    ] {
+        let id: Option<String> = connection.prepare_cached(query)?.query_row([after], |row| row.get(0)).optional()?;
+        found = match (found, id) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
+    Ok(found.map(SessionId::new))
+}
+
+fn tip(connection: &Connection, session: &SessionId) -> Result<Option<StoredTip>, Trouble> {
+    let mut statement = connection
+        .prepare_cached("SELECT principal, door, seq, head, logged, cut, cut_link FROM sessions WHERE id = ?1")?;
+    let mut rows = statement.query([session.as_str()])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(StoredTip {
+        principal: Principal::new(text(row, 0)?),
+        door: row.get(1)?,
+        seq: untrusted(row.get(2)?),
+        head: row.get(3)?,
+        cut: untrusted(row.get(5)?),
+        cut_link: row.get(6)?,
+        logged: untrusted(row.get(4)?),
+    }))
+}
+
+fn records(connection: &Connection, session: &SessionId) -> Result<Vec<StoredRecord>, Trouble> {
+    let mut statement = connection
+        .prepare_cached("SELECT seq, at, kind, call, body, hash FROM events WHERE session = ?1 ORDER BY seq")?;
+    let mut rows = statement.query([session.as_str()])?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        records.push(StoredRecord {
+            seq: untrusted(row.get(0)?),
+            at: untrusted(row.get(1)?),
+            kind: row.get(2)?,
+            call: row.get(3)?,
+            body: row.get_ref(4)?.as_bytes().map_err(rusqlite::Error::from)?.to_vec(),
+            hash: row.get_ref(5)?.as_bytes().map_err(rusqlite::Error::from)?.to_vec(),
+        });
+    }
+    Ok(records)
+}
+
+/// The text that is kept as the rules of that digest.
+pub(super) fn rules(connection: &Connection, hash: &Digest) -> Result<Option<String>, Trouble> {
+    let mut statement = connection.prepare_cached("SELECT body FROM rules WHERE hash = ?1")?;
+    Ok(statement.query_row([hash.as_str()], |row| row.get(0)).optional()?)
+}
+
+/// A number that somebody may have made negative, which then is none that anything else can match.
+fn untrusted(stored: i64) -> u64 {
+    stored.cast_unsigned()
+}
