@@ -74,8 +74,7 @@ const SHAPES: &[Shape] = &[
 
 /// Pairs of a name and a secret, such as `password=…` or `"token": "…"`.
 pub(super) static PAIRS: LazyLock<Regex> = LazyLock::new(|| {
-    let shape =
-        format!(r#"(?i)\b{SECRET_NAMES}\b\\?["']?[ \t]{{0,4}}[:=][ \t]{{0,4}}\\?["']?([^\s"'&,;}}\\]+)"#);
+    let shape = format!(r#"(?i)\b{SECRET_NAMES}\b\\?["']?[ \t]{{0,4}}[:=][ \t]{{0,4}}\\?["']?([^\s"'&,;}}\\]+)"#);
     Regex::new(&ascii(&shape)).expect("the shape is in this file, and tested")
 });
 
