@@ -80,7 +80,7 @@ fn a_damaged_file_is_refused_with_the_line_and_nothing_is_kept() {
     };
     let line = event as u64 + 1;
     let damaged: Vec<(&str, Vec<u8>, Option<u64>)> = vec![
-        ("a torn last line", whole[..whole.len() - 9].as_bytes().to_vec(), Some(last)),
+        ("a torn last line", whole.as_bytes()[..whole.len() - 9].to_vec(), Some(last)),
         ("no last newline", whole.trim_end().as_bytes().to_vec(), Some(last)),
         ("no last line", without(lines.len() - 1), Some(last)),
         ("another event", changed(event, &|line| line.replace("\"succeeded\"", "\"cancelled\"")), None),
