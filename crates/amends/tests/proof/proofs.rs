@@ -1,12 +1,13 @@
 //! Proofs of one event: made by the binary, checked by it and by a checker of its own in another language.
 
+use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::support::{Place, root};
-use crate::{run, signed, text};
+use crate::{run, signed, terminate, text};
 
 /// Who says what of a proof: our binary, and the Python checker.
 fn checked(place: &Place, proof: &Value, key: &str) -> [(bool, String); 2] {
@@ -87,6 +88,24 @@ fn touched(proof: &Value) -> Vec<(&'static str, Value)> {
         with("no signature", &|p| p["checkpoint"] = note.split("\n\n").next().unwrap_or("").into()),
         with("another form", &|p| p["format"] = "amends/proof/2".into()),
     ]
+}
+
+#[test]
+fn a_receipt_is_enough_to_ask_for_a_proof_later() {
+    let place = Place::new();
+    let mut gateway = place.up("");
+    let mut answer = String::new();
+    let mut connection = gateway.begin("charge_card", r#"{"order":"ord_1","amount":5}"#);
+    connection.read_to_string(&mut answer).expect("an answer");
+    let receipt = answer.lines().find_map(|line| line.strip_prefix("amends-receipt: ")).expect("a receipt").to_owned();
+    terminate(&mut gateway);
+    let (code, proof) = place.amends(&["prove", &receipt]);
+    assert_eq!(code, 0, "{proof}");
+    let key = text(&place.path("amends.db.sign.pub"));
+    let proof = serde_json::from_str(&proof).expect("JSON");
+    for (holds, said) in checked(&place, &proof, key.trim()) {
+        assert!(holds, "{said}");
+    }
 }
 
 #[test]

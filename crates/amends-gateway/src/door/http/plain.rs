@@ -112,10 +112,12 @@ fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
     if let Some(after) = error.and_then(|error| error.retry_after_ms) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.div_ceil(1000)));
     }
-    if let Some(receipt) = &answered.receipt
-        && let Ok(trace) = HeaderValue::from_str(&receipt.trace)
-    {
-        response.headers_mut().insert("amends-trace", trace);
+    if let Some(receipt) = &answered.receipt {
+        for (name, value) in [("amends-trace", Some(&receipt.trace)), ("amends-receipt", receipt.hash.as_ref())] {
+            if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+                response.headers_mut().insert(name, value);
+            }
+        }
     }
     response
 }

@@ -239,6 +239,13 @@ fn replies() -> Vec<(&'static str, String)> {
 }
 
 #[test]
+fn a_receipt_names_the_newest_checkpoint_where_one_is_known() {
+    let receipt = Receipt { checkpoint: Some(42), ..receipt() };
+    let json: Value = serde_json::from_str(&receipt.json()).unwrap();
+    assert_eq!(json, json!({ "trace": "ses_1", "sequence": 7, "hash": "ab12", "checkpoint": 42 }));
+}
+
+#[test]
 fn replies_are_as_their_goldens_say() {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/wire/mcp/reply"));
     for (name, reply) in replies() {
