@@ -1,4 +1,4 @@
-//! The ledger: it remembers, in memory or in SQLite, behind one trait.
+//! The ledger: it remembers, in memory, in SQLite or in PostgreSQL, behind one trait.
 //!
 //! One append is one transaction: a step's events, the claims it takes or gives up, the answer it stores, the questions it
 //! asks, the reversal tokens it mints or spends. Sessions have a hash chain each, so they never wait for each other. A
@@ -14,10 +14,12 @@ mod letter;
 mod log;
 mod memory;
 mod node;
+mod postgres;
 mod reversals;
 mod row;
 mod sqlite;
 mod step;
+mod stored;
 mod vault;
 
 use std::fmt::Debug;
@@ -36,6 +38,7 @@ pub use letter::{Letter, LetterId, LetterState};
 pub use log::{LogEntry, StoredCheckpoint};
 pub use memory::MemoryLedger;
 pub use node::Node;
+pub use postgres::{LeaseClock, PostgresLedger};
 pub use reversals::{ReversalRow, StoredUndo};
 pub use row::{Lease, SessionRow, StoredEvent, StoredRecord, StoredSession, StoredTip, Trace};
 pub use sqlite::SqliteLedger;

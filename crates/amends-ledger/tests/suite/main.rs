@@ -2,6 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../../../tests/postgres/mod.rs"]
+mod postgres_server;
 
 mod appends;
 mod claims;
@@ -10,6 +12,7 @@ mod kept;
 mod leases;
 mod questions;
 mod reversals;
+mod store;
 
 macro_rules! suite {
     ($($group:ident: $($name:ident),+;)+) => {
@@ -27,6 +30,14 @@ macro_rules! suite {
             $($(#[tokio::test]
             async fn $name() {
                 crate::$group::$name(Sqlite::new()).await;
+            })+)+
+        }
+        mod postgres {
+            use crate::store::Postgres;
+
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::$group::$name(Postgres::new()).await;
             })+)+
         }
     };
