@@ -6,7 +6,7 @@
 set -euo pipefail
 
 main() {
-  local folder=$2
+  folder=$2
   find_programs
   case $1 in
     start) start "$folder" ;;
@@ -37,7 +37,7 @@ find_bin() {
   if command -v initdb >/dev/null && command -v pg_ctl >/dev/null; then
     dirname "$(readlink -f "$(command -v initdb)")"
   else
-    ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1
+    ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1 || true
   fi
 }
 
