@@ -37,8 +37,11 @@ pub enum ClaimKind {
 pub enum ClaimState {
     /// The call is open.
     InFlight,
-    /// The call ended, and whether it happened is not known.
+    /// The call ended, and whether it happened is not known. A person is asked, or nobody can tell.
     InDoubt,
+    /// The call ended, and whether it happened is not known; an equal call may go on with it, since the upstream does it
+    /// only once.
+    Resumable,
     /// The call ended, and its answer may not have arrived.
     Complete,
 }

@@ -1,5 +1,7 @@
 //! Expressions over payloads, in CEL. They run beside the dispatcher, pure and without a clock; it sees only their answers.
 
+mod cost;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,11 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
+use cost::Cost;
+
 /// A parsed CEL expression that remembers its source.
 #[derive(Clone)]
 pub struct Expression {
     source: Arc<str>,
     program: Arc<cel::Program>,
+    /// How often its parts may run, by the size of what they run over.
+    cost: Cost,
 }
 
 /// Why an expression was not taken, or gave no answer.
@@ -51,7 +57,8 @@ impl Expression {
             expression: source.to_owned(),
             reason: error.to_string(),
         })?;
-        Ok(Self { source: source.into(), program: Arc::new(program) })
+        let cost = Cost::of(program.expression());
+        Ok(Self { source: source.into(), program: Arc::new(program), cost })
     }
 
     /// The text it was parsed from.
@@ -64,9 +71,12 @@ impl Expression {
         self.program.references().has_variable(variable)
     }
 
-    /// Its value under those variables.
+    /// Its value under those variables. Where that could take too long there is none.
     pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, ExpressionError> {
         let no_answer = |reason: String| ExpressionError::NoAnswer { expression: self.source.to_string(), reason };
+        if !self.cost.is_bearable(variables.iter().map(|(_, value)| *value)) {
+            return Err(no_answer("it would take too long over so much".into()));
+        }
         let mut context = cel::Context::default();
         for (name, value) in variables {
             context.add_variable(*name, *value).map_err(|error| no_answer(error.to_string()))?;
@@ -111,5 +121,17 @@ mod tests {
         let found = Expression::parse("result.found").unwrap();
         assert!(found.evaluate(&[("result", &json!({}))]).is_err());
         assert!(found.mentions("result") && !found.mentions("key"));
+    }
+
+    #[test]
+    fn what_would_take_too_long_gives_no_answer() {
+        let pairs = Expression::parse("result.all(a, result.all(b, result.all(c, a + b + c >= 0)))").unwrap();
+        let few: Value = (0..20).collect();
+        assert_eq!(pairs.evaluate(&[("result", &few)]).unwrap(), json!(true));
+        let many: Value = (0..2_000).collect();
+        let error = pairs.evaluate(&[("result", &many)]).unwrap_err();
+        assert!(error.to_string().contains("too long"), "{error}");
+        let once = Expression::parse("result.exists(a, a == 1999)").unwrap();
+        assert_eq!(once.evaluate(&[("result", &many)]).unwrap(), json!(true));
     }
 }

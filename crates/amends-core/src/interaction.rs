@@ -64,6 +64,9 @@ pub struct Interaction {
     pub opened: Timestamp,
     /// When the default counts.
     pub due: Timestamp,
+    /// Until when what the call sent may still arrive. That it did not happen counts from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrives_by: Option<Timestamp>,
 }
 
 /// What a person answered.

@@ -43,12 +43,15 @@ pub enum ReversalChange {
         /// The token's digest.
         token: Digest,
     },
-    /// A call begins to redeem it. Fails the step if the token is not armed, unless it is being redeemed by that call.
+    /// A call begins to redeem it. Fails the step if the token is not armed, unless it is being redeemed by that call, or
+    /// by the one that it goes on with.
     Redeem {
         /// The token's digest.
         token: Digest,
         /// The call that redeems it.
         by: CallId,
+        /// The call that it goes on with.
+        over: Option<CallId>,
     },
     /// The redeeming call ended without undoing anything: it is armed again.
     Rearm {

@@ -39,7 +39,8 @@ pub struct Append {
     pub rules: Vec<(Digest, Arc<Rules>)>,
     /// Questions of this session to people. One that is there already stays as it is.
     pub asks: Vec<Interaction>,
-    /// Questions of this session that are over, and why. One that is over already, or is not known, is left alone.
+    /// Questions of this session that are over, and why. One that is over already, or is not known, is left alone. One that
+    /// lapses and was answered fails the whole step.
     pub closes: Vec<(InteractionId, Closing)>,
     /// What happens to the reversal tokens. A token that cannot be redeemed fails the whole step.
     pub reversals: Vec<ReversalChange>,

@@ -1,6 +1,6 @@
 //! Why a ledger did not do what it was asked.
 
-use amends_core::{Digest, Held, ReversalState};
+use amends_core::{Digest, Held, InteractionId, PersonAnswer, ReversalState};
 use thiserror::Error as ThisError;
 
 /// Why a ledger did not do what it was asked. Callers match on the kind; the rest of the database stays inside.
@@ -30,6 +30,14 @@ pub enum Error {
         token: Digest,
         /// Where it stands; nothing where there is no such token.
         state: Option<ReversalState>,
+    },
+    /// A question lapses in this step, and a person has answered it in the meantime: the answer counts.
+    #[error("the question `{interaction}` was answered before it lapsed")]
+    Answered {
+        /// The question.
+        interaction: InteractionId,
+        /// The answer.
+        answer: Box<PersonAnswer>,
     },
     /// The store cannot be reached or cannot write.
     #[error("the ledger is unavailable: {reason}")]

@@ -1,8 +1,10 @@
 //! Questions to people: who is asked, who answered first, and when a question is over.
 
 use amends_core::interaction::InteractionKind;
-use amends_core::{Interaction, PersonAnswer, Timestamp};
+use amends_core::{Interaction, PersonAnswer, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
 
 /// How long a question is kept after it was closed.
 pub(crate) const CLOSED_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
@@ -95,6 +97,19 @@ impl InteractionRow {
 
     pub(crate) fn entry(self) -> QueueEntry {
         QueueEntry { state: self.state(), interaction: self.interaction, answer: self.answer }
+    }
+}
+
+/// Whether a question of that session may be closed so. One that was answered does not lapse: whoever answered was told that
+/// the answer counts.
+pub(crate) fn may_close(row: Option<&InteractionRow>, session: &SessionId, closing: Closing) -> Result<(), Error> {
+    match row {
+        Some(InteractionRow { interaction, answer: Some(answer), closed: None })
+            if closing == Closing::Lapsed && interaction.session == *session =>
+        {
+            Err(Error::Answered { interaction: interaction.id.clone(), answer: Box::new(answer.clone()) })
+        }
+        _ => Ok(()),
     }
 }
 

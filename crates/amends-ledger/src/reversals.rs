@@ -137,7 +137,9 @@ fn change_one(
         }
         ReversalChange::Void { .. } => None,
         ReversalChange::Redeem { by, .. } if state == Redeeming && row.by.as_ref() == Some(&by) => None,
-        ReversalChange::Redeem { by, .. } if state == Armed => {
+        ReversalChange::Redeem { by, over, .. }
+            if state == Armed || (state == Redeeming && over.is_some() && over == row.by) =>
+        {
             Some(ReversalRow { state: Redeeming, by: Some(by), ..row })
         }
         ReversalChange::Redeem { token, .. } => return Err(Error::Spent { token, state: Some(state) }),

@@ -34,13 +34,13 @@ impl Tokens {
             return Ok(());
         }
         for (n, change) in changes.iter().enumerate() {
-            let ReversalChange::Redeem { token, by } = change else {
+            let ReversalChange::Redeem { token, by, over } = change else {
                 continue;
             };
             let armed_here = |earlier: &ReversalChange| matches!(earlier, ReversalChange::Arm { token: armed, .. } if armed == token);
             let redeemable = self.rows.get(token).is_some_and(|row| match row.state {
                 ReversalState::Armed => now < row.until || flaw == Some(Flaw::RedeemExpired),
-                ReversalState::Redeeming => row.by.as_ref() == Some(by),
+                ReversalState::Redeeming => row.by.as_ref() == Some(by) || (over.is_some() && row.by == *over),
                 ReversalState::Minted => flaw == Some(Flaw::UndoInDoubt),
                 ReversalState::Redeemed | ReversalState::Void => false,
             });
@@ -65,7 +65,7 @@ impl Tokens {
                     row.until = *until;
                 }),
                 ReversalChange::Void { token } => self.change(token, |row| row.state = ReversalState::Void),
-                ReversalChange::Redeem { token, by } => self.change(token, |row| {
+                ReversalChange::Redeem { token, by, .. } => self.change(token, |row| {
                     row.state = ReversalState::Redeeming;
                     row.by = Some(by.clone());
                 }),

@@ -182,7 +182,7 @@ impl Watch {
                     self.bounded_attempt(attempt, *purpose, event.at)?;
                     self.held_back(attempt, *purpose, gates)?;
                     self.cancellation(attempt, *purpose)?;
-                    self.repeats_find_it(attempt, *purpose, event.at)?;
+                    self.repeats_find_it(attempt, *purpose)?;
                     self.evidence_compared(attempt, *purpose)?;
                     self.one_object_one_write(attempt, *purpose, event.at)?;
                     self.redeems_what_counts(attempt, *purpose, event.at)?;

@@ -21,6 +21,8 @@ enum Repeat {
     Join,
     /// It goes on with the holder's key, since the upstream honours it.
     TakeOver,
+    /// It would go on with the holder's key, and the upstream no longer honours that: nothing is sent, a person is asked.
+    TooLate,
     /// It is no repeat: another write to the same object is on its way or in doubt.
     Busy,
 }
@@ -31,7 +33,7 @@ impl Dispatcher {
             return self.ignore(now, format!("the call `{}` is open already", call.id));
         }
         let repeat = call.repeat_of.clone().map(|held| (plan(now, gates, &call, &held), held));
-        if let Some((Repeat::TakeOver, held)) = &repeat {
+        if let Some((Repeat::TakeOver | Repeat::TooLate, held)) = &repeat {
             call.effect_key.clone_from(&held.effect_key);
         }
         let full = self.state.calls.len() >= OPEN_CALLS_MAX;
@@ -62,9 +64,11 @@ impl Dispatcher {
                 return self.start(now, gates, &id, Purpose::Join, Some(held));
             }
             Some((Repeat::Busy, held)) => return self.refuse(now, id, busy(&held)),
-            Some((Repeat::TakeOver, held)) => Some(held),
+            Some((plan @ (Repeat::TakeOver | Repeat::TooLate), held)) => Some((plan, held)),
             None => None,
         };
+        let too_late = matches!(over, Some((Repeat::TooLate, _)));
+        let over = over.map(|(_, held)| held);
         let since = over.as_ref().map_or(now, |held| held.since);
         for claim in call.claims {
             self.step.claims.push(ClaimChange::Take {
@@ -76,7 +80,11 @@ impl Dispatcher {
             });
         }
         if let Some(redeems) = call.redeems {
-            self.step.reversals.push(ReversalChange::Redeem { token: redeems.token, by: id.clone() });
+            let over = over.map(|held| held.call);
+            self.step.reversals.push(ReversalChange::Redeem { token: redeems.token, by: id.clone(), over });
+        }
+        if too_late {
+            return self.end_in_doubt(now, &id);
         }
         let first = self.next_purpose(&id);
         self.start(now, gates, &id, first, None);
@@ -89,22 +97,19 @@ fn plan(now: Timestamp, gates: &Gates, call: &Call, held: &Held) -> Repeat {
         return Repeat::Another;
     }
     let contract = &call.rules.contract;
-    let doubt = held.state == ClaimState::InDoubt;
+    let resumable = match (held.state, contract.effect) {
+        (ClaimState::InDoubt | ClaimState::Resumable, EffectKind::Idempotent) => Some(Repeat::TakeOver),
+        (ClaimState::Resumable, EffectKind::Keyed) => {
+            let holds = key_holds(contract, held.since, None, gates.run(&call.upstream), now);
+            Some(if holds { Repeat::TakeOver } else { Repeat::TooLate })
+        }
+        _ => None,
+    };
     if call.claims.iter().any(|claim| claim.kind == ClaimKind::Object && claim.name == held.name) {
         let same = call.claims.iter().any(|claim| claim.fingerprint == held.fingerprint);
-        return if doubt && same && contract.effect == EffectKind::Idempotent {
-            Repeat::TakeOver
-        } else {
-            Repeat::Busy
-        };
+        return resumable.filter(|_| same).unwrap_or(Repeat::Busy);
     }
-    if doubt
-        && contract.effect == EffectKind::Keyed
-        && key_holds(contract, held.since, None, gates.run(&call.upstream), now)
-    {
-        return Repeat::TakeOver;
-    }
-    Repeat::Join
+    resumable.unwrap_or(Repeat::Join)
 }
 
 /// The refusal of a write to an object that another write holds.
@@ -114,7 +119,7 @@ fn busy(held: &Held) -> Refusal {
             let message = "another write to the same object is on its way; nothing was sent, come back when it is over";
             (message, Some(1_000))
         }
-        ClaimState::InDoubt | ClaimState::Complete => {
+        ClaimState::InDoubt | ClaimState::Resumable | ClaimState::Complete => {
             let message = "an earlier write to the same object may have happened and is not settled yet; nothing was \
                            sent, and nothing will be until it is";
             (message, None)

@@ -45,6 +45,9 @@ impl Dispatcher {
             let (name, call) = (claim.name.clone(), call.clone());
             let change = if happened && claim.kind != ClaimKind::Object {
                 ClaimChange::Settle { name, call, state: ClaimState::Complete, until: Some(now + KEY_KEPT_MS) }
+            } else if let Some(until) = question.interaction.arrives_by.filter(|at| !happened && now < *at) {
+                // It has not happened so far. While what was sent can still arrive, it may.
+                ClaimChange::Settle { name, call, state: ClaimState::InDoubt, until: Some(until) }
             } else {
                 ClaimChange::Release { name, call }
             };

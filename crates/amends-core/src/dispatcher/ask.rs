@@ -35,6 +35,7 @@ impl Dispatcher {
             default: default.to_owned(),
             opened: now,
             due: now + call.contract().answer_within_ms.max(1),
+            arrives_by: (subject == Subject::Doubt).then(|| call.arrives_by()),
         };
         if self.state.questions.contains_key(&interaction.id) || self.state.questions.len() >= QUESTIONS_MAX {
             return;

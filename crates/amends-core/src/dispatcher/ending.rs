@@ -166,8 +166,12 @@ pub(super) fn claims_end(call: &CallState) -> Option<ClaimState> {
         (Certainty::Processed, EffectKind::Idempotent | EffectKind::Keyed | EffectKind::Write) => {
             Some(ClaimState::Complete)
         }
+        // An undoing that may be sent again is found by the next one, which goes on with its token.
+        (Certainty::InDoubt, EffectKind::Idempotent) if call.received.redeems.is_some() => Some(ClaimState::Resumable),
         // Where sending again is harmless there is nothing to hold on to.
         (_, EffectKind::Read) | (Certainty::InDoubt, EffectKind::Idempotent) => None,
+        // Either the agent goes on with it or a person says what became of it, never both.
+        (Certainty::InDoubt, EffectKind::Keyed) if call.safe_to_repeat() => Some(ClaimState::Resumable),
         (Certainty::InDoubt, EffectKind::Keyed) => Some(ClaimState::InDoubt),
         // Nobody is there to say what became of it, and the upstream itself ended it with an error: once the agent has read
         // that, another call is its own decision.
@@ -185,12 +189,11 @@ fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
     let end = claims_end(call);
     let id = &call.received.call;
     let until = |kind: ClaimKind| match end {
-        Some(ClaimState::InDoubt) => match (contract.effect, &contract.key) {
-            (EffectKind::Keyed, Some(key)) if call.safe_to_repeat() => Some(call.at + key.window_ms),
-            // Nobody is there to settle it, so it cannot be held for good.
-            _ if !contract.declared => Some(now + contract.repeat_window_ms),
-            _ => None,
-        },
+        // Nobody is there to settle it, so it cannot be held for good.
+        Some(ClaimState::InDoubt | ClaimState::Resumable) if !contract.declared => {
+            Some(now + contract.repeat_window_ms)
+        }
+        Some(ClaimState::InDoubt | ClaimState::Resumable) => None,
         _ if kind == ClaimKind::Key => Some(now + KEY_KEPT_MS),
         _ => Some(now + contract.repeat_window_ms),
     };

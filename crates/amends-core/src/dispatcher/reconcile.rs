@@ -157,14 +157,15 @@ impl Dispatcher {
             return self.end_failed(now, id, Outcome::Deprecated);
         }
         let conflict = call.last_act().and_then(|(_, end)| end.verdict) == Some(Verdict::IdempotencyConflict);
+        let asks = call.needs_person();
         let outcome = match call.effect() {
             EffectKind::Write => Outcome::Unresolved,
+            _ if asks => Outcome::Unresolved,
             EffectKind::Keyed | EffectKind::Idempotent | EffectKind::Read if conflict => Outcome::Unresolved,
             EffectKind::Keyed | EffectKind::Idempotent | EffectKind::Read => Outcome::Exhausted,
         };
         // What may be sent again may not be before the upstream said.
         let asked = |end: &AttemptEnd| Some(end.at + end.report.failure.as_ref()?.retry_after_ms?);
-        let asks = call.needs_person();
         let queue = call.contract().queue().to_owned();
         let not_before = call.last_act().and_then(|(_, end)| asked(end)).filter(|at| *at > now);
         match not_before {

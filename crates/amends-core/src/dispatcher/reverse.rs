@@ -33,7 +33,7 @@ impl Dispatcher {
         let until = now + reverse.within_ms;
         self.emit(now, Fact::ReversalArmed { call: id.clone(), token: token.clone(), until });
         self.step.reversals.push(ReversalChange::Arm { token: token.clone(), until });
-        self.step.reversals.push(ReversalChange::Redeem { token, by: id.clone() });
+        self.step.reversals.push(ReversalChange::Redeem { token, by: id.clone(), over: None });
         self.start(now, gates, id, Purpose::Reverse, None);
     }
 

@@ -97,7 +97,13 @@ fn last_failure(call: &CallState) -> Failure {
     }
     let acted = call.last_act().and_then(|(_, end)| end.report.failure.clone());
     let other = || call.attempts.iter().rev().find_map(|a| a.end.as_ref()?.report.failure.clone());
-    acted.or_else(other).unwrap_or(Failure::of(Code::NetworkTimeout))
+    let unsent = if unsent_repeat(call) { Code::ConnectionLost } else { Code::NetworkTimeout };
+    acted.or_else(other).unwrap_or(Failure::of(unsent))
+}
+
+/// Whether it repeats a call in doubt, and nothing could be done about that but to ask.
+fn unsent_repeat(call: &CallState) -> bool {
+    call.inherits_doubt() && call.attempts.is_empty()
 }
 
 fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Trouble {
@@ -114,6 +120,7 @@ fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Tro
         kind: failure.code.kind(),
         code: failure.code,
         verdict: stale
+            .or(unsent_repeat(call).then_some(crate::verdict::Verdict::InDoubt))
             .or_else(|| call.last_act().and_then(|(_, end)| end.verdict))
             .or_else(|| call.attempts.iter().rev().find_map(|attempt| attempt.end.as_ref()?.verdict)),
         requested: call.received.tool.to_string(),
@@ -144,6 +151,11 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
     let tool = &call.received.tool;
     let upstream = &call.received.upstream;
     let contract = call.contract();
+    if unsent_repeat(call) {
+        return format!(
+            "an earlier call equal to this one may have happened, and `{upstream}` no longer knows its key; nothing was sent"
+        );
+    }
     let what = match failure.code {
         Code::NetworkTimeout => format!("no answer from `{upstream}` in {}", seconds(waited_ms(call))),
         Code::ConnectionLost => format!("the connection to `{upstream}` broke before its answer"),

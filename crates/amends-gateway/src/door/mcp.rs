@@ -22,8 +22,7 @@ pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> String {
             message::success(id, &reply::forward(&result, envelope, receipt, traits))
         }
         Form::Envelope { envelope, payload } => {
-            if envelope.error().is_some_and(|error| error.kind == RefusalKind::UnknownName.as_str()) {
-                let (code, text, data) = reply::protocol_error(envelope);
+            if let Some((code, text, data)) = reply::protocol_error(envelope) {
                 return message::failure(Some(id), code, &text, Some(data.get()));
             }
             let result = reply::envelope(envelope, payload.as_deref(), receipt, traits, answered.declares_output);

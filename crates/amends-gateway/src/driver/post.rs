@@ -120,12 +120,12 @@ async fn unwind(gateway: &Arc<Gateway>, session: &SessionId) -> Value {
     let mut undone = Vec::new();
     for row in rows {
         let result = match row.state {
+            ReversalState::Redeeming => redeem(gateway, &undo::token(&gateway.secret, &row.call)).await,
             ReversalState::Armed if !is_over(&row, clock::now()) => {
                 redeem(gateway, &undo::token(&gateway.secret, &row.call)).await
             }
             ReversalState::Armed => json!({ "refused": "its time is over" }),
             ReversalState::Minted => json!({ "refused": "it is in doubt" }),
-            ReversalState::Redeeming => json!({ "refused": "another call is redeeming it" }),
             ReversalState::Redeemed | ReversalState::Void => continue,
         };
         undone.push(json!({ "call": row.call, "result": result }));

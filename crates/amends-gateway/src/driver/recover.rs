@@ -41,6 +41,11 @@ impl Session {
                 call.repeat_of = Some((**held).clone());
             }
         }
+        if let Error::Answered { interaction, answer } = &cause
+            && let Some(Turn { input, .. }) = failed.front_mut()
+        {
+            *input = Input::Answer { interaction: interaction.clone(), answer: answer.clone() };
+        }
         if let Error::Spent { .. } = &cause
             && let Some(Turn { input: Input::Call(call), gates, .. }) = failed.front_mut()
         {

@@ -106,9 +106,9 @@ fn redeemable(
         ReversalState::Minted => Err(refused("what it would undo is still in doubt, and is settled first")),
         ReversalState::Void => Err(refused("nothing was done that could be undone")),
         ReversalState::Redeemed => Err(refused("it was redeemed already; what it stands for is undone")),
-        ReversalState::Redeeming => Err(refused("another call is redeeming it")),
         ReversalState::Armed if row.until.is_some_and(|until| until <= now) => Err(refused("its time is over")),
-        ReversalState::Armed => {
+        // An undoing that is on its way is joined, and one that ended in doubt is gone on with; else the ledger says no.
+        ReversalState::Armed | ReversalState::Redeeming => {
             let undo = row.undo.ok_or_else(|| refused("it cannot be told how to undo it"))?;
             Ok((Redeems { token: row.token, session: row.session, call: row.call }, undo))
         }

@@ -10,7 +10,7 @@ use crate::append::{Appended, OpenWork, StoredAnswer, StoredArguments};
 use crate::chain::{self, Link, Record, Tip};
 use crate::claims::{self, ClaimRow};
 use crate::error::Error;
-use crate::interactions::{CLOSED_KEPT_MS, InteractionRow};
+use crate::interactions::{CLOSED_KEPT_MS, InteractionRow, may_close};
 use crate::letter::LetterId;
 use crate::node::{Node, is_dead};
 use crate::reversals::{self, ReversalRow};
@@ -70,6 +70,9 @@ impl Data {
         let row = self.sessions.get(&step.session);
         step.admit(row.map(|row| Place { epoch: row.epoch, seq: row.events.len() as u64 }))?;
         let at = step.at().or(row.map(|row| row.updated)).unwrap_or_default();
+        for (id, closing) in &step.closes {
+            may_close(self.interactions.get(id), &step.session, *closing)?;
+        }
         let changes = std::mem::take(&mut step.claims);
         let left = claims::decide(changes, &step.session, at, |name| Ok::<_, Error>(self.claims.get(name).cloned()))?;
         let (changes, undo) = (std::mem::take(&mut step.reversals), std::mem::take(&mut step.undo));

@@ -13,6 +13,7 @@ use crate::append::{Appended, Form, StoredAnswer};
 use crate::chain::Link;
 use crate::claims::{self, Left};
 use crate::error::Error;
+use crate::interactions::{Closing, may_close};
 use crate::node::Node;
 use crate::reversals::decide;
 use crate::step::{FIRST_EPOCH, Place, Step};
@@ -54,6 +55,9 @@ pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<App
     let left = claims::decide(changes, &session, at, |name| claim(tx, name))?;
     let (changes, undo) = (std::mem::take(&mut step.reversals), std::mem::take(&mut step.undo));
     let tokens = decide(changes, undo, &session, at, |token| reversals::reversal(tx, token))?;
+    for (id, closing) in step.closes.iter().filter(|(_, closing)| *closing == Closing::Lapsed) {
+        may_close(questions::interaction(tx, id)?.as_ref(), &session, *closing)?;
+    }
     let rules = new_rules(tx, &step)?;
     let asks = written(&step.asks)?;
 

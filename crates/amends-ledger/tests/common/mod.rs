@@ -188,6 +188,7 @@ pub(crate) fn question(id: &str, session: &str, due: u64) -> Interaction {
         default: choice::UNKNOWN.into(),
         opened: ms(5),
         due: ms(due),
+        arrives_by: None,
     }
 }
 

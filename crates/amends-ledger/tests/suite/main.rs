@@ -76,6 +76,7 @@ suite! {
     reversals:
         a_token_is_minted_armed_and_spent,
         two_calls_cannot_redeem_one_token,
+        a_call_goes_on_with_the_token_of_the_one_it_repeats,
         a_token_is_redeemed_again_after_it_was_rearmed,
         only_an_armed_token_is_redeemed,
         a_change_to_an_unknown_token_is_left_alone,

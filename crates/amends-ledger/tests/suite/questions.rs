@@ -101,9 +101,12 @@ pub(crate) async fn a_question_that_is_over_takes_no_answer(store: impl Store) {
     }
     ledger.append(asking("v", vec![question("v", "v", 40)])).await.unwrap();
     assert_eq!(answer(&*ledger, "v", choice::HAPPENED, "ann", 45).await, AnswerFate::Taken);
-    ledger.append(closing("v", "v", Closing::Lapsed)).await.unwrap();
+    let answered = Error::Answered { interaction: "v".into(), answer: Box::new(said(choice::HAPPENED, "ann", 45)) };
+    assert_eq!(ledger.append(closing("v", "v", Closing::Lapsed)).await, Err(answered), "ann was told that it counts");
+    assert_eq!((state(&*ledger, "v").await, length(&*ledger, "v").await), (QueueState::Answered, 1));
+    ledger.append(closing("v", "v", Closing::Withdrawn)).await.unwrap();
     let fate = answer(&*ledger, "v", choice::HAPPENED, "bob", 60).await;
-    assert_eq!(fate, AnswerFate::Closed(Closing::Lapsed), "nobody is told that an answer counts which did not");
+    assert_eq!(fate, AnswerFate::Closed(Closing::Withdrawn), "nobody is told that an answer counts which did not");
 }
 
 pub(crate) async fn only_its_own_session_closes_a_question_and_once(store: impl Store) {

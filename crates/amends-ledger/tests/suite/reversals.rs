@@ -14,7 +14,7 @@ fn arm(token: &str, until: u64) -> ReversalChange {
 }
 
 fn redeem(token: &str, by: &str) -> ReversalChange {
-    ReversalChange::Redeem { token: token.into(), by: by.into() }
+    ReversalChange::Redeem { token: token.into(), by: by.into(), over: None }
 }
 
 fn rearm(token: &str, by: &str) -> ReversalChange {
@@ -88,6 +88,24 @@ pub(crate) async fn a_token_is_minted_armed_and_spent(store: impl Store) {
     b.append(done).await.unwrap();
     assert_eq!(found(&*a, "t").await, ReversalRow { state: ReversalState::Redeemed, undo: None, ..row });
     assert_eq!(a.reversal(&"nothing".into()).await.unwrap(), None);
+}
+
+pub(crate) async fn a_call_goes_on_with_the_token_of_the_one_it_repeats(store: impl Store) {
+    let (a, b) = (store.join(node("a")), store.join(node("b")));
+    with_armed(&*a, "t").await;
+    a.append(changing("first", vec![redeem("t", "r1")])).await.unwrap();
+    let over =
+        |by: &str, over: &str| ReversalChange::Redeem { token: "t".into(), by: by.into(), over: Some(over.into()) };
+    let stranger = changing("second", vec![over("r3", "r2")]);
+    assert_eq!(b.append(stranger).await, Err(spent("t", Some(ReversalState::Redeeming))));
+    b.append(changing("second", vec![over("r2", "r1")])).await.unwrap();
+    assert_eq!(stands(&*a, "t").await, (ReversalState::Redeeming, Some("r2".into())));
+    let late = Append { reversals: vec![rearm("t", "r1")], ..step("first", 1, 30, vec![note("x")]) };
+    a.append(late).await.unwrap();
+    assert_eq!(stands(&*a, "t").await, (ReversalState::Redeeming, Some("r2".into())), "the first has no say any more");
+    b.append(Append { reversals: vec![spend("t", "r2")], ..step("second", 1, 40, vec![note("x")]) }).await.unwrap();
+    let after = changing("third", vec![over("r3", "r2")]);
+    assert_eq!(a.append(after).await, Err(spent("t", Some(ReversalState::Redeemed))));
 }
 
 pub(crate) async fn two_calls_cannot_redeem_one_token(store: impl Store) {

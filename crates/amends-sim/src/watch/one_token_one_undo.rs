@@ -12,7 +12,8 @@ use crate::watch::{Verdicts, Watch};
 pub(crate) struct TokenView {
     armed_until: Option<Timestamp>,
     void: bool,
-    redeeming: Option<CallId>,
+    /// The call that redeems it, after those it goes on with.
+    redeeming: Vec<CallId>,
     redeemed: bool,
     undoings: u32,
 }
@@ -33,7 +34,7 @@ impl Watch {
         if token.void || token.armed_until.is_none() {
             return broken("it is undone with a token that does not count");
         }
-        if token.redeeming.as_ref() != Some(&done.call) {
+        if !token.redeeming.contains(&done.call) {
             return broken("it is undone by a call that does not redeem its token");
         }
         let repeatable = self.tools[done.tool].effect() == EffectKind::Idempotent;
@@ -86,7 +87,7 @@ impl Watch {
             }
             Fact::ReversalRedeemed { of, .. } => {
                 let done = book.done().iter().any(|done| done.undoes.as_ref() == Some(of));
-                if row.and_then(|row| row.redeeming.as_ref()) != Some(call) || !done {
+                if row.and_then(|row| row.redeeming.last()) != Some(call) || !done {
                     return broken("a token is spent, and nothing was undone with it");
                 }
                 self.token(token, |row| row.redeemed = true);
@@ -128,14 +129,19 @@ impl Watch {
         let Some(until) = row.armed_until.filter(|_| !row.void && !row.redeemed) else {
             return broken(format!("{attempt} redeems a token that does not count: {row:?}"));
         };
-        match &row.redeeming {
+        let taken_over = |by: &CallId| {
+            let held = view.received.repeat_of.as_ref();
+            held.is_some_and(|held| held.call == *by && held.effect_key == view.received.effect_key)
+        };
+        match row.redeeming.last() {
             Some(by) if *by == attempt.call => return Ok(()),
+            Some(by) if taken_over(by) => {}
             Some(by) => return broken(format!("{attempt} redeems a token that {by} redeems")),
             None if at >= until => return broken(format!("{attempt} redeems a token whose time is over")),
             None => {}
         }
         let by = attempt.call.clone();
-        self.token(&token, |row| row.redeeming = Some(by));
+        self.token(&token, |row| row.redeeming.push(by));
         Ok(())
     }
 
@@ -163,8 +169,8 @@ impl Watch {
         if let Some(token) = token {
             let by = call.clone();
             self.token(&token, |row| {
-                if row.redeeming.as_ref() == Some(&by) {
-                    row.redeeming = None;
+                if row.redeeming.last() == Some(&by) {
+                    row.redeeming.clear();
                 }
             });
         }

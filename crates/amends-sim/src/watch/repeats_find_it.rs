@@ -1,7 +1,7 @@
 //! Repeats find the call they repeat.
 
 use amends_core::claim::ClaimState;
-use amends_core::{AttemptId, Certainty, EffectKind, Event, Fact, Outcome, Purpose, Timestamp};
+use amends_core::{AttemptId, Certainty, EffectKind, Event, Fact, Outcome, Purpose};
 
 use crate::watch::view::CallView;
 use crate::watch::{Verdicts, Watch};
@@ -9,7 +9,7 @@ use crate::watch::{Verdicts, Watch};
 impl Watch {
     /// A repeat of a write that is in flight, in doubt, or done and not known to be delivered sends nothing, unless it
     /// goes on with the same key.
-    pub(crate) fn repeats_find_it(&self, attempt: &AttemptId, purpose: Purpose, at: Timestamp) -> Verdicts {
+    pub(crate) fn repeats_find_it(&self, attempt: &AttemptId, purpose: Purpose) -> Verdicts {
         let Some(view) = self.calls.get(&attempt.call) else {
             return Ok(());
         };
@@ -20,7 +20,7 @@ impl Watch {
             .calls
             .iter()
             .filter(|(call, _)| **call != attempt.call)
-            .find(|(_, other)| names_the_same(view, other) && holds(other, view, at));
+            .find(|(_, other)| names_the_same(view, other) && holds(other, view));
         match missed {
             Some((other, _)) => {
                 let what = format!("{attempt} is sent although it repeats {other}");
@@ -60,7 +60,7 @@ fn names_the_same(view: &CallView, other: &CallView) -> bool {
 }
 
 /// Whether a call stands in the way of another one.
-fn holds(other: &CallView, view: &CallView, at: Timestamp) -> bool {
+fn holds(other: &CallView, view: &CallView) -> bool {
     if other.refused || other.is_join() || other.effect().is_read() || other.superseded {
         return false;
     }
@@ -82,22 +82,20 @@ fn holds(other: &CallView, view: &CallView, at: Timestamp) -> bool {
                 || !other.delivered
                 || !matches!(end.outcome, Outcome::Succeeded | Outcome::SucceededAfterCompensation)
         }
-        Certainty::InDoubt => match state_in_doubt(other, at) {
+        Certainty::InDoubt => match state_in_doubt(other) {
             Some(ClaimState::Complete) => by_key || !other.delivered,
-            Some(ClaimState::InDoubt | ClaimState::InFlight) => true,
+            Some(ClaimState::InDoubt | ClaimState::Resumable | ClaimState::InFlight) => true,
             None => false,
         },
     }
 }
 
-fn state_in_doubt(other: &CallView, at: Timestamp) -> Option<ClaimState> {
+fn state_in_doubt(other: &CallView) -> Option<ClaimState> {
     let contract = other.tool.contract();
     match other.effect() {
         EffectKind::Read | EffectKind::Idempotent => None,
-        EffectKind::Keyed => {
-            let window_ms = contract.key.as_ref().map_or(0, |key| key.window_ms);
-            (at < other.at + window_ms).then_some(ClaimState::InDoubt)
-        }
+        // However long ago: once its key is no longer honoured, only a person can say.
+        EffectKind::Keyed => Some(ClaimState::InDoubt),
         EffectKind::Write => {
             // Where nobody declared the tool, an error of the upstream's own leaves it to the agent.
             let answered = other.doubts().all(|doubt| doubt.end.as_ref().is_some_and(|end| end.report.answered));

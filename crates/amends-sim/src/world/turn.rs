@@ -156,7 +156,7 @@ impl World {
                 self.tell(self.now + ASK_AGAIN_MS, node, News::Ask(session.clone()));
                 Ok(())
             }
-            Some(Err(error @ (Error::Corrupt { .. } | Error::Spent { .. }))) => {
+            Some(Err(error @ (Error::Corrupt { .. } | Error::Spent { .. } | Error::Answered { .. }))) => {
                 Err(self.watch.broken("ledger", None, error.to_string()))
             }
             None => Err(self.watch.broken("ledger", None, "it waits".into())),

@@ -144,7 +144,7 @@ fn two_equal_writes_with_keys_of_their_own() {
 
 #[test]
 fn two_writes_to_the_same_object() {
-    check(World::new(on_one_object(Tool::Write), TWO, None), 130_000);
+    check(World::new(on_one_object(Tool::Write), TWO, None), 94_000);
 }
 
 #[test]

@@ -21,8 +21,7 @@ pub(crate) const BEGIN: Timestamp = Timestamp::from_ms(1_000_000);
 #[serde(deny_unknown_fields)]
 pub(crate) struct Story {
     /// What it shows, in a sentence.
-    #[serde(rename = "story")]
-    pub(crate) _story: String,
+    pub(crate) story: String,
     #[serde(default)]
     pub(crate) tool: ToolSpec,
     #[serde(default)]

@@ -26,7 +26,7 @@ pub(crate) fn tell(story: &Story) -> String {
     for spec in &story.inputs {
         now = match (spec.at, spec.tick) {
             (Some(at), _) => BEGIN + at,
-            (None, true) => dispatcher.deadline().expect("a tick is due").at,
+            (None, true) => dispatcher.deadline().unwrap_or_else(|| panic!("a tick is due in `{}`", story.story)).at,
             (None, false) => now + 100,
         };
         if let Some(run) = spec.run {
@@ -176,7 +176,8 @@ fn token(change: &ReversalChange) -> String {
         ReversalChange::Mint { token, .. } => format!("# mint {token}"),
         ReversalChange::Arm { token, until } => format!("# arm {token} until {}", until.since_ms(BEGIN)),
         ReversalChange::Void { token } => format!("# void {token}"),
-        ReversalChange::Redeem { token, by } => format!("# redeem {token} by {by}"),
+        ReversalChange::Redeem { token, by, over: None } => format!("# redeem {token} by {by}"),
+        ReversalChange::Redeem { token, by, over: Some(over) } => format!("# redeem {token} by {by} after {over}"),
         ReversalChange::Rearm { token, by } => format!("# arm {token} again after {by}"),
         ReversalChange::Spend { token, by } => format!("# spend {token} by {by}"),
     }

@@ -1,9 +1,10 @@
 //! An answer as an MCP result.
 
 use amends_core::envelope::{Data, ReversalNote};
-use amends_core::{Envelope, Status};
+use amends_core::{Code, Envelope, RefusalKind, Status};
 use serde_json::value::RawValue;
 
+use super::classify::is_protocols_own;
 use super::dialect::Dialect;
 use super::era::{Era, stamped};
 use super::text::text;
@@ -164,10 +165,20 @@ pub fn envelope(
     stamped(&result, "tools/call", traits.era)
 }
 
-/// The JSON-RPC error for a call of a tool that was never listed: its code, its message, and the envelope as its data.
-pub fn protocol_error(envelope: &Envelope) -> (i64, String, Box<RawValue>) {
-    let message = envelope.error().map_or_else(|| "the call cannot be made".to_owned(), |error| error.message.clone());
-    (INVALID_PARAMS, message, envelope.to_json(None))
+/// The JSON-RPC error that a call gets instead of a result: its code, its message, and the envelope as its data. Nothing
+/// where it gets a result.
+///
+/// A tool that was never listed is one, and so is an upstream's error that the protocol itself needs.
+pub fn protocol_error(envelope: &Envelope) -> Option<(i64, String, Box<RawValue>)> {
+    let error = envelope.error()?;
+    let unknown = error.kind == RefusalKind::UnknownName.as_str();
+    let words = error.upstream.as_ref().filter(|_| {
+        matches!(error.code, Code::MissingCapability | Code::ContractVersionMismatch)
+            && error.certainty.nothing_happened()
+    });
+    let theirs = words.and_then(|words| words.code.as_deref()?.parse().ok()).filter(|code| is_protocols_own(*code));
+    let code = if unknown { INVALID_PARAMS } else { theirs? };
+    Some((code, error.message.clone(), envelope.to_json(None)))
 }
 
 /// The data of an envelope that is not an error, as JSON.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::faults;
 use crate::support::client::{Client, Sdk};
-use crate::support::{Gateway, Place};
+use crate::support::{Gateway, Place, eventually};
 
 fn refund(gateway: &Gateway, order: &str) -> String {
     let (_, done) = gateway.call("issue_refund", &format!(r#"{{"order":"{order}","amount":5}}"#));
@@ -34,7 +34,7 @@ fn a_token_undoes_its_write_once_whoever_asks_and_however_often() {
     assert_eq!((place.effects("cancel_refund"), place.requests("cancel_refund")), (1, 1));
     let late = redeem(&gateway, &token);
     assert_eq!(late["error"]["kind"], "reversal_refused", "{late}");
-    assert!(!place.events_named("reversal_refused").is_empty());
+    eventually("the refusal is on the trace", || !place.events_named("reversal_refused").is_empty());
     let unknown = redeem(&gateway, "rev_0000000000000000000000000000000000000000");
     assert_eq!(unknown["error"]["kind"], "reversal_refused", "{unknown}");
     place.settled();
@@ -73,6 +73,23 @@ fn an_undoing_whose_answer_is_lost_is_asked_for_again_and_happens_once() {
     let token = refund(&gateway, "ord_1");
     let undone = redeem(&gateway, &token);
     assert_eq!(undone["outcome"], "succeeded_after_compensation", "{undone}");
+    assert_eq!(place.effects("cancel_refund"), 1);
+    assert_eq!(redeem(&gateway, &token)["error"]["kind"], "reversal_refused");
+    place.settled();
+}
+
+#[test]
+fn an_undoing_that_ended_in_doubt_is_gone_on_with() {
+    let place = Place::new();
+    let config = WRAPPED.replace("[tools.cancel_refund]", "[tools.cancel_refund]\nretry = { retryable = false }");
+    let config = place.write("undo.toml", &config).display().to_string();
+    let faults = "[[fault]]\ntool = \"cancel_refund\"\nattempts = [\"lose_response\"]\n";
+    let gateway = place.up_with(faults, &["--config", &config]);
+    let token = refund(&gateway, "ord_1");
+    let doubt = redeem(&gateway, &token);
+    assert_eq!((&doubt["outcome"], &doubt["error"]["certainty"]), (&json!("exhausted"), &json!("in_doubt")), "{doubt}");
+    let undone = redeem(&gateway, &token);
+    assert_eq!(undone["status"], "success", "{undone}");
     assert_eq!(place.effects("cancel_refund"), 1);
     assert_eq!(redeem(&gateway, &token)["error"]["kind"], "reversal_refused");
     place.settled();

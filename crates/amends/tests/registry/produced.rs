@@ -9,13 +9,18 @@ use serde_json::Value;
 
 use crate::goldens::{classified, root, stories};
 
+/// What only an operator can know of an upstream: no protocol has a word for it, so a rule is what produces it.
+const BY_RULE: [&str; 3] = ["MissingStreaming", "MissingToolCalling", "ContextWindowTooSmall"];
+
 /// A code counts as produced when a golden shows the running code come to it: by classifying a signal (without an operator's rule that
-/// names it), by deciding a story, or by answering a call. Golden replies do not count, since their envelopes are built by hand.
+/// names it, but for those of `BY_RULE`), by deciding a story, or by answering a call. Golden replies do not count, since their envelopes are built by hand.
 #[test]
 fn every_code_is_produced_or_waits_for_a_reason() {
     let mut produced = BTreeSet::new();
-    for (_, golden) in classified().into_iter().filter(|(_, golden)| golden.translate.is_empty()) {
-        produced.extend(golden.expect.into_values().filter_map(|heard| heard.code));
+    for (_, golden) in classified() {
+        let by_rule = !golden.translate.is_empty();
+        let codes = golden.expect.into_values().filter_map(|heard| heard.code);
+        produced.extend(codes.filter(|code| !by_rule || BY_RULE.contains(&code.as_str())));
     }
     for (_, story) in stories() {
         for envelope in story.envelopes() {

@@ -83,7 +83,7 @@ impl CallState {
         let taken_over = received
             .repeat_of
             .as_ref()
-            .is_some_and(|held| held.state == ClaimState::InDoubt && held.effect_key == received.effect_key);
+            .is_some_and(|held| is_doubt(held.state) && held.effect_key == received.effect_key);
         Self {
             received: received.clone(),
             rules,
@@ -197,6 +197,17 @@ impl CallState {
         last.chain(inherited).max().map(|at| at + settles)
     }
 
+    /// Until when what was sent may still arrive, as far as anybody can say.
+    pub(in crate::dispatcher) fn arrives_by(&self) -> Timestamp {
+        let life_ms = self.contract().request_life_ms();
+        let inherited = self.inherits_doubt().then_some(self.at);
+        let sent = self.doubts().map(|attempt| match &attempt.end {
+            Some(end) if end.report.answered => end.at.min(attempt.send_by),
+            Some(_) | None => attempt.send_by,
+        });
+        sent.chain(inherited).max().map_or(self.at, |at| at + life_ms)
+    }
+
     pub(in crate::dispatcher) fn deadline(&self) -> Option<Deadline> {
         let call = || self.received.call.clone();
         let own = match self.phase {
@@ -273,6 +284,10 @@ impl CallState {
     pub(in crate::dispatcher) fn needs_person(&self) -> bool {
         self.certainty() == Certainty::InDoubt && !self.safe_to_repeat() && self.contract().declared
     }
+}
+
+fn is_doubt(state: ClaimState) -> bool {
+    matches!(state, ClaimState::InDoubt | ClaimState::Resumable)
 }
 
 impl AttemptState {

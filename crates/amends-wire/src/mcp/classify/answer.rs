@@ -2,8 +2,8 @@
 
 use amends_core::failure::bounded;
 use amends_core::{Certainty, Code, Contract, Failure, Report};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::{Classified, ResultKind, Seen, TranslateRule, by_number, error_value, malformed, translated};
 use crate::object::{Object, is_array, is_null, string};
@@ -148,7 +148,7 @@ fn misfit(schema: &Schema, structured: Option<&RawValue>) -> Option<String> {
 
 /// A result that says it is bad: by its problem details, else quoted as it is.
 fn failure(object: &Object<'_>, value: Option<&Value>, contract: &Contract) -> Report {
-    let problem = value.and_then(Problem::read);
+    let problem = tool_failure(object).or_else(|| value.and_then(Problem::read));
     if let Some((mut failure, certainty)) = problem.as_ref().and_then(|problem| problem.judge(contract)) {
         if failure.upstream.as_ref().is_none_or(|words| words.text.is_none()) {
             failure = failure.saying(&said(object));
@@ -161,6 +161,14 @@ fn failure(object: &Object<'_>, value: Option<&Value>, contract: &Contract) -> R
         None => failure.saying(&said(object)),
     };
     Report::answered(quoted, Certainty::InDoubt, None)
+}
+
+/// What a result's metadata says of its failure: the member of `_meta` named `toolFailure`, with or without a prefix, in any
+/// shape of problem that is known.
+fn tool_failure(object: &Object<'_>) -> Option<Problem> {
+    let meta: Map<String, Value> = serde_json::from_str(object.get("_meta")?.get()).ok()?;
+    let named = meta.iter().find(|(name, _)| name.rsplit('/').next() == Some("toolFailure"));
+    named.and_then(|(_, value)| Problem::read(value))
 }
 
 /// A result that is not the end of the matter, although we never said that we could go on with it.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use amends_core::attempt::{ItemFailure, Provenance, Shape};
 use amends_core::envelope::{AttemptLine, Body, DegradationReason, Trouble};
+use amends_core::failure::UpstreamWords;
 use amends_core::recovery::{NextCall, Template};
 use amends_core::refusal::ArgumentFault;
 use amends_core::{
@@ -169,7 +170,7 @@ fn replies() -> Vec<(&'static str, String)> {
     let empty = shaped(&Shape { rows: Some(0), ..Shape::default() });
     let provenance = vec![Provenance { source: "orders".into(), hash: None, read_at: None }];
     let stale = shaped(&Shape { stale: true, confidence_permille: Some(875), provenance, ..Shape::default() });
-    let (code, message, data) = protocol_error(&unknown);
+    let (code, message, data) = protocol_error(&unknown).expect("an unknown name is an error");
     vec![
         ("forward_legacy", forward(upstream, &success(Data::Of(attempt())), Some(&receipt), LEGACY)),
         ("forward_modern_replayed", forward(upstream, &replayed, None, MODERN)),
@@ -260,6 +261,28 @@ fn a_forwarded_result_keeps_every_byte_but_its_meta() {
     let ours = format!(",\"{ENVELOPE}\":{}", envelope.to_json(None).get());
     assert_eq!(sent.replacen(&ours, "", 1), upstream);
     assert_eq!(forward("[1]", &envelope, None, MODERN), "[1]");
+}
+
+#[test]
+fn what_the_protocol_needs_goes_on_as_its_own_error() {
+    let own = |code: Code, certainty, number: &str| {
+        let failure = Failure::of(code).saying("no");
+        let words = failure.upstream.map(|words| UpstreamWords { code: Some(number.into()), ..words });
+        let upstream = Trouble::quote(&Failure { upstream: words, ..Failure::of(code) });
+        let trouble = Trouble { upstream, ..trouble(code, certainty, "it cannot be asked for") };
+        protocol_error(&error(Some(Outcome::Exhausted), trouble)).map(|(number, ..)| number)
+    };
+    let nothing = Certainty::NotProcessed;
+    assert_eq!(own(Code::MissingCapability, nothing, "-32601"), Some(-32601));
+    assert_eq!(own(Code::MissingCapability, nothing, "-32021"), Some(-32021));
+    assert_eq!(own(Code::ContractVersionMismatch, nothing, "-32022"), Some(-32022));
+    assert_eq!(own(Code::MissingCapability, nothing, "-32603"), None);
+    assert_eq!(own(Code::ActionError, nothing, "-32601"), None, "an upstream's own word");
+    assert_eq!(
+        own(Code::MissingCapability, Certainty::InDoubt, "-32601"),
+        None,
+        "what may have happened is told as such"
+    );
 }
 
 #[test]
