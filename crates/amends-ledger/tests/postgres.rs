@@ -47,7 +47,8 @@ async fn leases_go_by_the_databases_clock_whatever_the_nodes_think() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_race_for_claims_in_batches_share_them_without_a_double() {
     let database = Cluster::shared().database();
-    let nodes = [join(&database, "a", 1_000).await, join(&database, "b", 1_000).await, join(&database, "c", 1_000).await];
+    let nodes =
+        [join(&database, "a", 1_000).await, join(&database, "b", 1_000).await, join(&database, "c", 1_000).await];
     let nodes: Vec<Arc<PostgresLedger>> = nodes.into_iter().map(Arc::new).collect();
     let mut racing = tokio::task::JoinSet::new();
     for (index, node) in nodes.iter().enumerate() {
@@ -87,7 +88,8 @@ async fn a_step_that_postgresql_cannot_hold_is_refused_alone() {
     let database = Cluster::shared().database();
     let ledger = join(&database, "a", 1_000).await;
     let zero = Fact::SessionOpened { session: "z".into(), seed: 1, principal: "a\0b".into(), door: "mcp".into() };
-    let commits = [ledger.append(open("s", 5, 0)), ledger.append(step("z", 0, 5, vec![zero])), ledger.append(open("t", 5, 0))];
+    let commits =
+        [ledger.append(open("s", 5, 0)), ledger.append(step("z", 0, 5, vec![zero])), ledger.append(open("t", 5, 0))];
     let [before, refused, after] = commits;
     before.await.unwrap();
     assert!(matches!(refused.await, Err(Error::Corrupt { .. })));
@@ -211,6 +213,7 @@ async fn the_log_grows_by_whoever_knows_its_end() {
     let again: Vec<LogEntry> = b.unlogged(9).await.unwrap();
     assert_eq!(again.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [2]);
     assert!(!b.extend_log(3, again.clone(), checkpoint(4, 9)).await.unwrap());
+    assert!(matches!(b.extend_log(2, again.clone(), checkpoint(9, 9)).await, Err(Error::Corrupt { .. })));
     assert!(b.extend_log(2, again, checkpoint(3, 9)).await.unwrap());
     assert!(b.extend_log(3, Vec::new(), checkpoint(3, 10)).await.unwrap());
     assert_eq!(a.checkpoints(2).await.unwrap(), [checkpoint(3, 10), checkpoint(3, 9)]);
@@ -229,8 +232,11 @@ async fn a_retired_session_keeps_its_last_event_and_goes_on() {
     ledger.append(first).await.unwrap();
     // In one batch with what comes before and after it.
     let retiring = Append { retires: true, ..step("s", 3, 6, vec![note("x"), note("retired")]) };
-    let commits =
-        [ledger.append(step("s", 2, 6, vec![note("x")])), ledger.append(retiring), ledger.append(step("s", 5, 7, vec![note("y")]))];
+    let commits = [
+        ledger.append(step("s", 2, 6, vec![note("x")])),
+        ledger.append(retiring),
+        ledger.append(step("s", 5, 7, vec![note("y")])),
+    ];
     for commit in commits {
         commit.await.unwrap();
     }

@@ -5,16 +5,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use amends_core::{ClaimChange, Digest, SessionId, Timestamp};
+use amends_core::{ClaimChange, Digest, InteractionId, SessionId, Timestamp};
 
 use super::connection::Connection;
 use super::reader::read_claim;
-use super::reversals;
 use super::trouble::Trouble;
+use super::{questions, reversals};
 use crate::append::{Appended, OpenWork};
 use crate::chain::Link;
 use crate::claims::{self, ClaimRow};
 use crate::error::Error;
+use crate::interactions::{InteractionRow, may_close};
 use crate::reversals::{ReversalRow, decide, token};
 use crate::step::{FIRST_EPOCH, Place, Step};
 use crate::stored::{read_link, read_ms, read_number};
@@ -29,12 +30,17 @@ pub(super) const TOKENS: &str =
     "SELECT token, session, call, state, minted, until, redeemer, place, principal, tool, arguments
     FROM reversals WHERE token = ANY ($1) ORDER BY token FOR UPDATE";
 
+pub(super) const QUESTIONS: &str = "SELECT body, answer, closing, closed
+    FROM interactions WHERE id = ANY ($1) ORDER BY id FOR UPDATE";
+
 /// The rows that a group of steps touches, as they are and as the steps leave them.
 #[derive(Debug, Default)]
 pub(super) struct Ground {
     pub(super) sessions: BTreeMap<SessionId, Standing>,
     pub(super) claims: BTreeMap<Digest, Slot<ClaimRow>>,
     pub(super) tokens: BTreeMap<Digest, Slot<ReversalRow>>,
+    /// The questions that the steps close.
+    questions: BTreeMap<InteractionId, InteractionRow>,
     /// Sessions that should be new, and of which there are events.
     strays: BTreeSet<SessionId>,
 }
@@ -79,7 +85,7 @@ impl Ground {
     /// the same order, and the rows of a kind by their keys.
     pub(super) async fn begin(connection: &Connection, steps: &[&Step]) -> Result<Self, Trouble> {
         let (mut going_on, mut opened) = (BTreeSet::new(), BTreeSet::new());
-        let (mut names, mut digests) = (BTreeSet::new(), BTreeSet::new());
+        let (mut names, mut digests, mut closed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for step in steps {
             going_on.insert(step.session.as_str());
             if step.opens.is_some() {
@@ -87,14 +93,16 @@ impl Ground {
             }
             names.extend(step.claims.iter().map(|change| claim_name(change).as_str()));
             digests.extend(step.reversals.iter().map(|change| token(change).as_str()));
+            closed.extend(step.closes.iter().map(|(id, _)| id.as_str()));
         }
         // One round trip: each is sent when it is first polled, which is in this order.
-        let (begun, sessions, strays, claims, tokens) = tokio::join!(
+        let (begun, sessions, strays, claims, tokens, asked) = tokio::join!(
             connection.run("BEGIN ISOLATION LEVEL READ COMMITTED"),
             rows(connection, SESSIONS, going_on),
             rows(connection, STRAYS, opened),
             rows(connection, CLAIMS, names),
             rows(connection, TOKENS, digests),
+            rows(connection, QUESTIONS, closed),
         );
         begun?;
         let mut ground = Self::default();
@@ -122,6 +130,10 @@ impl Ground {
             let token = reversals::read(&row)?;
             ground.tokens.insert(token.token.clone(), Slot::read(token));
         }
+        for row in asked? {
+            let question = questions::read(&row)?;
+            ground.questions.insert(question.interaction.id.clone(), question);
+        }
         Ok(ground)
     }
 
@@ -137,11 +149,19 @@ impl Ground {
             return Err(Error::Corrupt { reason });
         }
         let at = step.at().or(standing.map(|standing| standing.updated)).unwrap_or_default();
+        for (id, closing) in &step.closes {
+            may_close(self.questions.get(id), session, *closing)?;
+        }
         let left_of = |name: &Digest| Ok::<_, Error>(self.claims.get(name).and_then(|slot| slot.left.clone()));
         let claims = claims::decide(step.claims.clone(), session, at, left_of)?;
         let left_of = |token: &Digest| Ok::<_, Error>(self.tokens.get(token).and_then(|slot| slot.left.clone()));
         let tokens = decide(step.reversals.clone(), step.undo.clone(), session, at, left_of)?;
 
+        for (id, closing) in &step.closes {
+            if let Some(row) = self.questions.get_mut(id).filter(|row| row.interaction.session == *session) {
+                row.closed.get_or_insert((*closing, at));
+            }
+        }
         for (name, row) in claims {
             let slot = self.claims.entry(name).or_default();
             (slot.left, slot.changed) = (row, true);

@@ -5,19 +5,27 @@ use tokio_postgres::Row;
 
 use super::connection::Connection;
 use super::trouble::Trouble;
+use crate::error::Error;
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::stored::{ms, number, read_link, read_ms, read_number};
 
-/// Heads of sessions that have gone on since their last entry.
+/// Heads of sessions that have gone on since their last entry, the oldest sessions first.
 pub(super) async fn unlogged(connection: &Connection, limit: usize) -> Result<Vec<LogEntry>, Trouble> {
-    let find = "SELECT id, seq, head FROM sessions WHERE logged < seq ORDER BY id LIMIT $1";
+    let find = "SELECT id, seq, head FROM sessions WHERE logged < seq ORDER BY opened, id LIMIT $1";
     connection.rows(find, &[&number(limit as u64)]).await?.iter().map(read).collect()
 }
 
-/// The log's entries from that place on.
+/// The log's entries from that place on. They end before the first place that is empty.
 pub(super) async fn entries(connection: &Connection, from: u64, limit: usize) -> Result<Vec<LogEntry>, Trouble> {
-    let find = "SELECT session, seq, head FROM log WHERE place >= $1 ORDER BY place LIMIT $2";
-    connection.rows(find, &[&number(from), &number(limit as u64)]).await?.iter().map(read).collect()
+    let find = "SELECT session, seq, head, place FROM log WHERE place >= $1 ORDER BY place LIMIT $2";
+    let mut entries = Vec::new();
+    for (row, place) in connection.rows(find, &[&number(from), &number(limit as u64)]).await?.iter().zip(from..) {
+        if row.try_get::<_, i64>(3)? != number(place) {
+            break;
+        }
+        entries.push(read(row)?);
+    }
+    Ok(entries)
 }
 
 /// Adds entries and the checkpoint that covers them, if the log has as many entries as expected.
@@ -34,6 +42,10 @@ pub(super) async fn extend(
     if read_number(row.try_get(0)?)? != expected {
         return Ok(false);
     }
+    if checkpoint.size != expected + entries.len() as u64 {
+        let reason = "a checkpoint does not cover the log that it is kept with".into();
+        return Err(Error::Corrupt { reason }.into());
+    }
     let places: Vec<i64> = (number(expected)..).take(entries.len()).collect();
     let sessions: Vec<&str> = entries.iter().map(|entry| entry.session.as_str()).collect();
     let seqs: Vec<i64> = entries.iter().map(|entry| number(entry.seq)).collect();
@@ -45,15 +57,15 @@ pub(super) async fn extend(
         FROM (SELECT id, max(seq) AS seq FROM UNNEST($1::text[], $2::bigint[]) AS e (id, seq) GROUP BY id) AS u
         WHERE s.id = u.id AND s.logged < u.seq";
     connection.change(mark, &[&sessions, &seqs]).await?;
-    let keep = "INSERT INTO checkpoints (size, at, note) VALUES ($1, $2, $3)
-        ON CONFLICT (size, at) DO UPDATE SET note = excluded.note";
+    let keep = "INSERT INTO checkpoints (number, size, at, note)
+        SELECT coalesce(max(number) + 1, 0), $1::bigint, $2::bigint, $3::text FROM checkpoints";
     connection.change(keep, &[&number(checkpoint.size), &ms(checkpoint.at), &checkpoint.note]).await?;
     Ok(true)
 }
 
 /// The newest checkpoints first.
 pub(super) async fn checkpoints(connection: &Connection, limit: usize) -> Result<Vec<StoredCheckpoint>, Trouble> {
-    let find = "SELECT size, at, note FROM checkpoints ORDER BY size DESC, at DESC LIMIT $1";
+    let find = "SELECT size, at, note FROM checkpoints ORDER BY number DESC LIMIT $1";
     let rows = connection.rows(find, &[&number(limit as u64)]).await?;
     rows.iter()
         .map(|row| {

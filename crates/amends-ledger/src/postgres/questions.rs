@@ -70,7 +70,8 @@ pub(super) async fn answered(
         .collect()
 }
 
-fn read(row: &Row) -> Result<InteractionRow, Trouble> {
+/// A question's row: its body, answer, closing, and when it was closed.
+pub(super) fn read(row: &Row) -> Result<InteractionRow, Trouble> {
     let (answer, closing): (Option<&str>, Option<&str>) = (row.try_get(1)?, row.try_get(2)?);
     let closed = match (closing, row.try_get::<_, Option<i64>>(3)?) {
         (Some(closing), Some(at)) => Some((read_word(closing)?, read_ms(at)?)),

@@ -77,11 +77,12 @@ const CHANGE_TOKENS: &str = "UPDATE reversals r
     WHERE r.token = u.token";
 
 /// What is prepared before the first group, so that the statements of a group are sent behind each other.
-pub(super) const STATEMENTS: [&str; 19] = [
+pub(super) const STATEMENTS: [&str; 20] = [
     super::ground::SESSIONS,
     super::ground::STRAYS,
     super::ground::CLAIMS,
     super::ground::TOKENS,
+    super::ground::QUESTIONS,
     EVENTS,
     CALLS,
     OPEN,
@@ -322,6 +323,7 @@ async fn write_claims(connection: &Connection, ground: &Ground) -> Result<(), Tr
 }
 
 /// Drops everything of a session before that event, payloads included. A step that retires is the last of its group.
+/// Claims stay: they hold digests only, and a repeat that found none would be sent once more.
 async fn retire(connection: &Connection, session: &SessionId, kept: u64, link: &Link) -> Result<(), Trouble> {
     let session = session.as_str();
     let cut = number(kept.saturating_sub(1));
@@ -331,6 +333,8 @@ async fn retire(connection: &Connection, session: &SessionId, kept: u64, link: &
     for drop in [
         "DELETE FROM answers WHERE call IN (SELECT call FROM calls WHERE session = $1)",
         "DELETE FROM arguments WHERE call IN (SELECT call FROM calls WHERE session = $1)",
+        "DELETE FROM interactions WHERE session = $1",
+        "DELETE FROM letters WHERE session = $1 AND replied IS NOT NULL",
         "UPDATE reversals SET place = NULL, principal = NULL, tool = NULL, arguments = NULL WHERE session = $1",
     ] {
         connection.change(drop, &[&session]).await?;

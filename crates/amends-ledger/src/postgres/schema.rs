@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS sessions (
 CREATE INDEX IF NOT EXISTS sessions_by_age ON sessions (opened, id);
 CREATE INDEX IF NOT EXISTS sessions_open ON sessions (owner, id) WHERE open_calls > 0;
 CREATE INDEX IF NOT EXISTS sessions_due ON sessions (due) WHERE open_calls = 0 AND due IS NOT NULL;
-CREATE INDEX IF NOT EXISTS sessions_unlogged ON sessions (id) WHERE logged < seq;
+CREATE INDEX IF NOT EXISTS sessions_unlogged ON sessions (opened, id) WHERE logged < seq;
 CREATE TABLE IF NOT EXISTS events (
     session text COLLATE \"C\" NOT NULL,
     seq bigint NOT NULL,
@@ -152,10 +152,10 @@ CREATE TABLE IF NOT EXISTS log (
     head bytea NOT NULL
 );
 CREATE TABLE IF NOT EXISTS checkpoints (
+    number bigint PRIMARY KEY,
     size bigint NOT NULL,
     at bigint NOT NULL,
-    note text NOT NULL,
-    PRIMARY KEY (size, at)
+    note text NOT NULL
 );
 ";
 

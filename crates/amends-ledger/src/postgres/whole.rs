@@ -8,7 +8,7 @@ use crate::chain::{ChainFault, Checker, FAULTS_MAX, FaultKind, Link, Record, Tip
 use crate::error::Error;
 use crate::row::{SessionRow, StoredRecord, StoredSession, StoredTip, Trace};
 use crate::step::FIRST_EPOCH;
-use crate::stored::{ms, number, read_number};
+use crate::stored::{ms, number};
 
 /// Sessions exactly as they are stored, those whose id comes after that one.
 pub(super) async fn stored(
@@ -49,11 +49,11 @@ async fn one(connection: &Connection, id: String) -> Result<StoredSession, Troub
         Some(row) if row.try_get::<_, Option<i64>>(2)?.is_some() => Some(StoredTip {
             principal: Principal::new(row.try_get::<_, String>(0)?),
             door: row.try_get(1)?,
-            seq: read_number(row.try_get(2)?)?,
+            seq: untrusted(row.try_get(2)?),
             head: row.try_get(3)?,
-            cut: read_number(row.try_get(4)?)?,
+            cut: untrusted(row.try_get(4)?),
             cut_link: row.try_get(5)?,
-            logged: read_number(row.try_get(6)?)?,
+            logged: untrusted(row.try_get(6)?),
         }),
         _ => None,
     };
@@ -61,8 +61,8 @@ async fn one(connection: &Connection, id: String) -> Result<StoredSession, Troub
     for row in &rows {
         if let Some(seq) = row.try_get::<_, Option<i64>>(7)? {
             records.push(StoredRecord {
-                seq: read_number(seq)?,
-                at: read_number(row.try_get(8)?)?,
+                seq: untrusted(seq),
+                at: untrusted(row.try_get(8)?),
                 kind: row.try_get(9)?,
                 call: row.try_get(10)?,
                 body: row.try_get::<_, String>(11)?.into_bytes(),
@@ -71,6 +71,11 @@ async fn one(connection: &Connection, id: String) -> Result<StoredSession, Troub
         }
     }
     Ok(StoredSession { session: SessionId::new(id), tip, records })
+}
+
+/// A number that somebody may have made negative, which then is none that anything else can match.
+fn untrusted(stored: i64) -> u64 {
+    stored.cast_unsigned()
 }
 
 /// What is wrong with a session as it is stored.

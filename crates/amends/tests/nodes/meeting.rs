@@ -66,12 +66,8 @@ fn an_mcp_session_of_one_node_goes_on_at_another() {
     let call = call.to_string();
     let (status, first) = post(&here.address, "/mcp", &[("mcp-session-id", &id)], call.as_bytes());
     assert_eq!((status, &first["result"]["structuredContent"]["order"]), (200, &json!("ord_1")), "{first}");
-    let (status, listed) = post(
-        &there.address,
-        "/mcp",
-        &[("mcp-session-id", &id)],
-        br#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
-    );
+    let (status, listed) =
+        post(&there.address, "/mcp", &[("mcp-session-id", &id)], br#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
     assert!(status == 200 && listed["result"]["tools"].is_array(), "{status} {listed}");
     let other = call.replace("ord_1", "ord_2");
     let (status, second) = post(&there.address, "/mcp", &[("mcp-session-id", &id)], other.as_bytes());
