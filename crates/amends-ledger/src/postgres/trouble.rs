@@ -17,6 +17,8 @@ pub(super) enum Trouble {
     Broken(tokio_postgres::Error),
     /// PostgreSQL did not answer in time.
     Silent,
+    /// PostgreSQL could not be connected to.
+    Away(Error),
 }
 
 impl Trouble {
@@ -25,7 +27,7 @@ impl Trouble {
         match self {
             Self::Raced => true,
             Self::Broken(error) => matches!(error.code().map(SqlState::code), Some("40001" | "40P01")),
-            Self::Refused(_) | Self::Silent => false,
+            Self::Refused(_) | Self::Silent | Self::Away(_) => false,
         }
     }
 
@@ -74,7 +76,7 @@ impl From<tokio_postgres::Error> for Trouble {
 impl From<Trouble> for Error {
     fn from(trouble: Trouble) -> Self {
         let reason = match trouble {
-            Trouble::Refused(error) => return error,
+            Trouble::Refused(error) | Trouble::Away(error) => return error,
             Trouble::Raced => "others kept writing the same rows".into(),
             Trouble::Broken(error) => words(&error),
             Trouble::Silent => "PostgreSQL does not answer".into(),

@@ -272,7 +272,7 @@ impl Hand {
             if let Some((until, error)) = &self.away
                 && Instant::now() < *until
             {
-                return Err(error.clone().into());
+                return Err(Trouble::Away(error.clone()));
             }
             match self.target.reconnect(&self.secret).await {
                 Ok(connection) => {
@@ -282,7 +282,7 @@ impl Hand {
                     let error = Error::from(trouble);
                     self.away = Some((Instant::now() + self.backoff, error.clone()));
                     self.backoff = (self.backoff * 2).min(BACKOFF_MAX);
-                    return Err(error.into());
+                    return Err(Trouble::Away(error));
                 }
             }
         }
