@@ -34,6 +34,7 @@ all() {
   step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
   step "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --locked
   step "doc tests" cargo test --doc --workspace --locked --quiet
+  step "postgres" start_postgres
   step "tests" cargo nextest run --workspace --locked --profile ci
 }
 
@@ -42,6 +43,7 @@ quick() {
   step "clients" tests/clients/setup.sh
   step "format" cargo fmt --all --check -- --color "${CARGO_TERM_COLOR:-auto}"
   step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
+  step "postgres" start_postgres
   step "tests" cargo nextest run --workspace --locked --profile ci
 }
 
@@ -53,6 +55,21 @@ install_tools() {
       deny) cargo install cargo-deny --locked --version "$DENY_VERSION" ;;
     esac
   done
+}
+
+# One for all tests, each of which makes a database of its own in it.
+start_postgres() {
+  postgres=$(mktemp -d)
+  chmod 755 "$postgres"
+  AMENDS_TEST_POSTGRES=$(tests/postgres/cluster.sh start "$postgres/cluster")
+  export AMENDS_TEST_POSTGRES
+}
+
+stop_postgres() {
+  if [ -n "${postgres:-}" ]; then
+    tests/postgres/cluster.sh stop "$postgres/cluster" immediate
+    rm -rf "$postgres"
+  fi
 }
 
 step() {
@@ -71,6 +88,6 @@ report_failure() {
     echo "== $step_name failed, $((SECONDS - step_started)) s" >&2
   fi
 }
-trap report_failure EXIT
+trap 'report_failure; stop_postgres' EXIT
 
 main "$@"

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use amends_core::{Digest, Principal, SessionId, Timestamp, UpstreamName};
-use amends_ledger::{Ledger, MemoryLedger, Node, SqliteLedger};
+use amends_ledger::{Ledger, MemoryLedger, Node, PostgresLedger, SqliteLedger};
 use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
@@ -86,8 +86,9 @@ pub async fn open_ledger(config: &LedgerConfig) -> Result<Arc<dyn Ledger>, Start
             let ledger = SqliteLedger::open(path, node).map_err(failed)?;
             Arc::new(ledger.with_vault(config.vault().map_err(failed)?))
         }
-        LedgerPlace::Postgres(_) => {
-            return Err(failed(amends_ledger::Error::Unavailable { reason: "not yet".into() }));
+        LedgerPlace::Postgres(url) => {
+            let ledger = PostgresLedger::open(url, node).await.map_err(failed)?;
+            Arc::new(ledger.with_vault(config.vault().map_err(failed)?))
         }
     })
 }

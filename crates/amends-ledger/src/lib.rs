@@ -1,4 +1,4 @@
-//! The ledger: it remembers, in memory or in SQLite, behind one trait.
+//! The ledger: it remembers, in memory, in SQLite or in PostgreSQL, behind one trait.
 //!
 //! One append is one transaction: a step's events, the claims it takes or gives up, the answer it stores, the questions it
 //! asks, the reversal tokens it mints or spends. Sessions have a hash chain each, so they never wait for each other. A
@@ -17,11 +17,13 @@ mod memory;
 pub mod merkle;
 mod node;
 pub mod note;
+mod postgres;
 pub mod proof;
 mod reversals;
 mod row;
 mod sqlite;
 mod step;
+mod stored;
 mod vault;
 mod verify;
 mod whole;
@@ -42,6 +44,7 @@ pub use letter::{Letter, LetterId, LetterState};
 pub use log::{Checkpoint, LogEntry, StoredCheckpoint, origin};
 pub use memory::MemoryLedger;
 pub use node::Node;
+pub use postgres::{LeaseClock, PostgresLedger};
 pub use reversals::{ReversalRow, StoredUndo};
 pub use row::{Lease, SessionRow, StoredEvent, StoredRecord, StoredSession, StoredTip, Trace};
 pub use sqlite::SqliteLedger;

@@ -7,12 +7,14 @@ mod questions;
 mod retire;
 
 use std::future::ready;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Notify;
 
 use crate::append::{Append, Appended, Commit, StoredAnswer, StoredArguments};
 use crate::error::Error;
@@ -36,6 +38,7 @@ pub struct MemoryLedger {
     node: Node,
     data: Arc<Mutex<Data>>,
     secret: [u8; 32],
+    hints: Arc<Notify>,
     unavailable: AtomicBool,
     in_doubt: AtomicBool,
 }
@@ -44,17 +47,17 @@ impl MemoryLedger {
     /// An empty ledger, and this node's handle on it. Its secret follows from the node's id.
     pub fn new(node: Node) -> Self {
         let secret = Sha256::new_with_prefix(b"amends/memory/1\n").chain_update(&node.id).finalize().into();
-        Self::over(node, Arc::default(), secret)
+        Self::over(node, Arc::default(), secret, Arc::default())
     }
 
     /// Another node's handle on the same ledger.
     #[must_use]
     pub fn share(&self, node: Node) -> Self {
-        Self::over(node, Arc::clone(&self.data), self.secret)
+        Self::over(node, Arc::clone(&self.data), self.secret, Arc::clone(&self.hints))
     }
 
-    fn over(node: Node, data: Arc<Mutex<Data>>, secret: [u8; 32]) -> Self {
-        Self { node, data, secret, unavailable: AtomicBool::new(false), in_doubt: AtomicBool::new(false) }
+    fn over(node: Node, data: Arc<Mutex<Data>>, secret: [u8; 32], hints: Arc<Notify>) -> Self {
+        Self { node, data, secret, hints, unavailable: AtomicBool::new(false), in_doubt: AtomicBool::new(false) }
     }
 
     /// While it is set, nothing that goes through this handle is done, and everything is answered `Unavailable`.
@@ -77,6 +80,13 @@ impl MemoryLedger {
 
     fn now<'a, T: Send + 'a>(&'a self, read: impl FnOnce(&mut Data) -> Result<T, Error>) -> Pending<'a, T> {
         Box::pin(ready(self.data().and_then(|mut data| read(&mut data))))
+    }
+
+    /// The same, of which the other handles are given a hint.
+    fn hinting<'a, T: Send + 'a>(&'a self, write: impl FnOnce(&mut Data) -> Result<T, Error>) -> Pending<'a, T> {
+        let done = self.now(write);
+        self.hints.notify_waiters();
+        done
     }
 
     fn record(&self, append: Append) -> Result<Appended, Error> {
@@ -155,7 +165,7 @@ impl Ledger for MemoryLedger {
     }
 
     fn answer_interaction(&self, id: &InteractionId, answer: PersonAnswer) -> Pending<'_, AnswerFate> {
-        self.now(|data| Ok(data.answer_interaction(id, answer)))
+        self.hinting(|data| Ok(data.answer_interaction(id, answer)))
     }
 
     fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>> {
@@ -171,7 +181,7 @@ impl Ledger for MemoryLedger {
     }
 
     fn post(&self, letter: Letter, _now: Timestamp) -> Pending<'_, LetterId> {
-        self.now(|data| Ok(data.post(letter)))
+        self.hinting(|data| Ok(data.post(letter)))
     }
 
     fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>> {
@@ -179,11 +189,15 @@ impl Ledger for MemoryLedger {
     }
 
     fn reply_letter(&self, id: LetterId, body: Value, now: Timestamp) -> Pending<'_, bool> {
-        self.now(|data| Ok(data.reply_letter(id, body, now)))
+        self.hinting(|data| Ok(data.reply_letter(id, body, now)))
     }
 
     fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>> {
         self.now(|data| Ok(data.letters.get(&id).map(Posted::state)))
+    }
+
+    fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.hints.notified())
     }
 
     fn sessions_after(

@@ -17,12 +17,13 @@ mod writer;
 
 use std::future::ready;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
 use rusqlite::Connection;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
 use crate::error::Error;
@@ -53,6 +54,8 @@ pub struct SqliteLedger {
     writer: Writer,
     readers: Readers,
     vault: Vault,
+    /// Told of what this process wrote for others to look for. Other processes find it when they look.
+    hints: Notify,
 }
 
 impl SqliteLedger {
@@ -62,7 +65,7 @@ impl SqliteLedger {
             let file = Arc::new(File::at(path)?);
             let writer = Writer::start(connection, Arc::clone(&file), secret, node.clone())?;
             let readers = Readers::new(file);
-            Ok(Self { readers, node, secret, writer, vault: Vault::unlocked() })
+            Ok(Self { readers, node, secret, writer, vault: Vault::unlocked(), hints: Notify::new() })
         });
         opened.map_err(|error| match error {
             Error::Unavailable { reason } => Error::Unavailable { reason: format!("`{}`: {reason}", path.display()) },
@@ -89,6 +92,15 @@ impl SqliteLedger {
         let (answer, fate) = oneshot::channel();
         self.writer.queue(work(answer));
         Box::pin(async move { fate.await.unwrap_or_else(|_| Err(Error::writer_stopped())) })
+    }
+
+    /// Gives whoever waits in this process a hint once that went well.
+    fn hinting<'a, T: Send + 'a>(&'a self, done: Pending<'a, T>) -> Pending<'a, T> {
+        Box::pin(async move {
+            let done = done.await?;
+            self.hints.notify_waiters();
+            Ok(done)
+        })
     }
 
     fn record(&self, append: Append, haste: Haste) -> Commit {
@@ -186,7 +198,7 @@ impl Ledger for SqliteLedger {
 
     fn answer_interaction(&self, id: &InteractionId, given: PersonAnswer) -> Pending<'_, AnswerFate> {
         let id = id.clone();
-        self.write(move |answer| Work::AnswerInteraction { id, given, answer })
+        self.hinting(self.write(move |answer| Work::AnswerInteraction { id, given, answer }))
     }
 
     fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>> {
@@ -207,7 +219,7 @@ impl Ledger for SqliteLedger {
 
     fn post(&self, letter: Letter, now: Timestamp) -> Pending<'_, LetterId> {
         match self.vault.seal_letter(letter) {
-            Ok(letter) => self.write(move |answer| Work::Post { letter, now, answer }),
+            Ok(letter) => self.hinting(self.write(move |answer| Work::Post { letter, now, answer })),
             Err(error) => Box::pin(ready(Err(error))),
         }
     }
@@ -228,7 +240,7 @@ impl Ledger for SqliteLedger {
 
     fn reply_letter(&self, id: LetterId, body: Value, now: Timestamp) -> Pending<'_, bool> {
         match self.vault.seal_reply(id, body) {
-            Ok(body) => self.write(move |answer| Work::Reply { id, body, now, answer }),
+            Ok(body) => self.hinting(self.write(move |answer| Work::Reply { id, body, now, answer })),
             Err(error) => Box::pin(ready(Err(error))),
         }
     }
@@ -236,6 +248,10 @@ impl Ledger for SqliteLedger {
     fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>> {
         let state = self.read(move |connection| inbox::letter(connection, id));
         Box::pin(async move { state.await?.map(|state| self.vault.open_reply(id, state)).transpose() })
+    }
+
+    fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.hints.notified())
     }
 
     fn sessions_after(

@@ -122,17 +122,21 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 impl fmt::Debug for LedgerPlace {
-    /// An address may hold a password, so only its host and what follows is shown.
+    /// An address may hold a password before its host or among its options, so neither is shown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory => f.write_str("memory:"),
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
             Self::Postgres(url) => match url.rsplit_once('@') {
-                Some((_, rest)) => write!(f, "postgres://…@{rest}"),
-                None => f.write_str(url),
+                Some((_, rest)) => write!(f, "postgres://…@{}", without_options(rest)),
+                None => f.write_str(without_options(url)),
             },
         }
     }
+}
+
+fn without_options(url: &str) -> &str {
+    url.split_once('?').map_or(url, |(place, _)| place)
 }
 
 #[cfg(test)]
@@ -143,6 +147,8 @@ mod tests {
     fn a_password_is_not_shown() {
         let place = LedgerPlace::parse("postgres://amends:s3cret@db.example/ledger").unwrap();
         assert_eq!(format!("{place:?}"), "postgres://…@db.example/ledger");
+        let place = LedgerPlace::parse("postgres:///ledger?host=/run/db&password=s3cret").unwrap();
+        assert_eq!(format!("{place:?}"), "postgres:///ledger");
     }
 
     #[test]

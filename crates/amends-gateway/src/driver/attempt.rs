@@ -344,7 +344,7 @@ async fn join(
         return;
     };
     loop {
-        let told = gateway.answered.notified();
+        let (told, hint) = (gateway.answered.notified(), gateway.ledger.hint());
         match gateway.ledger.answer(&holder.call).await {
             Ok(Some(stored)) => {
                 let report = Report {
@@ -365,6 +365,7 @@ async fn join(
         tokio::select! {
             _ = &mut aborted => return,
             () = told => {}
+            () = hint => {}
             () = tokio::time::sleep(JOIN_POLL) => {}
         }
     }

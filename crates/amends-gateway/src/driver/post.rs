@@ -44,15 +44,22 @@ pub enum Request {
     },
 }
 
-/// Looks for answers and letters, a few times a second.
+/// Looks for answers and letters, a few times a second, and at once when the ledger hints at some.
 pub async fn read_post(gateway: Weak<Gateway>) {
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        let Some(gateway) = gateway.upgrade() else {
+        let Some(strong) = gateway.upgrade() else {
             return;
         };
-        if let Err(error) = look(&gateway).await {
+        let ledger = strong.ledger.clone();
+        // From before the look: what comes while we look is looked for again.
+        let hint = ledger.hint();
+        if let Err(error) = look(&strong).await {
             tracing::warn!(%error, "the post could not be read");
+        }
+        drop(strong);
+        tokio::select! {
+            () = hint => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {}
         }
     }
 }

@@ -2,6 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../../../tests/postgres/mod.rs"]
+mod postgres_server;
 
 mod appends;
 mod claims;
@@ -12,6 +14,7 @@ mod log;
 mod questions;
 mod retired;
 mod reversals;
+mod store;
 
 macro_rules! suite {
     ($($group:ident: $($name:ident),+;)+) => {
@@ -37,6 +40,15 @@ macro_rules! suite {
             $($(#[tokio::test]
             async fn $name() {
                 crate::$group::$name(Sealed::new()).await;
+            })+)+
+        }
+
+        mod postgres {
+            use crate::store::Postgres;
+
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::$group::$name(Postgres::new()).await;
             })+)+
         }
     };

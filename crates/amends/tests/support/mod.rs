@@ -24,6 +24,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Place {
     folder: tempfile::TempDir,
+    /// The ledger, where it is not in the folder.
+    elsewhere: Option<String>,
 }
 
 /// A gateway that runs; it is killed by its id when dropped.
@@ -35,7 +37,12 @@ pub struct Gateway {
 
 impl Place {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder") }
+        Self { folder: tempfile::tempdir().expect("a temporary folder"), elsewhere: None }
+    }
+
+    /// A folder whose ledger is at that address.
+    pub fn with_ledger(url: String) -> Self {
+        Self { elsewhere: Some(url), ..Self::new() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -44,7 +51,8 @@ impl Place {
 
     /// The ledger as the command line names it.
     pub fn ledger(&self) -> String {
-        format!("sqlite:{}", self.path("amends.db").display())
+        let here = || format!("sqlite:{}", self.path("amends.db").display());
+        self.elsewhere.clone().unwrap_or_else(here)
     }
 
     /// Writes a file and gives its path.
@@ -86,7 +94,8 @@ impl Place {
         gateway.ended();
     }
 
-    fn up_command(&self, faults: &str, flags: &[&str]) -> Command {
+    /// The command that starts such a gateway.
+    pub fn up_command(&self, faults: &str, flags: &[&str]) -> Command {
         let script = self.write("faults.toml", faults);
         let mut command = Command::new(AMENDS);
         command

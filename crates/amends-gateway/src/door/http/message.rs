@@ -36,7 +36,7 @@ pub(super) async fn post(door: &Arc<Door>, connection: &Arc<Connection>, request
     };
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let stateful = match header(headers::SESSION_HEADER) {
-        Some(id) => match door.sessions.find(id) {
+        Some(id) => match door.sessions.find(door, id) {
             Some(stateful) => Some(stateful),
             None => {
                 return json(StatusCode::NOT_FOUND, message::failure(None, -32001, "session not found", None));

@@ -1,12 +1,16 @@
 //! Stateful MCP sessions: each is a session of ours, found by an id nobody can guess.
+//!
+//! An id carries the proof that a node of this ledger gave it to this principal. Another node takes it up in a session of
+//! its own, and so does a node that was started again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use amends_core::Principal;
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_wire::mcp::{ClientTraits, Era};
+use amends_ledger::keyed_digest;
+use amends_wire::mcp::{ClientTraits, Dialect, Era};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::oneshot;
@@ -19,11 +23,17 @@ use crate::mint;
 /// How long a session that nobody uses is remembered, and how many there may be.
 const IDLE_MAX: Duration = Duration::from_secs(60 * 60);
 const SESSIONS_MAX: usize = 10_000;
+/// How many sessions that are over are remembered, so that they stay so.
+const OVER_MAX: usize = 10_000;
+/// How long the random part of an id is, and its proof.
+const TOKEN_LENGTH: usize = 24;
+const PROOF_LENGTH: usize = 32;
 
 /// The stateful sessions of a door.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     by_id: Mutex<HashMap<String, (Arc<Stateful>, Instant)>>,
+    over: Mutex<VecDeque<String>>,
 }
 
 /// One stateful session.
@@ -41,6 +51,25 @@ impl Sessions {
 
     /// Begins a session and gives its id; nothing when there are too many.
     pub(super) fn open(&self, door: &Door, client: Option<&str>) -> Option<String> {
+        let traits = ClientTraits::of(Era::Legacy, client);
+        let id = Id::mint(&principal(), traits.validates_errors).proven(&door.gateway.secret);
+        self.keep(door, &id, traits).map(|_| id)
+    }
+
+    /// The session of that id, which may be another node's.
+    pub(super) fn find(&self, door: &Door, id: &str) -> Option<Arc<Stateful>> {
+        if let Some((stateful, used)) = self.lock().get_mut(id) {
+            *used = Instant::now();
+            return Some(stateful.clone());
+        }
+        let is_over = self.over.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|over| over == id);
+        let known = Id::read(id, &principal(), &door.gateway.secret).filter(|_| !is_over)?;
+        let traits =
+            ClientTraits { era: Era::Legacy, validates_errors: known.validates_errors, dialect: Dialect::default() };
+        self.keep(door, id, traits)
+    }
+
+    fn keep(&self, door: &Door, id: &str, traits: ClientTraits) -> Option<Arc<Stateful>> {
         let now = Instant::now();
         let mut by_id = self.lock();
         if by_id.len() >= SESSIONS_MAX {
@@ -49,22 +78,71 @@ impl Sessions {
         if by_id.len() >= SESSIONS_MAX {
             return None;
         }
-        let id = mint::token();
-        let stateful = Stateful {
-            handle: door.gateway.open_session(Principal::new("local"), "mcp/http"),
-            traits: ClientTraits::of(Era::Legacy, client),
-            running: Mutex::default(),
-        };
-        by_id.insert(id.clone(), (Arc::new(stateful), now));
-        Some(id)
+        let handle = door.gateway.open_session(principal(), "mcp/http");
+        // Of two requests that bring an unknown id at once, the second finds the session of the first.
+        let fresh = || (Arc::new(Stateful { handle, traits, running: Mutex::default() }), now);
+        Some(by_id.entry(id.to_owned()).or_insert_with(fresh).0.clone())
     }
 
-    /// The session of that id.
-    pub(super) fn find(&self, id: &str) -> Option<Arc<Stateful>> {
-        let mut by_id = self.lock();
-        let (stateful, used) = by_id.get_mut(id)?;
-        *used = Instant::now();
-        Some(stateful.clone())
+    /// Ends a session; `false` where there is none. Other nodes do not hear of it.
+    fn end(&self, door: &Door, id: &str) -> bool {
+        let ended = self.lock().remove(id);
+        let kept = ended.is_some();
+        if let Some((stateful, _)) = ended {
+            stateful.end();
+        }
+        let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = Id::read(id, &principal(), &door.gateway.secret).is_some();
+        if !kept && (!known || over.iter().any(|over| over == id)) {
+            return false;
+        }
+        if over.len() >= OVER_MAX {
+            over.pop_front();
+        }
+        over.push_back(id.to_owned());
+        true
+    }
+}
+
+/// Whoever comes through this door.
+fn principal() -> Principal {
+    Principal::new("local")
+}
+
+/// What the id of a session says.
+#[derive(Debug, PartialEq, Eq)]
+struct Id {
+    principal: Principal,
+    /// What nobody can guess.
+    token: String,
+    validates_errors: bool,
+}
+
+impl Id {
+    fn mint(principal: &Principal, validates_errors: bool) -> Self {
+        Self { principal: principal.clone(), token: mint::token(), validates_errors }
+    }
+
+    /// The id as it is given out, with the proof that it is ours.
+    fn proven(&self, secret: &[u8]) -> String {
+        let mark = if self.validates_errors { "v" } else { "l" };
+        let parts =
+            [b"mcp-session" as &[u8], self.principal.as_str().as_bytes(), self.token.as_bytes(), mark.as_bytes()];
+        let proof = keyed_digest(secret, &parts);
+        format!("{}{mark}{}", self.token, &proof.as_str()[..PROOF_LENGTH])
+    }
+
+    /// Reads an id that a node of the ledger with that secret gave to that principal.
+    fn read(id: &str, principal: &Principal, secret: &[u8]) -> Option<Self> {
+        if id.len() != TOKEN_LENGTH + 1 + PROOF_LENGTH || !id.is_ascii() {
+            return None;
+        }
+        let validates_errors = id.as_bytes()[TOKEN_LENGTH] == b'v';
+        let read = Self { principal: principal.clone(), token: id[..TOKEN_LENGTH].to_owned(), validates_errors };
+        let proven = read.proven(secret);
+        // Every byte is looked at, so that the time it takes says nothing of where they differ.
+        let differing = proven.bytes().zip(id.bytes()).fold(0, |differing, (a, b)| differing | (a ^ b));
+        (differing == 0).then_some(read)
     }
 }
 
@@ -102,12 +180,32 @@ impl Stateful {
 /// `DELETE /mcp`: the agent is done with its session.
 pub(super) fn delete(door: &Door, request: &Request<Incoming>) -> Response<Body> {
     let id = request.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).unwrap_or("");
-    let ended = door.sessions.lock().remove(id);
-    match ended {
-        Some((stateful, _)) => {
-            stateful.end();
-            plain_text(StatusCode::OK, "the session is over")
+    match door.sessions.end(door, id) {
+        true => plain_text(StatusCode::OK, "the session is over"),
+        false => plain_text(StatusCode::NOT_FOUND, "there is no such session"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_read_by_every_node_of_its_ledger_and_for_its_principal_alone() {
+        let (ada, bob) = (Principal::new("ada"), Principal::new("bob"));
+        for validates_errors in [true, false] {
+            let minted = Id::mint(&ada, validates_errors);
+            let id = minted.proven(b"secret");
+            assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+            assert_eq!(Id::read(&id, &ada, b"another"), None);
+            assert_eq!(Id::read(&id, &bob, b"secret"), None);
+            for at in 0..id.len() {
+                let mut forged = id.clone().into_bytes();
+                forged[at] = if forged[at] == b'x' { b'y' } else { b'x' };
+                assert_eq!(Id::read(&String::from_utf8(forged).unwrap(), &ada, b"secret"), None, "{at}");
+            }
+            assert_eq!(Id::read(&id[1..], &ada, b"secret"), None);
+            assert_eq!(Id::read(&id, &ada, b"secret"), Some(minted));
         }
-        None => plain_text(StatusCode::NOT_FOUND, "there is no such session"),
     }
 }
