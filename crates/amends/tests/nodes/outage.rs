@@ -91,7 +91,8 @@ impl Load {
                 }
             })
         });
-        Self { stop, agents: agents.collect(), told }
+        let agents = agents.collect();
+        Self { stop, agents, told }
     }
 
     fn count(&self, such: impl Fn(&Value) -> bool) -> usize {
