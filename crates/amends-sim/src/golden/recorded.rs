@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use amends_core::attempt::{Payload, Shape};
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::dispatcher::redecide::{CallEnd, begins_a_step, paths};
-use amends_core::gates::OpenBreaker;
+use amends_core::gates::{OpenBreaker, UNSEEN_RUN};
 use amends_core::{
     AttemptId, CallId, Digest, Event, Fact, Failure, Gates, InteractionId, Refusal, Report, Rules, Timestamp,
 };
@@ -26,7 +26,8 @@ pub fn of_call(events: &[Event], call: &CallId, rules: &Rules, story: &str) -> R
     let senseless = |what: String| GoldenError::Senseless { what };
     let path = paths(events).remove(call).ok_or_else(|| senseless(format!("there is no `{call}` in this trace")))?;
     let end = path.end.ok_or_else(|| senseless(format!("`{call}` is still open; its end is not known yet")))?;
-    let mut maker = Maker { call, at: path.at, last: path.at, names: BTreeMap::new(), inputs: Vec::new() };
+    let mut maker =
+        Maker { call, at: path.at, last: path.at, names: BTreeMap::new(), runs: BTreeMap::new(), inputs: Vec::new() };
     maker.read(events);
     let words = |value: Value| toml::Value::try_from(value).map_err(|error| senseless(error.to_string()));
     let mut table = toml::Table::new();
@@ -53,6 +54,7 @@ struct Maker<'a> {
     at: Timestamp,
     last: Timestamp,
     names: BTreeMap<Digest, String>,
+    runs: BTreeMap<u64, u64>,
     inputs: Vec<Value>,
 }
 
@@ -196,7 +198,7 @@ impl Maker<'_> {
         })
     }
 
-    fn gates(&self, gates: &Gates) -> Value {
+    fn gates(&mut self, gates: &Gates) -> Value {
         let refusal = gates.refusal.as_ref().map(|refusal| {
             let message = refusal.kind.as_str().replace('_', " ");
             Box::new(Refusal {
@@ -207,7 +209,14 @@ impl Maker<'_> {
         });
         let breakers = gates.breakers.iter();
         let breakers = breakers.map(|open| OpenBreaker { until: self.shifted(open.until), ..open.clone() }).collect();
-        written(&Gates { refusal, runs: gates.runs.clone(), spent: gates.spent.clone(), breakers })
+        let runs = gates.runs.iter().map(|(upstream, run)| (upstream.clone(), self.run(*run))).collect();
+        written(&Gates { refusal, runs, spent: gates.spent.clone(), breakers })
+    }
+
+    /// The runs of upstreams, counted from 1. A run that cannot be seen stays one.
+    fn run(&mut self, run: u64) -> u64 {
+        let next = self.runs.len() as u64 + 1;
+        if run == UNSEEN_RUN { run } else { *self.runs.entry(run).or_insert(next) }
     }
 
     /// A time as the story counts it.

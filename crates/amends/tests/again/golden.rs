@@ -52,11 +52,16 @@ fn calls_of_every_kind_can_be_kept() {
     place.settled();
     let calls = place.events_named("call_received");
     assert!(calls.len() >= 7, "{}", calls.len());
+    let mut runs: Vec<String> = Vec::new();
     for (n, received) in calls.iter().enumerate() {
         let call = received["call"].as_str().expect("a call");
         let output = over(&place, &["golden", "add", call, "--name", &format!("g{n}")]);
         assert_eq!(output.status.code(), Some(0), "{received}: {}", said(&output));
+        let text = std::fs::read_to_string(place.path(&format!("goldens/g{n}.toml"))).expect("the golden");
+        runs.extend(text.lines().filter(|line| line.starts_with("shop = ")).map(str::to_owned));
     }
+    runs.dedup();
+    assert_eq!(runs, ["shop = 1"], "an upstream's runs are counted, not named");
     let output = run(&place, &["golden", "run", "goldens"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 }
