@@ -1,9 +1,11 @@
 //! Sessions exactly as they are stored, for whoever trusts nothing of it.
 
-use amends_core::{Digest, Principal, SessionId};
-use rusqlite::{Connection, OptionalExtension};
+use std::collections::BTreeSet;
 
-use super::trouble::{Trouble, text};
+use amends_core::{Digest, Principal, SessionId};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::trouble::{Trouble, number, text};
 use crate::row::{StoredRecord, StoredSession, StoredTip};
 
 /// Those whose id comes after that one, in the order of their ids. All are read in the transaction of the connection.
@@ -12,34 +14,30 @@ pub(super) fn stored(
     after: Option<&SessionId>,
     limit: usize,
 ) -> Result<Vec<StoredSession>, Trouble> {
-    let mut sessions: Vec<StoredSession> = Vec::new();
-    while sessions.len() < limit {
-        let after = sessions.last().map(|session| &session.session).or(after);
-        let Some(session) = next(connection, after)? else {
-            break;
-        };
+    let mut sessions = Vec::new();
+    for session in next(connection, after, limit)? {
         let (tip, records) = (tip(connection, &session)?, records(connection, &session)?);
         sessions.push(StoredSession { session, tip, records });
     }
     Ok(sessions)
 }
 
-/// The next id of a session that has a row of its own, or events.
-fn next(connection: &Connection, after: Option<&SessionId>) -> Result<Option<SessionId>, Trouble> {
+/// The next ids of sessions that have a row of their own, or events.
+fn next(connection: &Connection, after: Option<&SessionId>, limit: usize) -> Result<Vec<SessionId>, Trouble> {
     // A session has an id; nothing comes before the empty text.
     let after = after.map_or("", |session| session.as_str());
-    let mut found: Option<String> = None;
+    let mut found = BTreeSet::new();
     for query in [
-        "SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1",
-        "SELECT session FROM events WHERE session > ?1 ORDER BY session LIMIT 1",
+        "SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT ?2",
+        "SELECT DISTINCT session FROM events WHERE session > ?1 ORDER BY session LIMIT ?2",
     ] {
-        let id: Option<String> = connection.prepare_cached(query)?.query_row([after], |row| row.get(0)).optional()?;
-        found = match (found, id) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        let mut statement = connection.prepare_cached(query)?;
+        let mut rows = statement.query(params![after, number(limit as u64)])?;
+        while let Some(row) = rows.next()? {
+            found.insert(SessionId::new(text(row, 0)?));
+        }
     }
-    Ok(found.map(SessionId::new))
+    Ok(found.into_iter().take(limit).collect())
 }
 
 fn tip(connection: &Connection, session: &SessionId) -> Result<Option<StoredTip>, Trouble> {
