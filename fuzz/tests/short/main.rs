@@ -43,7 +43,7 @@ targets! {
     envelope: 2_000;
     config: 8_000;
     expression: 2_000;
-    privacy: 5_000;
+    privacy: 3_000;
     trace: 5_000;
     dispatcher: 5_000;
 }
