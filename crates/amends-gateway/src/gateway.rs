@@ -54,6 +54,8 @@ pub struct Gateway {
     driven: watch::Sender<usize>,
     /// How to reach the drivers of the sessions that are driven here.
     drivers: std::sync::Mutex<HashMap<SessionId, mpsc::UnboundedSender<Mail>>>,
+    /// Sessions of this node that it stopped driving while the ledger was away, to be taken up again.
+    given_up: std::sync::Mutex<Vec<SessionId>>,
     /// Whether the ledger recorded when it was last asked to.
     pub(crate) recording: AtomicBool,
     lease_until: AtomicU64,
@@ -132,6 +134,7 @@ impl Gateway {
             deliveries: Arc::default(),
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
+            given_up: std::sync::Mutex::default(),
             recording: AtomicBool::new(true),
             lease_until: AtomicU64::new(lease_until.ms()),
             tasks: std::sync::Mutex::default(),
@@ -194,8 +197,19 @@ impl Gateway {
     /// A session is driven from now on, until what this gives is dropped.
     pub(crate) fn drives(self: &Arc<Self>, session: &SessionId, mail: mpsc::UnboundedSender<Mail>) -> Driven {
         self.driven.send_modify(|driven| *driven += 1);
-        self.drivers().insert(session.clone(), mail);
-        Driven { gateway: self.clone(), session: session.clone() }
+        self.drivers().insert(session.clone(), mail.clone());
+        Driven { gateway: self.clone(), session: session.clone(), mail }
+    }
+
+    /// A session is no longer driven here, though it is still ours and may have something open.
+    pub(crate) fn gives_up(&self, session: &SessionId) {
+        self.drivers().remove(session);
+        self.given_up.lock().unwrap_or_else(PoisonError::into_inner).push(session.clone());
+    }
+
+    /// The sessions that were given up since this was last asked.
+    pub(crate) fn take_given_up(&self) -> Vec<SessionId> {
+        std::mem::take(&mut *self.given_up.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// How to reach the driver of a session, where it is driven here.
@@ -240,11 +254,17 @@ impl StoredRules {
 pub(crate) struct Driven {
     gateway: Arc<Gateway>,
     session: SessionId,
+    mail: mpsc::UnboundedSender<Mail>,
 }
 
 impl Drop for Driven {
     fn drop(&mut self) {
-        self.gateway.drivers().remove(&self.session);
+        let mut drivers = self.gateway.drivers();
+        // One that was given up may have another driver by now.
+        if drivers.get(&self.session).is_some_and(|mail| mail.same_channel(&self.mail)) {
+            drivers.remove(&self.session);
+        }
+        drop(drivers);
         self.gateway.driven.send_modify(|driven| *driven -= 1);
     }
 }

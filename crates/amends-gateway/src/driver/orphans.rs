@@ -31,6 +31,12 @@ pub async fn settle_orphans(gateway: Weak<Gateway>) {
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         }
+        for session in strong.take_given_up() {
+            if let Err(error) = adopt(&strong, &session, None).await {
+                tracing::warn!(%session, %error, "a session that was given up could not be taken up yet");
+                strong.gives_up(&session);
+            }
+        }
         match strong.ledger.orphans(clock::now(), AT_ONCE).await {
             Ok(orphans) => {
                 for session in orphans {

@@ -169,6 +169,9 @@ impl Session {
             self.answer_unrecorded(&call);
         }
         self.turns.clear();
+        if !matches!(cause, Error::Fenced { .. }) {
+            self.gateway.gives_up(&self.id);
+        }
         self.id = mint::session();
         self.epoch = 1;
         self.dispatcher = Dispatcher::open(self.id.clone(), self.seed, self.principal.clone(), &self.door);

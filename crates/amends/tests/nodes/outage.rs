@@ -59,8 +59,7 @@ fn while_postgresql_takes_no_writes_none_is_sent() {
     }
     assert_eq!(site.place.requests("charge_card"), sent);
     assert_eq!(site.place.requests_on("charge_card", "ord_1"), 0);
-    cluster
-        .sql("postgres", "SET default_transaction_read_only = off; ALTER SYSTEM RESET default_transaction_read_only");
+    cluster.sql("postgres", "ALTER SYSTEM RESET default_transaction_read_only");
     cluster.sql("postgres", "SELECT pg_reload_conf()");
     eventually("calls work again", || {
         node.call("charge_card", r#"{"order":"ord_2","amount":5}"#).1["status"] == "success"
