@@ -154,7 +154,7 @@ async fn another_node_hears_of_answers_and_letters() {
     let (began, fate) = (Instant::now(), b.answer_interaction(&"q".into(), said("happened", "ada", 6)));
     fate.await.unwrap();
     tokio::time::timeout(PATIENCE, hint).await.expect("the answer was not heard of");
-    println!("heard of the answer after {:?}", began.elapsed());
+    eprintln!("heard of the answer after {:?}", began.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
