@@ -7,13 +7,14 @@ mod postgres_server;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use amends_core::dispatcher::retire::RetireReason;
 use amends_core::{Fact, SessionId};
 use amends_ledger::{
     Append, Error, FaultKind, Ledger, LogEntry, Node, PostgresLedger, SessionRow, StoredCheckpoint, Trace,
 };
 use common::{
     answer, arguments, asking, busy, claiming, holder, length, letter, ms, note, open, opened, question, received,
-    said, step, take,
+    said, step, take, verified,
 };
 use postgres_server::{Cluster, Database};
 
@@ -79,8 +80,8 @@ async fn nodes_that_race_for_claims_in_batches_share_them_without_a_double() {
     expected.sort();
     assert!(!won.is_empty());
     assert_eq!(held, expected, "whoever was told that it holds its claims holds both, and nobody else does");
-    let verified = nodes[0].verify().await.unwrap();
-    assert_eq!((verified.faults, verified.sessions), (Vec::new(), won.len() as u64));
+    let found = verified(&*nodes[0]).await.unwrap();
+    assert_eq!((found.faults, found.sessions), (Vec::new(), won.len() as u64));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,7 +110,7 @@ async fn connections_that_were_cut_while_nobody_looked_are_made_again() {
             WHERE datname = current_database() AND pid <> pg_backend_pid()";
         assert_ne!(database.sql(cut), "0");
     }
-    assert!(ledger.verify().await.unwrap().is_consistent());
+    assert!(verified(&ledger).await.unwrap().is_consistent());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -168,12 +169,11 @@ async fn what_was_touched_is_found() {
     database.sql("DELETE FROM events WHERE session = 'cut' AND seq = 4");
     database.sql("DELETE FROM sessions WHERE id = 'gone'");
     database.sql("UPDATE events SET kind = 'other' WHERE session = 'beside' AND seq = 2");
-    let verified = ledger.verify().await.unwrap();
-    let mut found: Vec<_> =
-        verified.faults.iter().map(|fault| (fault.session.to_string(), fault.kind, fault.seq)).collect();
+    let faults = verified(&ledger).await.unwrap().faults.into_iter();
+    let mut found: Vec<_> = faults.map(|fault| (fault.session.unwrap().to_string(), fault.kind, fault.seq)).collect();
     found.sort();
     let expected = [
-        ("beside", FaultKind::Edited, Some(2)),
+        ("beside", FaultKind::Columns, Some(2)),
         ("cut", FaultKind::TailCut, Some(4)),
         ("edited", FaultKind::Edited, Some(3)),
         ("gone", FaultKind::SessionMissing, None),
@@ -221,7 +221,7 @@ async fn the_log_grows_by_whoever_knows_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_retired_session_keeps_its_last_event_and_goes_on() {
+async fn a_session_is_retired_in_one_batch_with_others() {
     let database = Cluster::shared().database();
     let ledger = join(&database, "a", 1_000).await;
     let first = Append {
@@ -230,18 +230,21 @@ async fn a_retired_session_keeps_its_last_event_and_goes_on() {
         ..step("s", 0, 5, vec![opened("s"), received("c")])
     };
     ledger.append(first).await.unwrap();
-    // In one batch with what comes before and after it.
-    let retiring = Append { retires: true, ..step("s", 3, 6, vec![note("x"), note("retired")]) };
-    let commits = [
-        ledger.append(step("s", 2, 6, vec![note("x")])),
-        ledger.append(retiring),
-        ledger.append(step("s", 5, 7, vec![note("y")])),
-    ];
+    let retired = Fact::SessionRetired {
+        session: "s".into(),
+        principal: "local".into(),
+        door: "mcp".into(),
+        events: 4,
+        reason: RetireReason::Retention,
+    };
+    let retiring = Append { retires: true, ..step("s", 3, 6, vec![note("x"), retired]) };
+    let commits =
+        [ledger.append(step("s", 2, 6, vec![note("x")])), ledger.append(retiring), ledger.append(open("t", 7, 0))];
     for commit in commits {
         commit.await.unwrap();
     }
     let trace = ledger.trace(&"s".into()).await.unwrap().unwrap();
-    assert_eq!((trace.cut, trace.events.len(), trace.events[0].event.seq), (4, 2, 5));
+    assert_eq!((trace.cut, trace.events.len(), trace.events[0].event.seq), (4, 1, 5));
     assert_eq!(ledger.answer(&"c".into()).await.unwrap(), None);
     assert_eq!(ledger.arguments(&"c".into()).await.unwrap(), None);
     let tip = ledger.stored(None, 1).await.unwrap().pop().unwrap().tip.unwrap();
@@ -266,6 +269,6 @@ async fn a_session_is_taken_over_from_another_ledger_once() {
     assert_eq!(to.sessions(9).await.unwrap().len(), 2, "those opened since then");
     assert_eq!(to.trace(&"t".into()).await.unwrap(), from.trace(&"t".into()).await.unwrap());
     assert_eq!(to.session_of(&"c-u".into()).await.unwrap(), Some("u".into()));
-    assert!(to.verify().await.unwrap().is_consistent());
+    assert!(verified(&to).await.unwrap().is_consistent());
     assert_eq!(to.orphans(ms(9_999), 9).await.unwrap(), []);
 }
