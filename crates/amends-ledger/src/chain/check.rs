@@ -264,19 +264,6 @@ mod tests {
     }
 
     #[test]
-    fn a_session_whose_first_events_were_dropped_is_checked_from_the_cut_on() {
-        let mut records = chain("a", 6);
-        let (head, link) = (records[5].hash.clone(), records[3].hash.clone());
-        records.drain(..4);
-        let mut session = stored(records, 6, &head);
-        let tip = session.tip.as_mut().unwrap();
-        (tip.cut, tip.cut_link) = (4, Some(link));
-        assert_eq!(told(&session), []);
-        session.tip.as_mut().unwrap().cut_link = Some(head);
-        assert_eq!(told(&session), [(FaultKind::Edited, 5)]);
-    }
-
-    #[test]
     fn events_without_their_session_are_told() {
         let records = chain("a", 2);
         assert_eq!(told(&StoredSession { session: "a".into(), tip: None, records }), [(FaultKind::SessionMissing, 0)]);
