@@ -29,7 +29,7 @@ impl Commits {
         let began = Instant::now();
         let mut took = Vec::new();
         while began.elapsed() < lasting {
-            let step = self.step();
+            let step = step(&self.session, self.seq);
             let sent = Instant::now();
             self.seq = self.ledger.append(step).await?.seq;
             took.push(sent.elapsed());
@@ -37,34 +37,31 @@ impl Commits {
         took.sort_unstable();
         Ok(micros(quantile(&took, 0.5)))
     }
+}
 
-    /// A step the size of a write's intent: two events and a claim.
-    fn step(&self) -> Append {
-        let at = Timestamp::from_ms(1_790_000_000_000 + self.seq);
-        let call = format!("call_{}", self.seq);
-        let first = match self.seq {
-            0 => Fact::SessionOpened {
-                session: self.session.clone(),
-                seed: 7,
-                principal: "local".into(),
-                door: "mcp/http".into(),
-            },
-            _ => Fact::Ignored { why: "x".repeat(300) },
-        };
-        let second = Fact::InterimAnswered { call: call.as_str().into() };
-        let claim = Claim {
-            name: call.as_str().into(),
-            fingerprint: "f".repeat(64).as_str().into(),
-            kind: ClaimKind::Arguments,
-        };
-        let call = call.as_str().into();
-        let take = ClaimChange::Take { claim, call, effect_key: "k".repeat(32), since: at, over: None };
-        let numbered = [first, second].into_iter().zip(self.seq + 1..);
-        let events = numbered.map(|(fact, seq)| Event { v: 1, seq, at, fact }).collect();
-        Append {
-            claims: vec![take],
-            open: OpenWork { calls: 1, due: Some(at) },
-            ..Append::of(self.session.clone(), 1, self.seq, events)
-        }
+/// A step of that session the size of a write's intent: two events and a claim.
+pub(crate) fn step(session: &SessionId, seq: u64) -> Append {
+    let at = Timestamp::from_ms(1_790_000_000_000 + seq);
+    let call = format!("call_{session}_{seq}");
+    let first = match seq {
+        0 => Fact::SessionOpened {
+            session: session.clone(),
+            seed: 7,
+            principal: "local".into(),
+            door: "mcp/http".into(),
+        },
+        _ => Fact::Ignored { why: "x".repeat(300) },
+    };
+    let second = Fact::InterimAnswered { call: call.as_str().into() };
+    let claim =
+        Claim { name: call.as_str().into(), fingerprint: "f".repeat(64).as_str().into(), kind: ClaimKind::Arguments };
+    let call = call.as_str().into();
+    let take = ClaimChange::Take { claim, call, effect_key: "k".repeat(32), since: at, over: None };
+    let numbered = [first, second].into_iter().zip(seq + 1..);
+    let events = numbered.map(|(fact, seq)| Event { v: 1, seq, at, fact }).collect();
+    Append {
+        claims: vec![take],
+        open: OpenWork { calls: 1, due: Some(at) },
+        ..Append::of(session.clone(), 1, seq, events)
     }
 }

@@ -5,6 +5,7 @@ mod commit;
 mod cpu;
 mod echo;
 mod house;
+mod ledger;
 mod load;
 mod outcomes;
 mod proxy;
@@ -39,6 +40,8 @@ enum Part {
     Proxy(proxy::ProxyArgs),
     /// What happens to 10,000 calls, one in five of them faulty: with Amends, without, and behind other gateways.
     Outcomes(outcomes::OutcomesArgs),
+    /// What a durable step costs: SQLite and PostgreSQL beside a bare file and beside one commit for each step.
+    Ledger(ledger::LedgerArgs),
     /// What verifying a ledger costs, and how many bytes a call takes in it.
     Verify(verify::VerifyArgs),
 }
@@ -92,6 +95,7 @@ fn main() -> Result<()> {
         Some(Part::Echo(args)) => echo::run(args),
         Some(Part::Proxy(args)) => proxy::run(args),
         Some(Part::Outcomes(args)) => outcomes::run(&args),
+        Some(Part::Ledger(args)) => ledger::run(&args),
         Some(Part::Verify(args)) => verify::run(&args),
         None => measure(&cli.measure),
     }

@@ -145,56 +145,33 @@ pub trait Ledger: Debug + Send + Sync {
         since: Timestamp,
         after: Option<&SessionRow>,
         limit: usize,
-    ) -> Pending<'_, Vec<SessionRow>> {
-        let _ = (since, after, limit); // A store that cannot yet says so.
-        not_kept()
-    }
+    ) -> Pending<'_, Vec<SessionRow>>;
 
     /// Heads of sessions that have gone on since their last entry in the log, or have none; at most `limit` of them.
-    fn unlogged(&self, limit: usize) -> Pending<'_, Vec<LogEntry>> {
-        let _ = limit; // A store that cannot yet says so.
-        not_kept()
-    }
+    fn unlogged(&self, limit: usize) -> Pending<'_, Vec<LogEntry>>;
 
     /// The log's entries from that place on, in order, at most `limit` of them. The first entry has place 0.
-    fn log(&self, from: u64, limit: usize) -> Pending<'_, Vec<LogEntry>> {
-        let _ = (from, limit); // A store that cannot yet says so.
-        not_kept()
-    }
+    fn log(&self, from: u64, limit: usize) -> Pending<'_, Vec<LogEntry>>;
 
     /// Adds entries to the log and keeps the checkpoint that covers them, in one transaction, if the log has exactly
     /// `expected` entries; `false` where it has not, and then nothing is changed. Entries may be none.
-    fn extend_log(&self, expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint) -> Pending<'_, bool> {
-        let _ = (expected, entries, checkpoint); // A store that cannot yet says so.
-        not_kept()
-    }
+    fn extend_log(&self, expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint) -> Pending<'_, bool>;
 
     /// The newest checkpoints first, at most `limit` of them.
-    fn checkpoints(&self, limit: usize) -> Pending<'_, Vec<StoredCheckpoint>> {
-        let _ = limit; // A store that cannot yet says so.
-        not_kept()
-    }
+    fn checkpoints(&self, limit: usize) -> Pending<'_, Vec<StoredCheckpoint>>;
 
     /// Puts a session of another ledger here, with its events and hashes as they were. It belongs to no living node and
     /// leaves nothing open. `false` where there is such a session already, and then nothing is changed.
-    fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool> {
-        let _ = (row, trace); // A store that cannot yet says so.
-        not_kept()
-    }
+    fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool>;
 
     /// Waits until somebody else may have answered a question, posted a letter or replied to one: a hint, which may come
     /// for nothing and may fail to come. Whoever waits must look by itself from time to time.
-    fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(std::future::pending())
-    }
+    fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 
     /// Sessions exactly as they are stored, for whoever trusts nothing of it: those whose id comes after `after`, in the
     /// order of their ids, at most `limit` of them. Each is read at one moment. A session of which only events are left
     /// is among them.
-    fn stored(&self, after: Option<&SessionId>, limit: usize) -> Pending<'_, Vec<StoredSession>> {
-        let _ = (after, limit); // A store that cannot yet says so.
-        not_kept()
-    }
+    fn stored(&self, after: Option<&SessionId>, limit: usize) -> Pending<'_, Vec<StoredSession>>;
 
     /// The text that is kept as the rules of that digest, for whoever trusts nothing of it. Where a store does not give it
     /// out, it is written anew from what it reads of it.
@@ -208,8 +185,4 @@ pub trait Ledger: Debug + Send + Sync {
 
     /// The secret under which digests are keyed. Made once for each ledger.
     fn secret(&self) -> [u8; 32];
-}
-
-fn not_kept<'a, T: Send + 'a>() -> Pending<'a, T> {
-    Box::pin(std::future::ready(Err(Error::Unavailable { reason: "this store does not keep that".into() })))
 }

@@ -1,6 +1,7 @@
 //! Cancellation by the agent: it reaches the upstream, and what was sent is settled and recorded.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
@@ -137,6 +138,34 @@ fn a_cancelled_stream_ends_without_an_answer() {
         assert!(!rest.contains("\"result\"") && !rest.contains("\"error\""), "{rest}");
         eventually("the shop hears of the cancel", || place.cancelled("slow_report") == k);
     }
+    place.settled();
+}
+
+#[test]
+fn ending_a_session_stops_what_runs_in_it() {
+    let place = Place::new();
+    let gateway = place.up("");
+    let greet =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-11-25" } });
+    let mut greeting = String::new();
+    let _ = send(&gateway.address, "/mcp", &[], greet.to_string().as_bytes()).read_to_string(&mut greeting);
+    let session = greeting.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session");
+    let params = json!({ "name": "slow_report", "arguments": { "steps": 1000, "step_ms": 60 } });
+    let call = json!({ "jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": params });
+    let mut stream = send(&gateway.address, "/mcp", &[("mcp-session-id", session)], call.to_string().as_bytes());
+    eventually("the report is asked for", || place.requests("slow_report") == 1);
+    let mut end = TcpStream::connect(&gateway.address).expect("a connection");
+    let address = &gateway.address;
+    write!(end, "DELETE /mcp HTTP/1.1\r\nhost: {address}\r\nmcp-session-id: {session}\r\nconnection: close\r\n\r\n")
+        .expect("it is asked for");
+    let mut ended = String::new();
+    end.read_to_string(&mut ended).expect("an answer");
+    assert!(ended.starts_with("HTTP/1.1 200"), "{ended}");
+    eventually("the shop hears of it", || place.cancelled("slow_report") == 1);
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).expect("the stream ends by itself");
+    let asked = place.events_named("cancel_requested");
+    assert_eq!((asked.len(), &asked[0]["reason"]), (1, &json!("session_ended")), "{asked:?}");
     place.settled();
 }
 
