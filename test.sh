@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks everything: ./test.sh
 # Formatting, lints and tests only: ./test.sh quick
+# The gateway killed a hundred times under load: ./test.sh long
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -15,8 +16,9 @@ main() {
   case "${1:-all}" in
     all) all ;;
     quick) quick ;;
+    long) long ;;
     *)
-      echo "usage: ./test.sh [quick]" >&2
+      echo "usage: ./test.sh [quick|long]" >&2
       exit 2
       ;;
   esac
@@ -45,6 +47,12 @@ quick() {
   step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
   step "postgres" start_postgres
   step "tests" cargo nextest run --workspace --locked --profile ci
+}
+
+long() {
+  step "tools" install_tools nextest
+  step "clients" tests/clients/setup.sh
+  step "crashes" env AMENDS_CRASH_ROUNDS=100 cargo nextest run -p amends --locked --profile long -E 'test(/load::/)'
 }
 
 install_tools() {

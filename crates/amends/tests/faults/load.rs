@@ -8,14 +8,18 @@ use serde_json::Value;
 
 use crate::support::{Gateway, Place, http};
 
-const ROUNDS: usize = 5;
 const CALLS: usize = 20;
+
+/// How often the gateway is killed. `AMENDS_CRASH_ROUNDS` makes it more often.
+fn rounds() -> usize {
+    std::env::var("AMENDS_CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(5)
+}
 
 #[test]
 fn refunds_by_key_happen_once_however_often_the_gateway_is_killed() {
     let place = Place::new();
     let mut asked = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let mut gateway = place.up("");
         let orders: Vec<String> = (0..CALLS).map(|n| format!("ord_{round}_{n}")).collect();
         let calls: Vec<_> = orders.iter().map(|order| begin(&gateway, "issue_refund", order, Some(order))).collect();
@@ -31,7 +35,7 @@ fn refunds_by_key_happen_once_however_often_the_gateway_is_killed() {
         assert_eq!(answer["data"]["order"], *order, "{answer}");
         assert_eq!(place.effects_on("issue_refund", order), 1, "{order}");
     }
-    assert_eq!(place.effects("issue_refund"), (ROUNDS * CALLS) as u64);
+    assert_eq!(place.effects("issue_refund"), (rounds() * CALLS) as u64);
     place.settled();
 }
 
@@ -39,7 +43,7 @@ fn refunds_by_key_happen_once_however_often_the_gateway_is_killed() {
 fn charges_happen_at_most_once_and_the_repeat_tells_the_truth_however_often_the_gateway_is_killed() {
     let place = Place::new();
     let mut unanswered = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let mut gateway = place.up("");
         let orders: Vec<String> = (0..CALLS).map(|n| format!("ord_{round}_{n}")).collect();
         let calls: Vec<_> = orders.iter().map(|order| begin(&gateway, "charge_card", order, None)).collect();
