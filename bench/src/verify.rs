@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use amends_core::attempt::Payload;
-use amends_core::{Call, Certainty, Contract, Dispatcher, Effect, Gates, Input, Playbook, Report, Rules, Timestamp};
+use amends_core::{Call, Contract, Dispatcher, Effect, Gates, Input, Playbook, Report, Rules, Timestamp};
 use amends_ledger::{
     Append, Ledger, Node, OpenWork, SqliteLedger, Verified, VerifyOptions, digest, rules_digest, verify,
 };
@@ -163,15 +163,5 @@ fn call(number: u64, now: Timestamp, rules: &Arc<Rules>) -> Call {
 }
 
 fn done() -> Report {
-    Report {
-        certainty: Certainty::Processed,
-        answered: true,
-        failure: None,
-        payload: Some(Payload { digest: digest(b"{}"), size: 2 }),
-        happened: None,
-        fits: false,
-        recorded: None,
-        shape: None,
-        suppressed: Vec::new(),
-    }
+    Report::success(Some(Payload { digest: digest(b"{}"), size: 2 }))
 }

@@ -44,7 +44,9 @@ pub fn signing(config: &LedgerConfig, name: &str) -> Result<Option<NoteKey>, Key
     };
     let is_default = LedgerConfig::at(config.place.clone()).signing_key.as_ref() == Some(source);
     let text = match source {
-        KeySource::File(path) if is_default && !path.exists() => make(path, name)?,
+        KeySource::File(path) if is_default && !path.exists() => {
+            make_once(path, &new(path, name)?).map_err(|source| KeyError::File { path: path.clone(), source })?
+        }
         KeySource::File(path) => read(path)?,
         KeySource::Env(variable) => std::env::var(variable)
             .ok()
@@ -91,14 +93,12 @@ fn read(path: &Path) -> Result<String, KeyError> {
     fs::read_to_string(path).map_err(|source| KeyError::File { path: path.to_owned(), source })
 }
 
-/// Makes a key's file, unless another process was faster, and gives what is in it then.
-fn make(path: &Path, name: &str) -> Result<String, KeyError> {
+/// A new signing key of that name, as it is written.
+fn new(path: &Path, name: &str) -> Result<String, KeyError> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).map_err(|error| KeyError::NoRandomness(error.to_string()))?;
     let key = NoteKey::new(name, &secret).map_err(|error| malformed(&KeySource::File(path.to_owned()), error))?;
-    write_once(path, &format!("{}\n", key.text()))
-        .map_err(|source| KeyError::File { path: path.to_owned(), source })?;
-    read(path)
+    Ok(key.text())
 }
 
 /// Puts the key that checks beside the one that signs, where another is there or none.
@@ -125,23 +125,30 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Makes a file that only its owner can read, whole or not at all. One that is there already is left alone.
-fn write_once(path: &Path, text: &str) -> io::Result<()> {
-    let unfinished = beside(path, &format!("{}.new", std::process::id()));
+/// Puts a new key into a file that only its owner can read, unless another process is faster, and gives what is in it then.
+///
+/// It is written under another name first and then linked, which fails where there is one: nobody reads half a key, and
+/// nobody's key is replaced.
+pub(crate) fn make_once(path: &Path, key: &str) -> io::Result<String> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    let draft = beside(path, &format!("{:016x}", u64::from_be_bytes(random)));
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&unfinished)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    // A second name for the file, which cannot replace one that is there.
-    let linked = fs::hard_link(&unfinished, path);
-    fs::remove_file(&unfinished)?;
-    match linked {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
+    let written = options.open(&draft).and_then(|mut file| {
+        file.write_all(format!("{key}\n").as_bytes())?;
+        file.sync_all()
+    });
+    let linked = written.and_then(|()| match fs::hard_link(&draft, path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        linked => linked,
+    });
+    // A draft that is left behind holds a key that nobody uses.
+    drop(fs::remove_file(&draft));
+    linked?;
+    fs::read_to_string(path)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! The key that seals payloads: where it is read from, and how its file is made.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
 use amends_ledger::{Error, Vault, new_key};
 
 use super::{KeySource, LedgerConfig};
+use crate::key::make_once;
 
 impl LedgerConfig {
     /// The vault of this ledger. The key's file is made where there is none and the default names it.
@@ -43,45 +44,10 @@ fn parse(keys: &str, what: &str) -> Result<Vault, Error> {
 fn read_or_make(path: &Path, make: bool) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound && make => {
-            self::make(path)?;
-            // Whoever made it, this is the one that counts.
-            fs::read_to_string(path)
+            make_once(path, &new_key().map_err(io::Error::other)?)
         }
         read => read,
     }
-}
-
-/// Makes a key's file that only its owner can read, unless another process is faster.
-///
-/// It is written under another name first and then linked, which fails where there is one: nobody reads half a key, and
-/// nobody's key is replaced.
-fn make(path: &Path) -> io::Result<()> {
-    let key = new_key().map_err(io::Error::other)?;
-    let draft = draft(path)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&draft).and_then(|mut file| {
-        file.write_all(format!("{key}\n").as_bytes())?;
-        file.sync_all()
-    });
-    let linked = written.and_then(|()| match fs::hard_link(&draft, path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        linked => linked,
-    });
-    // A draft that is left behind holds a key that nothing was sealed with.
-    drop(fs::remove_file(&draft));
-    linked
-}
-
-/// A name beside the key's file that nobody else uses.
-fn draft(path: &Path) -> io::Result<PathBuf> {
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{:016x}", u64::from_be_bytes(random)));
-    Ok(name.into())
 }
 
 fn unavailable(reason: String) -> Error {

@@ -9,7 +9,7 @@ use crate::pipe::Pipe;
 use crate::servers::{events, shop, words, wrapped_shop};
 use crate::support::client::{Client, Sdk};
 use crate::support::http::{post, send};
-use crate::support::{AMENDS, Place, eventually};
+use crate::support::{AMENDS, Gateway, Place, eventually};
 
 const HTTP_CLIENTS: [(Sdk, Option<&str>); 5] = [
     (Sdk::Python, Some("legacy")),
@@ -120,12 +120,8 @@ fn closing_the_stream_of_a_write_leaves_its_answer_for_the_repeat() {
 fn a_cancelled_stream_ends_without_an_answer() {
     let place = Place::new();
     let gateway = place.up("");
-    let greet =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-11-25" } });
-    let mut greeting = String::new();
-    let _ = send(&gateway.address, "/mcp", &[], greet.to_string().as_bytes()).read_to_string(&mut greeting);
-    let session = greeting.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session");
-    let session = [("mcp-session-id", session)];
+    let session = stateful(&gateway);
+    let session = [("mcp-session-id", session.as_str())];
     for (k, meta) in [(1, json!({ "progressToken": "p" })), (2, json!({}))] {
         let params = json!({ "name": "slow_report", "arguments": { "steps": 1000, "step_ms": 60 }, "_meta": meta });
         let call = json!({ "jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": params });
@@ -145,14 +141,10 @@ fn a_cancelled_stream_ends_without_an_answer() {
 fn ending_a_session_stops_what_runs_in_it() {
     let place = Place::new();
     let gateway = place.up("");
-    let greet =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-11-25" } });
-    let mut greeting = String::new();
-    let _ = send(&gateway.address, "/mcp", &[], greet.to_string().as_bytes()).read_to_string(&mut greeting);
-    let session = greeting.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session");
+    let session = stateful(&gateway);
     let params = json!({ "name": "slow_report", "arguments": { "steps": 1000, "step_ms": 60 } });
     let call = json!({ "jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": params });
-    let mut stream = send(&gateway.address, "/mcp", &[("mcp-session-id", session)], call.to_string().as_bytes());
+    let mut stream = send(&gateway.address, "/mcp", &[("mcp-session-id", &session)], call.to_string().as_bytes());
     eventually("the report is asked for", || place.requests("slow_report") == 1);
     let mut end = TcpStream::connect(&gateway.address).expect("a connection");
     let address = &gateway.address;
@@ -182,6 +174,16 @@ fn a_cancel_of_what_is_unknown_or_malformed_changes_nothing() {
     let order = pipe.call("get_order", r#"{"order":"ord_1"}"#);
     assert_eq!(order["result"]["structuredContent"]["order"], "ord_1");
     assert_eq!(events(&place, "cancel_requested"), 0);
+}
+
+/// The id of a new session of the older era.
+fn stateful(gateway: &Gateway) -> String {
+    let greet =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-11-25" } });
+    let mut greeting = String::new();
+    let _ = send(&gateway.address, "/mcp", &[], greet.to_string().as_bytes()).read_to_string(&mut greeting);
+    let id = greeting.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session");
+    id.to_owned()
 }
 
 /// Every call of that tool that was received ended, and ended once.

@@ -5,9 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use amends_core::attempt::Payload;
-use amends_core::{
-    Call, Certainty, Contract, Dispatcher, Effect, Gates, Input, Playbook, Report, Rules, Step, Timestamp,
-};
+use amends_core::{Call, Contract, Dispatcher, Effect, Gates, Input, Playbook, Report, Rules, Step, Timestamp};
 use amends_gateway::Signer;
 use amends_ledger::anchor::Anchor;
 use amends_ledger::note::NoteKey;
@@ -127,17 +125,7 @@ async fn record(ledger: &dyn Ledger, number: u64) -> Result<()> {
         Effect::Send(attempt) => Some(attempt.id.clone()),
         _ => None,
     });
-    let report = Report {
-        certainty: Certainty::Processed,
-        answered: true,
-        failure: None,
-        payload: Some(Payload { digest: digest(b"{}"), size: 2 }),
-        happened: None,
-        fits: false,
-        recorded: None,
-        shape: None,
-        suppressed: Vec::new(),
-    };
+    let report = Report::success(Some(Payload { digest: digest(b"{}"), size: 2 }));
     let result = Input::Result { attempt: attempt.context("nothing was sent")?, report: Box::new(report) };
     let ended = dispatcher.handle(now + 7, &Gates::default(), result);
     let mut seq = 0;
