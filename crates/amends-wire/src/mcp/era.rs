@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 
+use super::inputs::OURS;
 use crate::object::Object;
 use crate::splice::Splice;
 
@@ -122,9 +123,9 @@ pub fn own_meta(version: &str) -> String {
     format!(r#""{PROTOCOL_VERSION}":"{version}","{CLIENT_CAPABILITIES}":{{}},"{CLIENT_INFO}":{}"#, own_info())
 }
 
-/// The parameters of our own `initialize`: we can do nothing for the server that is not ours to do.
+/// The parameters of our own `initialize`: what can be asked of an agent can be asked of us.
 pub fn initialize_params() -> String {
-    format!(r#"{{"protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{}}}"#, own_info())
+    format!(r#"{{"protocolVersion":"{LEGACY}","capabilities":{OURS},"clientInfo":{}}}"#, own_info())
 }
 
 /// Who we are, as an implementation's info.
