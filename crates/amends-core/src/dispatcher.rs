@@ -283,6 +283,11 @@ impl Dispatcher {
         self.state.calls.get(call).is_some_and(|call| call.open_inquiries().any(|open| open.n == inquiry))
     }
 
+    /// The number that the next inquiry of that call will have, while it is open.
+    pub fn next_inquiry(&self, call: &CallId) -> Option<u32> {
+        self.state.calls.get(call).map(state::CallState::next_inquiry)
+    }
+
     /// Whether that call is open or its delivery still matters.
     pub fn knows(&self, call: &CallId) -> bool {
         self.state.calls.contains_key(call) || self.state.ended.contains_key(call)

@@ -21,6 +21,8 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// The field of `_meta` in which a modern request says what its sender can do.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The field of `_meta` in which a modern request says what it wants to hear of what the server notes down.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The field of `_meta` in which a modern answer says who gives it.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 

@@ -53,7 +53,7 @@ async fn pass_through(client: &Client, asked: &Asked) -> Answer {
         subject: headers::body_name(&asked.method, asked.params.as_deref()),
         params,
         headers: Vec::new(),
-        progress: None,
+        asides: None,
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };

@@ -15,7 +15,7 @@ use super::methods::ASK_TIMEOUT;
 use super::own::reverse_entry;
 use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running};
 use crate::listing;
-use crate::upstream::{Exchange, Progress, Reply, Request, Upstream};
+use crate::upstream::{Aside, Asides, Exchange, Reply, Request, Upstream};
 
 /// The server that a client is in front of.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         subject: None,
         params: sent,
         headers: Vec::new(),
-        progress: token.is_some().then_some(progress_to),
+        asides: token.is_some().then_some(Asides { to: progress_to, whose: None }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };
@@ -118,11 +118,13 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
 async fn answered(
     exchange: &mut Exchange,
     mut relay: Option<ProgressRelay>,
-    mut progress: mpsc::UnboundedReceiver<Progress>,
+    mut progress: mpsc::UnboundedReceiver<Aside>,
     outbox: &Outbox,
 ) -> Reply {
-    let mut report = async |progress: &Progress| {
-        if let Some(line) = relay.as_mut().and_then(|relay| relay.notification(progress)) {
+    let mut report = async |aside: &Aside| {
+        if let Aside::Progress(progress) = aside
+            && let Some(line) = relay.as_mut().and_then(|relay| relay.notification(progress))
+        {
             outbox.send(line).await;
         }
     };
