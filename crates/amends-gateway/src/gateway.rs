@@ -14,7 +14,7 @@ use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
-use crate::hub::{Hub, News};
+use crate::hub::{self, Hub, News};
 use crate::key::{self, KeyError};
 use crate::listing;
 use crate::restraint::{self, Rates};
@@ -164,6 +164,7 @@ impl Gateway {
         if greeting == Greeting::Ours {
             for upstream in gateway.upstreams.values() {
                 gateway.keep(tokio::spawn(listing::follow(Arc::downgrade(&gateway), upstream.clone())));
+                gateway.keep(tokio::spawn(hub::listen(Arc::downgrade(&gateway), upstream.clone())));
             }
         }
         Ok(gateway)

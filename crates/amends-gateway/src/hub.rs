@@ -1,5 +1,6 @@
 //! What upstreams say of their own accord, on its way to the clients that want to hear it.
 
+mod ear;
 mod level;
 mod mailbox;
 mod news;
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use amends_core::UpstreamName;
 use amends_wire::mcp::lists::Kind;
 
+pub use ear::listen;
 pub use level::Level;
 pub use mailbox::{Mailbox, Overrun, Reader, Wants};
 pub use news::News;

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use amends_core::UpstreamName;
-use amends_wire::mcp::Era;
 use amends_wire::mcp::lists::Kind;
+use amends_wire::mcp::{Era, era};
 use amends_wire::object::Object;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::{Hub, Level};
@@ -93,9 +93,23 @@ impl News {
         self.wanted.notify_one();
     }
 
-    /// The resources of it that somebody wants to hear of.
-    pub fn wanted_uris(&self) -> Vec<String> {
-        self.hub.wanted_of(&self.name)
+    /// The parameters of a `subscriptions/listen` for all that is wanted of it.
+    pub fn wishes(&self) -> String {
+        let mut wishes = json!({});
+        for (name, kind) in [
+            ("toolsListChanged", Kind::Tools),
+            ("promptsListChanged", Kind::Prompts),
+            ("resourcesListChanged", Kind::Resources),
+        ] {
+            if self.may_have(kind) {
+                wishes[name] = json!(true);
+            }
+        }
+        let uris = self.hub.wanted_of(&self.name);
+        if !uris.is_empty() {
+            wishes["resourceSubscriptions"] = json!(uris);
+        }
+        era::with_own_meta(Some(&json!({ "notifications": wishes }).to_string()), era::MODERN)
     }
 
     /// Whether what it says of its own accord reaches us from now on.

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amends_wire::mcp::lists::Kind;
-use amends_wire::mcp::{Era, era};
+use amends_wire::mcp::Era;
 use amends_wire::message::{self, Message};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::header::{ACCEPT, CONTENT_TYPE};
 use hyper::{Method, StatusCode};
-use serde_json::json;
 
 use super::pool::Sent;
 use super::{Post, Session, Shared};
@@ -76,7 +74,7 @@ async fn hear(shared: &Arc<Shared>, news: &News, session: &Session, last_id: Opt
         Era::Legacy => get(shared, session, last_id.as_deref()),
         Era::Modern => {
             let ticket = shared.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let body = message::request(&ticket.to_string(), "subscriptions/listen", Some(&wishes(news)));
+            let body = message::request(&ticket.to_string(), "subscriptions/listen", Some(&news.wishes()));
             let method = Some("subscriptions/listen");
             shared.build(Post { body, method, subject: None, headers: &[], session: Some(session) })
         }
@@ -131,25 +129,6 @@ async fn answered(shared: Arc<Shared>, session: Session, body: String) {
     let post = Post { body, method: None, subject: None, headers: &[], session: Some(&session) };
     let _ =
         tokio::time::timeout(OPEN_TIMEOUT, shared.pool.send(shared.build(post), Instant::now() + OPEN_TIMEOUT)).await;
-}
-
-/// What we want to hear of a stateless endpoint.
-fn wishes(news: &News) -> String {
-    let mut wishes = json!({});
-    for (name, kind) in [
-        ("toolsListChanged", Kind::Tools),
-        ("promptsListChanged", Kind::Prompts),
-        ("resourcesListChanged", Kind::Resources),
-    ] {
-        if news.may_have(kind) {
-            wishes[name] = json!(true);
-        }
-    }
-    let uris = news.wanted_uris();
-    if !uris.is_empty() {
-        wishes["resourceSubscriptions"] = json!(uris);
-    }
-    era::with_own_meta(Some(&json!({ "notifications": wishes }).to_string()), era::MODERN)
 }
 
 fn get(shared: &Shared, session: &Session, last_id: Option<&str>) -> hyper::Request<Full<Bytes>> {
