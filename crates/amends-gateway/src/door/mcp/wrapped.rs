@@ -97,7 +97,7 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
     Box::pin(async move {
         let relay = token.map(ProgressRelay::new);
         let mut reply = tokio::select! {
-            reply = progress::relayed(&mut exchange, relay, reports, &outbox) => reply,
+            reply = progress::relayed(&mut exchange, relay, reports, &outbox, None) => reply,
             _ = running.stopped() => {
                 exchange.abort();
                 return None;
