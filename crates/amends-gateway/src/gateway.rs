@@ -174,6 +174,11 @@ impl Gateway {
         Ok(gateway)
     }
 
+    /// Follows what an upstream offers that is greeted by us from now on.
+    pub(crate) fn follows(self: &Arc<Self>, upstream: &Arc<Upstream>) {
+        self.keep(tokio::spawn(listing::follow(Arc::downgrade(self), upstream.clone())));
+    }
+
     /// Begins a session for that principal.
     pub fn open_session(self: &Arc<Self>, principal: Principal, door: &str) -> SessionHandle {
         SessionHandle::open(self.clone(), principal, door)
