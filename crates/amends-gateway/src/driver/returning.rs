@@ -19,14 +19,20 @@ use crate::request_state::{RequestState, Waiting};
 impl SessionHandle {
     /// Goes on with the call that the state names. A state that does not count is refused, and nothing is sent; one that was
     /// used finds what became of its call.
-    pub async fn go_on(&self, params: &str, call: &ToolCall<'_>, returned: &Returned<'_>, listener: Listener) -> CallHandle {
+    pub async fn go_on(
+        &self,
+        params: &str,
+        call: &ToolCall<'_>,
+        returned: &Returned<'_>,
+        listener: Listener,
+    ) -> CallHandle {
         if self.gateway.catalogue.now().find(call.name()).is_none() {
             // It cannot go on while its tool is not known, and the state stays good.
             return self.call(Wish::Call { params, call }, listener);
         }
         let state = match self.opened(params, returned) {
             Ok(state) => state,
-            Err(refusal) => return self.refuse(call.name(), refusal),
+            Err(refusal) => return self.refuse(call.name(), *refusal),
         };
         let Some(waiting) = state.waiting else {
             return self.refuse(call.name(), stale("it names no call"));
@@ -41,7 +47,8 @@ impl SessionHandle {
             }
             Err(error) => {
                 tracing::warn!(%error, "a call that waits could not be found");
-                let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
+                let refusal =
+                    Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
                 self.refuse(call.name(), Refusal { retry_after_ms: Some(5000), ..refusal })
             }
         }
@@ -98,7 +105,8 @@ impl SessionHandle {
             Ok(_) => self.refuse(call.name(), stale("the call it was given for is over")),
             Err(error) => {
                 tracing::warn!(%error, "the answer of a call could not be read");
-                let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
+                let refusal =
+                    Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
                 self.refuse(call.name(), Refusal { retry_after_ms: Some(5000), ..refusal })
             }
         }
@@ -127,11 +135,11 @@ impl SessionHandle {
         CallHandle { id, answer, session: self.clone() }
     }
 
-    fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Refusal> {
+    fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Box<Refusal>> {
         let (name, arguments) = subject(params).unwrap_or_default();
         let asked = self.gateway.seal.asked("tools/call", &name, &arguments);
         let opened = self.gateway.seal.open(&returned.state, &self.principal, &asked, clock::now());
-        opened.map_err(|refused| stale(&refused.to_string()))
+        opened.map_err(|refused| Box::new(stale(&refused.to_string())))
     }
 
     fn refuse(&self, requested: &str, refusal: Refusal) -> CallHandle {

@@ -176,7 +176,8 @@ pub fn with_meta(params: Option<&str>, version: &str, capabilities: &str) -> Str
     match object.get("_meta").and_then(|meta| Some((meta.get(), Object::parse(meta.get())?))) {
         Some((meta, known)) => {
             let (version, info) = (format!("\"{version}\""), own_info());
-            let ours = [(PROTOCOL_VERSION, version.as_str()), (CLIENT_CAPABILITIES, capabilities), (CLIENT_INFO, &info)];
+            let ours =
+                [(PROTOCOL_VERSION, version.as_str()), (CLIENT_CAPABILITIES, capabilities), (CLIENT_INFO, &info)];
             for (name, value) in ours {
                 if known.get(name).is_none() {
                     let _ = splice.set_member(meta, name, value);

@@ -1,8 +1,8 @@
 //! What an upstream asks while it answers something that is no tool call. Nothing is written, so nothing is recorded: the
 //! questions go to the client, and the request goes out again with its answers.
 
-use amends_core::limits::INQUIRIES_MAX;
 use amends_core::Principal;
+use amends_core::limits::INQUIRIES_MAX;
 use amends_wire::mcp::inputs::{responses, with_inputs};
 use amends_wire::mcp::{Askable, Era, InputRequired, Question, Returned, era};
 use amends_wire::message::{self, Message};
@@ -55,7 +55,8 @@ impl<'a> Rounds<'a> {
             Ok(None) => return Ok(params.to_owned()),
             Err(bad) => return Err(error(message::INVALID_PARAMS, bad.to_string())),
         };
-        let opened = self.client.gateway.seal.open(&returned.state, self.principal(), &self.bound(params), clock::now());
+        let opened =
+            self.client.gateway.seal.open(&returned.state, self.principal(), &self.bound(params), clock::now());
         match opened {
             Ok(state) => Ok(with_inputs(params, returned.inputs.map(|inputs| inputs.get()), state.theirs.as_deref())),
             Err(refused) => Err(error(message::INVALID_PARAMS, format!("`requestState` does not count: {refused}"))),
@@ -87,7 +88,12 @@ impl<'a> Rounds<'a> {
         for question in &asks.questions {
             match self.ask(question).await {
                 Some(answer) => answers.push((question.key.as_str(), answer)),
-                None => return Next::Answer(error(message::INTERNAL_ERROR, "the upstream's question was not answered".into())),
+                None => {
+                    return Next::Answer(error(
+                        message::INTERNAL_ERROR,
+                        "the upstream's question was not answered".into(),
+                    ));
+                }
             }
         }
         let inputs = responses(answers.iter().map(|(key, answer)| (*key, answer.as_str())));
