@@ -17,6 +17,7 @@ use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, sett
 use crate::hub::{self, Hub, News};
 use crate::key::{self, KeyError};
 use crate::listing;
+use crate::request_state::Seal;
 use crate::restraint::{self, Rates};
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::upstream::{Greeting, Unasked, Upstream};
@@ -41,6 +42,8 @@ pub struct Gateway {
     pub upstreams: BTreeMap<UpstreamName, Arc<Upstream>>,
     /// The secret under which digests are keyed.
     pub(crate) secret: [u8; 32],
+    /// What seals the states that agents bring back.
+    pub(crate) seal: Seal,
     /// Told whenever an answer is stored.
     pub(crate) answered: Notify,
     /// How many calls may be open.
@@ -130,6 +133,7 @@ impl Gateway {
         let gateway = Arc::new(Self {
             signer,
             secret: ledger.secret(),
+            seal: Seal::new(ledger.secret()),
             ledger,
             catalogue: Catalogue::new(config.clone()),
             hub,

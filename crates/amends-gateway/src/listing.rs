@@ -231,7 +231,7 @@ async fn ask(
         subject: None,
         params: Some(params),
         headers: Vec::new(),
-        progress: None,
+        asides: None,
         send_by: Instant::now() + within,
         run: None,
     };

@@ -33,7 +33,7 @@ pub async fn listen(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
             subject: None,
             params: Some(upstream.news.wishes()),
             headers: Vec::new(),
-            progress: None,
+            asides: None,
             send_by: Instant::now() + SEND_WITHIN,
             run: None,
         };

@@ -102,7 +102,7 @@ async fn tell(upstream: &Upstream, method: &str, uri: &str) -> Option<Reply> {
         subject: None,
         params: Some(json!({ "uri": uri }).to_string()),
         headers: Vec::new(),
-        progress: None,
+        asides: None,
         send_by: Instant::now() + SUBSCRIBE_TIMEOUT,
         run: None,
     };

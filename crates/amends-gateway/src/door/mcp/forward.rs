@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::methods::ASK_TIMEOUT;
 use super::{Answer, Asked, Client, Outbox, ProgressRelay, progress};
 use crate::clock;
-use crate::upstream::{Exchange, Fault, Reply, Request, Upstream};
+use crate::upstream::{Asides, Exchange, Fault, Reply, Request, Upstream};
 
 /// Sends a request and waits for what comes of it. Dropped before that, it is cancelled.
 pub(super) async fn forward(
@@ -39,7 +39,7 @@ pub(super) async fn forward(
         subject,
         params,
         headers: Vec::new(),
-        progress: token.is_some().then_some(progress_to),
+        asides: token.is_some().then_some(Asides { to: progress_to, whose: None }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };

@@ -39,7 +39,7 @@ async fn tell(upstream: &Arc<Upstream>, level: Level) {
         subject: None,
         params: Some(json!({ "level": level.as_str() }).to_string()),
         headers: Vec::new(),
-        progress: None,
+        asides: None,
         send_by: Instant::now() + TELL_TIMEOUT,
         run: None,
     };

@@ -6,7 +6,7 @@ use amends_wire::splice::Splice;
 use tokio::sync::mpsc;
 
 use super::Outbox;
-use crate::upstream::{Exchange, Progress, Reply};
+use crate::upstream::{Aside, Exchange, Progress, Reply};
 
 /// Relays the progress of one call.
 #[derive(Debug)]
@@ -53,11 +53,13 @@ pub(super) fn with_token(params: &str, ticket: u64) -> String {
 pub(super) async fn relayed(
     exchange: &mut Exchange,
     mut relay: Option<ProgressRelay>,
-    mut progress: mpsc::UnboundedReceiver<Progress>,
+    mut progress: mpsc::UnboundedReceiver<Aside>,
     outbox: &Outbox,
 ) -> Reply {
-    let mut report = async |progress: &Progress| {
-        if let Some(line) = relay.as_mut().and_then(|relay| relay.notification(progress)) {
+    let mut report = async |aside: &Aside| {
+        if let Aside::Progress(progress) = aside
+            && let Some(line) = relay.as_mut().and_then(|relay| relay.notification(progress))
+        {
             outbox.send(line).await;
         }
     };

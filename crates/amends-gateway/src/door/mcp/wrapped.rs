@@ -16,7 +16,7 @@ use super::methods::ASK_TIMEOUT;
 use super::own::reverse_entry;
 use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running, progress};
 use crate::listing;
-use crate::upstream::{Reply, Request, Upstream};
+use crate::upstream::{Asides, Reply, Request, Upstream};
 
 /// The server that a client is in front of.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         subject: None,
         params: sent,
         headers: Vec::new(),
-        progress: token.is_some().then_some(progress_to),
+        asides: token.is_some().then_some(Asides { to: progress_to, whose: None }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };
