@@ -68,6 +68,8 @@ class Inputs:
         async def answered(_context: Any, params: Any) -> Any:
             shown = params.model_dump(mode="json", by_alias=True, exclude_unset=True) if params else None
             self.asked.append({"method": method, "params": shown})
+            if self.answers[method].get("never"):
+                await anyio.sleep_forever()
             return result.model_validate(self.answers[method])
 
         return answered
@@ -96,6 +98,8 @@ class Driver:
                         await self.list(command)
                     case "info":
                         self.info(command)
+                    case "prompt":
+                        await self.prompt(command)
                     case other:
                         fail(command["n"], {"message": f"unknown op {other!r}", "type": "usage"})
 
@@ -145,6 +149,13 @@ class Driver:
                 if cursor is None:
                     break
             answer({"n": command["n"], "ok": True, "tools": names})
+        except Exception as error:
+            fail(command["n"], describe(root_cause(error)))
+
+    async def prompt(self, command: dict[str, Any]) -> None:
+        try:
+            result = await self.client.get_prompt(command["name"], command.get("args"))
+            answer({"n": command["n"], "ok": True, "result": result.model_dump(mode="json", by_alias=True, exclude_unset=True)})
         except Exception as error:
             fail(command["n"], describe(root_cause(error)))
 
