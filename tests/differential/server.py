@@ -4,9 +4,12 @@
     server.py LOG ERA --http       prints its address when it listens
 
 Every message that arrives is added to LOG as it came, one on a line; over HTTP with the MCP headers it came with.
+The tool `slow` is never answered. Over HTTP, LOG says when the client closed the connection on which it waits.
 """
 
 import json
+import select
+import socket
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -70,9 +73,13 @@ GONE = {"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscrib
 def respond(line):
     """The messages that answer one message, in order; none for a notification."""
     message = json.loads(line)
-    if "method" not in message or "id" not in message:
+    if "method" not in message or "id" not in message or is_slow(message):
         return
     yield from answers(message, json.dumps(message["id"]), line)
+
+
+def is_slow(message):
+    return message.get("method") == "tools/call" and message["params"]["name"] == "slow"
 
 
 def answers(message, id, line):
@@ -122,6 +129,8 @@ class Log:
 
 
 log = Log(LOG)
+# The ids of the requests that were cancelled in words.
+cancelled = set()
 
 
 def over_stdio():
@@ -140,6 +149,10 @@ class Door(BaseHTTPRequestHandler):
         line = self.rfile.read(int(self.headers["content-length"])).decode()
         names = sorted(name.lower() for name in self.headers if name.lower().startswith("mcp-"))
         log.add(line, {name: self.headers[name] for name in names if name != "mcp-session-id"})
+        if (message := json.loads(line)).get("method") == "notifications/cancelled":
+            cancelled.add(message["params"]["requestId"])
+        if is_slow(json.loads(line)):
+            return self.wait(line)
         messages = respond(line)
         first = next(messages, None)
         if first is None:
@@ -153,6 +166,15 @@ class Door(BaseHTTPRequestHandler):
         for message in [first, second, *messages]:
             self.chunk("event: message\ndata: %s\n\n" % message)
         self.chunk("")
+
+    def wait(self, line):
+        """Says nothing until the client is gone, or says in words that it does not want the answer."""
+        id = json.loads(line)["id"]
+        self.close_connection = True
+        while id not in cancelled:
+            readable, _, _ = select.select([self.connection], [], [], 0.02)
+            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                return log.add(json.dumps({"closed": id}))
 
     def head(self, status, kind, length, new=False):
         self.send_response(status)

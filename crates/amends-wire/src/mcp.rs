@@ -5,6 +5,7 @@ pub mod classify;
 pub mod dialect;
 pub mod era;
 pub mod http;
+pub mod mirror;
 pub mod reply;
 pub mod shape;
 pub mod text;

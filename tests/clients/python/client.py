@@ -22,7 +22,6 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
-from mcp.shared.subscriptions import event_to_notification
 from mcp_types import Implementation, PromptReference, ResourceTemplateReference, SubscriptionFilter
 
 DEFAULT_TIMEOUT_MS = 30_000
@@ -162,7 +161,7 @@ class Driver:
             fail(command["n"], describe(root_cause(error)))
 
     async def listen(self, command: dict[str, Any], *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """Keeps a stateless subscription open; what comes in on it is heard like any notification."""
+        """Keeps a stateless subscription open."""
         wanted = SubscriptionFilter.model_validate(command["filter"])
         try:
             async with self.client.listen(
@@ -173,8 +172,9 @@ class Driver:
             ) as subscription:
                 answer({"n": command["n"], "ok": True})
                 task_status.started()
-                async for event in subscription:
-                    self.heard.append(shown_notification(event_to_notification(event, {})))
+                # What comes in on it goes to the message handler too.
+                async for _ in subscription:
+                    pass
         except Exception as error:
             fail(command["n"], describe(root_cause(error)))
             with contextlib.suppress(RuntimeError):

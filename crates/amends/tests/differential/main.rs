@@ -9,6 +9,7 @@ mod pipe;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cancel;
 mod compare;
 mod pairings;
 mod peer;

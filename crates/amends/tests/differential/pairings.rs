@@ -10,13 +10,13 @@ use crate::support::{AMENDS, Gateway, Place, eventually, http, root};
 use crate::traffic::Era;
 
 /// The server over HTTP. It is ended by its id when dropped.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Server {
-    fn start(place: &Place, log: &str, era: Era) -> Self {
+    pub(crate) fn start(place: &Place, log: &str, era: Era) -> Self {
         let command = command(place, log, era, "--http");
         let mut child = Command::new(&command[0])
             .args(&command[1..])
@@ -38,13 +38,13 @@ impl Drop for Server {
     }
 }
 
-fn command(place: &Place, log: &str, era: Era, how: &str) -> Vec<String> {
+pub(crate) fn command(place: &Place, log: &str, era: Era, how: &str) -> Vec<String> {
     let script = root().join("tests/differential/server.py").display().to_string();
     let log = place.path(log).display().to_string();
     vec!["python3".into(), script, log, era.name().into(), how.into()]
 }
 
-fn serve(place: &Place, upstream: &str) -> Gateway {
+pub(crate) fn serve(place: &Place, upstream: &str) -> Gateway {
     let text = format!(
         "[ledger]\nurl = \"{}\"\n\n[listen]\nhttp = \"127.0.0.1:0\"\n\n[upstreams.raw]\nprefix = \"\"\n{upstream}\n",
         place.ledger()
@@ -61,7 +61,7 @@ fn serve(place: &Place, upstream: &str) -> Gateway {
     gateway
 }
 
-fn words(command: &[String]) -> Vec<&str> {
+pub(crate) fn words(command: &[String]) -> Vec<&str> {
     command.iter().map(String::as_str).collect()
 }
 
