@@ -16,6 +16,7 @@ use crate::config::{Config, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
 use crate::key::{self, KeyError};
 use crate::listing;
+use crate::request_state::Seal;
 use crate::restraint::{self, Rates};
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::upstream::{Greeting, Unasked, Upstream};
@@ -38,6 +39,8 @@ pub struct Gateway {
     pub upstreams: BTreeMap<UpstreamName, Arc<Upstream>>,
     /// The secret under which digests are keyed.
     pub(crate) secret: [u8; 32],
+    /// What seals the states that agents bring back.
+    pub(crate) seal: Seal,
     /// Told whenever an answer is stored.
     pub(crate) answered: Notify,
     /// How many calls may be open.
@@ -124,6 +127,7 @@ impl Gateway {
         let gateway = Arc::new(Self {
             signer,
             secret: ledger.secret(),
+            seal: Seal::new(ledger.secret()),
             ledger,
             catalogue: Catalogue::new(config.clone()),
             upstreams,

@@ -10,6 +10,7 @@ pub mod key;
 pub mod listing;
 pub mod mint;
 pub mod restraint;
+mod request_state;
 pub mod signer;
 pub mod upstream;
 

@@ -104,7 +104,7 @@ async fn ask(upstream: &Upstream, cursor: Option<&str>, meta: Option<&str>, with
         subject: None,
         params: Some(params),
         headers: Vec::new(),
-        progress: None,
+        asides: None,
         send_by: Instant::now() + within,
         run: None,
     };

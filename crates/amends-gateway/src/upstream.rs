@@ -12,7 +12,7 @@ use amends_core::UpstreamName;
 use amends_wire::mcp::Era;
 use tokio::sync::{Semaphore, mpsc, watch};
 
-pub use exchange::{Exchange, Fault, Progress, Reply, Request, RpcFault};
+pub use exchange::{Aside, Asides, Asking, Exchange, Fault, Progress, Reply, Request, RpcFault, Said};
 
 use crate::config::{Limits, Reach, UpstreamConfig};
 use crate::restraint::Restraint;

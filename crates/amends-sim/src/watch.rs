@@ -168,6 +168,8 @@ impl Watch {
         let mut gates = &Gates::default();
         for (n, event) in events.iter().enumerate() {
             if let Fact::AttemptEnded { gates: seen, .. }
+            | Fact::InquiryMade { gates: seen, .. }
+            | Fact::InputsGiven { gates: seen, .. }
             | Fact::Ticked { gates: seen }
             | Fact::Resumed { gates: seen } = &event.fact
             {
@@ -354,6 +356,11 @@ fn describe(session: &SessionId, input: &Input, step: &Step) -> String {
             Effect::Abort(attempt) => format!("Abort {attempt}"),
             Effect::Ask(interaction) => format!("Ask {}", interaction.id),
             Effect::Withdraw(interaction) => format!("Withdraw {interaction}"),
+            Effect::Inquire(asking) => format!("Inquire {} {}", asking.attempt, asking.inquiry),
+            Effect::Tell(telling) => {
+                format!("Tell {} {} {:?}", telling.attempt, telling.inquiry, telling.unanswered)
+            }
+            Effect::Retract { call, inquiry } => format!("Retract {call} {inquiry}"),
             Effect::Reply(reply) => format!("Reply {} last={}", reply.call, reply.last),
         };
         out.push_str(&format!("\n             > {text}"));
@@ -372,6 +379,8 @@ fn input_name(input: &Input) -> String {
         Input::Call(call) => format!("call {} {}", call.id, call.tool),
         Input::Result { attempt, .. } => format!("result of {attempt}"),
         Input::Answer { interaction, answer } => format!("answer {} to {interaction}", answer.choice),
+        Input::Inquiry { attempt, .. } => format!("inquiry of {attempt}"),
+        Input::Inputs { call, inquiry, .. } => format!("inputs for {call} {inquiry}"),
         Input::Cancel { call, reason } => format!("cancel {call} {reason:?}"),
         Input::Delivery { call } => format!("delivery of {call}"),
         Input::Tick => "tick".into(),

@@ -5,6 +5,7 @@ pub mod classify;
 pub mod dialect;
 pub mod era;
 pub mod http;
+pub mod inputs;
 pub mod mirror;
 pub mod reply;
 pub mod shape;
@@ -15,5 +16,6 @@ pub use call::{CallError, Edits, Meta, ProgressToken, ToolCall, progress_ticket,
 pub use classify::{Classified, ResultKind, Signal, TranslateRule};
 pub use dialect::Dialect;
 pub use era::Era;
+pub use inputs::{Askable, InputRequired, Question, Returned};
 pub use reply::{ClientTraits, Receipt};
 pub use tools::{Hints, ToolList, ToolListing};

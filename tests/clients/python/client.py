@@ -1,6 +1,7 @@
 """Drives the Python `mcp` SDK from JSON lines, so that a test can hold a real client by its pipes.
 
-Usage: client.py [--era auto|legacy|modern] [--header 'Name: value']... [--log-level LEVEL] (--http URL | --stdio -- COMMAND ARGS...)
+Usage: client.py [--era auto|legacy|modern] [--header 'Name: value']... [--inputs JSON] [--log-level LEVEL]
+                 (--http URL | --stdio -- COMMAND ARGS...)
 
 The commands and answers are described in docs/testing.md.
 """
@@ -22,7 +23,15 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import Implementation, PromptReference, ResourceTemplateReference, SubscriptionFilter
+from mcp_types import (
+    CreateMessageResult,
+    ElicitResult,
+    Implementation,
+    ListRootsResult,
+    PromptReference,
+    ResourceTemplateReference,
+    SubscriptionFilter,
+)
 
 DEFAULT_TIMEOUT_MS = 30_000
 MODES = {"auto": "auto", "legacy": "legacy", "modern": "2026-07-28"}
@@ -31,18 +40,54 @@ MODES = {"auto": "auto", "legacy": "legacy", "modern": "2026-07-28"}
 async def main() -> int:
     options = parse_arguments()
     try:
+        inputs = Inputs(json.loads(options.inputs))
         heard: list[dict[str, Any]] = []
-        async with connect(options, heard) as client:
-            await Driver(client, heard).serve()
+        async with connect(options, inputs, heard) as client:
+            await Driver(client, inputs, heard).serve()
     except Exception as error:
         answer({"fatal": describe(root_cause(error))["message"]})
         return 1
     return 0
 
 
+class Inputs:
+    """What the client answers when it is asked something, by method, and what it was asked so far."""
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self.answers = answers
+        self.asked: list[dict[str, Any]] = []
+
+    def callbacks(self) -> dict[str, Any]:
+        of = {
+            "elicitation/create": ("elicitation_callback", ElicitResult),
+            "sampling/createMessage": ("sampling_callback", CreateMessageResult),
+        }
+        found: dict[str, Any] = {}
+        for method, (name, result) in of.items():
+            if method in self.answers:
+                found[name] = self.callback(method, result)
+        if "roots/list" in self.answers:
+            ask = self.callback("roots/list", ListRootsResult)
+
+            async def roots(context: Any) -> Any:
+                return await ask(context, None)
+
+            found["list_roots_callback"] = roots
+        return found
+
+    def callback(self, method: str, result: Any) -> Any:
+        async def answered(_context: Any, params: Any) -> Any:
+            shown = params.model_dump(mode="json", by_alias=True, exclude_unset=True) if params else None
+            self.asked.append({"method": method, "params": shown})
+            return result.model_validate(self.answers[method])
+
+        return answered
+
+
 class Driver:
-    def __init__(self, client: Client, heard: list[dict[str, Any]]) -> None:
+    def __init__(self, client: Client, inputs: Inputs, heard: list[dict[str, Any]]) -> None:
         self.client = client
+        self.inputs = inputs
         self.heard = heard
         self.running: dict[int, anyio.CancelScope] = {}
 
@@ -95,7 +140,8 @@ class Driver:
                 )
                 # Not `exclude_none`: a null the server wrote is part of what the client saw.
                 shown = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
-                answer({"n": n, "ok": True, "result": shown, "progress": progress})
+                asked = self.inputs.asked
+                answer({"n": n, "ok": True, "result": shown, "progress": progress, "asked": asked})
         except Exception as error:
             fail(n, describe(root_cause(error)), progress=progress)
         finally:
@@ -197,7 +243,7 @@ def shown_notification(notification: Any) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def connect(options: argparse.Namespace, heard: list[dict[str, Any]]):
+async def connect(options: argparse.Namespace, inputs: Inputs, heard: list[dict[str, Any]]):
     if options.http:
         headers = dict(header.split(": ", 1) for header in options.header)
         http = create_mcp_http_client(headers=headers)
@@ -212,9 +258,8 @@ async def connect(options: argparse.Namespace, heard: list[dict[str, Any]]):
         if not isinstance(message, Exception):
             heard.append(shown_notification(message))
 
-    async with http, Client(
-        target, mode=MODES[options.era], client_info=info, message_handler=hear, log_level=options.log_level
-    ) as client:
+    callbacks = inputs.callbacks() | {"message_handler": hear, "log_level": options.log_level}
+    async with http, Client(target, mode=MODES[options.era], client_info=info, **callbacks) as client:
         yield client
 
 
@@ -227,6 +272,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="client.py")
     parser.add_argument("--era", choices=sorted(MODES), default="auto")
     parser.add_argument("--header", action="append", default=[])
+    parser.add_argument("--inputs", metavar="JSON", default="{}")
     parser.add_argument("--log-level")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--http", metavar="URL")

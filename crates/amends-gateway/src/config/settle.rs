@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use amends_core::contract::{AnswerShape, Contract, KeyPlace, Place, Reading, Reverse, StatusReader};
 use amends_core::expression::Expression;
-use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX, FOLLOW_UPS_MAX};
+use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX, INPUT_WITHIN_MS, FOLLOW_UPS_MAX};
 use amends_core::nearest::nearest;
 use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};
@@ -109,6 +109,7 @@ pub(super) fn contract(
         reverse: spec.reverse.as_ref().map(|reverse| self::reverse(&key("reverse"), reverse)).transpose()?,
         queue: spec.queue.clone(),
         answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
+        input_within_ms: spec.input_within.map_or(INPUT_WITHIN_MS, |span| ms(span.0)),
         answer: answer(&key("answer"), &spec.answer)?,
     })
 }

@@ -177,6 +177,8 @@ pub struct ToolSpec {
     pub queue: Option<String>,
     /// How long a person has for an answer. The default is `24h`.
     pub answer_within: Option<Span>,
+    /// How long an agent has for what the upstream asks of it. The default is `5m`.
+    pub input_within: Option<Span>,
     /// Its private fields, beside those of `[privacy]`: `args.card`, `result.owner`.
     pub private: Vec<FieldSpec>,
 }

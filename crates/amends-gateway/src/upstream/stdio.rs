@@ -1,6 +1,7 @@
 //! An upstream that is our child: it is started, greeted, watched, and started again when it dies.
 
 mod process;
+mod questions;
 mod traffic;
 mod unheard;
 
@@ -85,7 +86,7 @@ impl Child {
         let params = request.params.as_deref().map(message::one_line);
         let line = message::request(&ticket.to_string(), &request.method, params.as_deref());
         let out = Outgoing { ticket: Some(ticket), line, send_by: Some(request.send_by), run: request.run };
-        shared.traffic.expect(ticket, end.reply, request.progress);
+        shared.traffic.expect(ticket, end.reply, request.asides);
         if request.method == "initialize" && shared.greeting == Greeting::Forwarded {
             shared.traffic.is_greeting(ticket, request.params.unwrap_or_else(|| "{}".into()));
         }

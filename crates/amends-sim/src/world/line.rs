@@ -45,6 +45,7 @@ impl World {
             }
             // The queue knows them already: it is part of what was recorded.
             Effect::Ask(_) | Effect::Withdraw(_) => Ok(()),
+            Effect::Inquire(_) | Effect::Tell(_) | Effect::Retract { .. } => Ok(()),
             Effect::Reply(reply) => {
                 self.watch.replies(session, &reply, &self.book)?;
                 self.receive(node, session, &reply)

@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 
+use super::inputs::OURS;
 use crate::object::Object;
 use crate::splice::Splice;
 
@@ -20,6 +21,8 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// The field of `_meta` in which a modern request says what its sender can do.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The field of `_meta` in which a modern request says what it wants to hear of what the server notes down.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The field of `_meta` in which a modern answer says who gives it.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -122,9 +125,9 @@ pub fn own_meta(version: &str) -> String {
     format!(r#""{PROTOCOL_VERSION}":"{version}","{CLIENT_CAPABILITIES}":{{}},"{CLIENT_INFO}":{}"#, own_info())
 }
 
-/// The parameters of our own `initialize`: we can do nothing for the server that is not ours to do.
+/// The parameters of our own `initialize`: what can be asked of an agent can be asked of us.
 pub fn initialize_params() -> String {
-    format!(r#"{{"protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{}}}"#, own_info())
+    format!(r#"{{"protocolVersion":"{LEGACY}","capabilities":{OURS},"clientInfo":{}}}"#, own_info())
 }
 
 /// Who we are, as an implementation's info.

@@ -11,10 +11,11 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Shared;
+use super::questions;
 use super::traffic::Outgoing;
 use crate::config::Reach;
 use crate::mint;
-use crate::upstream::exchange::{Fault, Progress, Reply, RpcFault};
+use crate::upstream::exchange::{Aside, Fault, Progress, Reply, RpcFault};
 use crate::upstream::line::{Line, LineBounds, read_line};
 use crate::upstream::{Greeting, Health, Unasked};
 
@@ -190,7 +191,7 @@ async fn ask(shared: &Shared, method: &str, params: &str) -> Result<Reply, Strin
 }
 
 /// Reads what the child says, in order, until it closes its output.
-async fn read(shared: &Shared, stdout: ChildStdout) {
+async fn read(shared: &Arc<Shared>, stdout: ChildStdout) {
     let mut reader = BufReader::with_capacity(64 * 1024, stdout);
     let bounds = LineBounds { bytes: shared.limits.answer_bytes, depth: usize::MAX };
     loop {
@@ -214,7 +215,7 @@ async fn read(shared: &Shared, stdout: ChildStdout) {
     }
 }
 
-async fn heard(shared: &Shared, line: String) {
+async fn heard(shared: &Arc<Shared>, line: String) {
     if line.trim().is_empty() {
         return;
     }
@@ -238,7 +239,7 @@ async fn heard(shared: &Shared, line: String) {
             let token = params.and_then(|params| amends_wire::mcp::progress_ticket(params.get()));
             match (token, params) {
                 (Some(ticket), Some(params)) => {
-                    shared.traffic.progress(ticket, Progress(params.get().to_owned()));
+                    shared.traffic.aside(ticket, Aside::Progress(Progress(params.get().to_owned())));
                 }
                 _ => tracing::debug!(upstream = %shared.name, "progress for nobody"),
             }
@@ -250,7 +251,9 @@ async fn heard(shared: &Shared, line: String) {
         Ok(Message::Request { id, method, params }) => {
             let (id, method) = (id.get().to_owned(), method.into_owned());
             let params = params.map(|params| params.get().to_owned());
-            unasked(shared, Unasked::Request { id, method, params }).await;
+            if let Some(for_agent) = questions::asked(shared, id, method, params) {
+                unasked(shared, for_agent).await;
+            }
         }
         Err(error) => {
             tracing::warn!(upstream = %shared.name, %error, "the upstream said what is not in the protocol");
