@@ -5,6 +5,7 @@ mod bounded;
 mod cancellation;
 mod deadlines;
 mod evidence_compared;
+mod inquiries;
 mod intent_first;
 mod judged_anew;
 mod no_effect_without_event;
@@ -176,6 +177,7 @@ impl Watch {
                 gates = seen;
             }
             self.one_end(event)?;
+            self.inquiries(event)?;
             self.sum_up(event);
             match &event.fact {
                 Fact::AttemptStarted { attempt, purpose, .. } => {
@@ -275,6 +277,7 @@ impl Watch {
     /// Everything has happened.
     pub(crate) fn finish(&self) -> Verdicts {
         self.liveness()?;
+        self.every_inquiry_over()?;
         self.every_answer_counted()?;
         self.decided_again()
     }
@@ -308,6 +311,8 @@ impl Watch {
         match &event.fact {
             Fact::InteractionAnswered { .. } => self.seen.answers += 1,
             Fact::InteractionLapsed { .. } => self.seen.lapses += 1,
+            Fact::InputsGiven { .. } => self.seen.given += 1,
+            Fact::InquiryClosed { .. } => self.seen.unanswered += 1,
             Fact::ReversalRedeemed { .. } => self.seen.undone += 1,
             Fact::ReversalRefused { .. } => self.seen.unredeemed += 1,
             Fact::EvidenceCompared { changed, .. } => self.seen.stale += u64::from(!changed.is_empty()),

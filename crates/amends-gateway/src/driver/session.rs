@@ -332,7 +332,7 @@ impl Session {
     }
 
     /// The gates for a call that is open.
-    fn gates_of(&self, call: &CallId) -> Gates {
+    pub(super) fn gates_of(&self, call: &CallId) -> Gates {
         match self.live.get(call) {
             Some(live) if !live.rules.contract.effect.is_read() => match &live.tool {
                 Some(tool) => self.runs([tool.upstream.name.clone()]),
