@@ -14,6 +14,7 @@ use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
+use crate::hub::{self, Hub, News};
 use crate::key::{self, KeyError};
 use crate::listing;
 use crate::request_state::Seal;
@@ -35,6 +36,8 @@ pub struct Gateway {
     pub ledger: Arc<dyn Ledger>,
     /// The tools it serves.
     pub catalogue: Catalogue,
+    /// Where what upstreams say of their own accord comes together.
+    pub hub: Arc<Hub>,
     /// Whom it calls.
     pub upstreams: BTreeMap<UpstreamName, Arc<Upstream>>,
     /// The secret under which digests are keyed.
@@ -114,11 +117,14 @@ impl Gateway {
             .heartbeat(clock::now())
             .await
             .map_err(|source| StartError::Ledger { place: config.ledger.place.clone(), source })?;
+        let hub = Arc::new(Hub::default());
         let upstreams = config
             .upstreams
             .iter()
             .map(|(name, upstream)| {
-                let started = Upstream::start(name.clone(), upstream.clone(), greeting, config.limits, unasked.clone());
+                let news = Arc::new(News::new(name.clone(), hub.clone()));
+                let started =
+                    Upstream::start(name.clone(), upstream.clone(), greeting, config.limits, unasked.clone(), news);
                 (name.clone(), Arc::new(started))
             })
             .collect();
@@ -130,6 +136,7 @@ impl Gateway {
             seal: Seal::new(ledger.secret()),
             ledger,
             catalogue: Catalogue::new(config.clone()),
+            hub,
             upstreams,
             answered: Notify::new(),
             room: Arc::new(Semaphore::new(config.limits.calls)),
@@ -161,6 +168,7 @@ impl Gateway {
         if greeting == Greeting::Ours {
             for upstream in gateway.upstreams.values() {
                 gateway.keep(tokio::spawn(listing::follow(Arc::downgrade(&gateway), upstream.clone())));
+                gateway.keep(tokio::spawn(hub::listen(Arc::downgrade(&gateway), upstream.clone())));
             }
         }
         Ok(gateway)

@@ -6,11 +6,13 @@ pub mod dialect;
 pub mod era;
 pub mod http;
 pub mod inputs;
+pub mod lists;
 pub mod mirror;
 pub mod reply;
 pub mod shape;
 pub mod text;
 pub mod tools;
+pub mod uri;
 
 pub use call::{CallError, Edits, Meta, ProgressToken, ToolCall, progress_ticket, with_deadline};
 pub use classify::{Classified, ResultKind, Signal, TranslateRule};

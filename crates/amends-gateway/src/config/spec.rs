@@ -91,6 +91,10 @@ pub struct UpstreamSpec {
     pub env: BTreeMap<String, String>,
     /// What its tools' names begin with. The default is its name and two underscores.
     pub prefix: Option<String>,
+    /// Which of its tools are served, by their names over there; `*` stands for anything. The default is all of them.
+    pub expose: Vec<String>,
+    /// Which of them are not.
+    pub hide: Vec<String>,
     /// Whether its own hints about its tools count.
     pub trust_hints: bool,
     /// How long one attempt may take. The default is `10s`.

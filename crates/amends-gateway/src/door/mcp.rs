@@ -2,6 +2,9 @@
 
 mod call;
 mod client;
+mod forward;
+mod listen;
+mod logging;
 mod methods;
 mod outbox;
 mod own;

@@ -12,7 +12,7 @@ use amends_core::{
     Attempt, AttemptId, Certainty, Code, Failure, Inquiry, Purpose, Report, Rules, SessionId, Timestamp, ToolName, Way,
 };
 use amends_ledger::{Form, digest};
-use amends_wire::mcp::classify::{self, Signal, structured};
+use amends_wire::mcp::classify::{self, structured};
 use amends_wire::mcp::shape::shape;
 use amends_wire::mcp::{Edits, Era, InputRequired, ProgressToken, ToolCall, era, with_deadline};
 use serde_json::value::RawValue;
@@ -346,23 +346,7 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (
             let classified = classify::rpc_error(error.code, &error.message, data, contract, translate);
             (classified.report, Carried::Nothing)
         }
-        Reply::Fault(fault) => {
-            let signal = match &fault {
-                Fault::ConnectRefused => Signal::ConnectRefused,
-                Fault::NotWritten => Signal::NotWritten,
-                Fault::Lost => Signal::Lost,
-                Fault::TooLarge => Signal::TooLarge,
-                Fault::Unreadable { start } => Signal::Unreadable { text_start: start },
-                Fault::HttpStatus { status, retry_after, content_type, body } => Signal::HttpStatus {
-                    status: *status,
-                    retry_after: retry_after.as_deref(),
-                    content_type: content_type.as_deref(),
-                    body,
-                },
-                Fault::SessionGone => Signal::SessionGone,
-            };
-            (classify::signal(signal, contract, translate, now).report, Carried::Nothing)
-        }
+        Reply::Fault(fault) => (classify::signal(fault.signal(), contract, translate, now).report, Carried::Nothing),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use amends_core::SessionId;
+use amends_wire::mcp::classify::Signal;
 use amends_wire::message;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -138,6 +139,26 @@ pub enum Fault {
     },
     /// The upstream has forgotten our session with it.
     SessionGone,
+}
+
+impl Fault {
+    /// What it is to whoever judges failures.
+    pub fn signal(&self) -> Signal<'_> {
+        match self {
+            Self::ConnectRefused => Signal::ConnectRefused,
+            Self::NotWritten => Signal::NotWritten,
+            Self::Lost => Signal::Lost,
+            Self::TooLarge => Signal::TooLarge,
+            Self::Unreadable { start } => Signal::Unreadable { text_start: start },
+            Self::HttpStatus { status, retry_after, content_type, body } => Signal::HttpStatus {
+                status: *status,
+                retry_after: retry_after.as_deref(),
+                content_type: content_type.as_deref(),
+                body,
+            },
+            Self::SessionGone => Signal::SessionGone,
+        }
+    }
 }
 
 impl fmt::Display for Fault {

@@ -1,6 +1,7 @@
 //! An upstream behind an address: requests are posted, answers come as JSON or as a stream of events.
 
 mod answer;
+mod ear;
 mod pool;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use tokio::sync::{Mutex, oneshot, watch};
 use super::Health;
 use super::exchange::{Aside, Asides, Asking, Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault, Said};
 use crate::config::Limits;
+use crate::hub::News;
 use pool::Pool;
 
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,6 +32,7 @@ const GREETING_BACKOFF: Duration = Duration::from_secs(1);
 pub struct Endpoint {
     shared: Arc<Shared>,
     greeter: tokio::task::JoinHandle<()>,
+    ear: tokio::task::JoinHandle<()>,
 }
 
 #[derive(Debug)]
@@ -52,7 +55,7 @@ struct Session {
 
 impl Endpoint {
     /// Begins to greet the endpoint at that address.
-    pub fn start(url: String, limits: Limits) -> Self {
+    pub fn start(url: String, limits: Limits, news: Arc<News>) -> Self {
         let uri: Uri = url.parse().unwrap_or_else(|_| Uri::from_static("http://invalid.invalid/"));
         let shared = Arc::new(Shared {
             pool: Pool::new(&uri),
@@ -63,7 +66,8 @@ impl Endpoint {
             session: Mutex::new(None),
         });
         let greeter = tokio::spawn(greet_until_ready(shared.clone()));
-        Self { shared, greeter }
+        let ear = tokio::spawn(ear::listen(shared.clone(), news));
+        Self { shared, greeter, ear }
     }
 
     /// A number for a request.
@@ -93,6 +97,7 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.greeter.abort();
+        self.ear.abort();
     }
 }
 

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use super::exchange::{Exchange, Fault, Reply, Request};
 use super::{Greeting, Health, Unasked};
 use crate::config::{Limits, Reach};
+use crate::hub::News;
 use traffic::{Outgoing, Traffic};
 use unheard::Unheard;
 
@@ -39,6 +40,7 @@ struct Shared {
     traffic: Traffic,
     health: watch::Sender<Health>,
     unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+    news: Arc<News>,
     unheard: Unheard,
     stop: Notify,
     next: AtomicU64,
@@ -52,7 +54,10 @@ impl Child {
         greeting: Greeting,
         limits: Limits,
         unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+        news: Arc<News>,
     ) -> Self {
+        // Its one line carries everything it says.
+        news.hears(true);
         let shared = Arc::new(Shared {
             name,
             reach,
@@ -61,6 +66,7 @@ impl Child {
             traffic: Traffic::default(),
             health: watch::Sender::new(Health::Starting),
             unasked,
+            news,
             unheard: Unheard::default(),
             stop: Notify::new(),
             next: AtomicU64::new(1),
@@ -126,11 +132,6 @@ impl Child {
     /// Waits until all that it said of its own accord so far has been passed on.
     pub async fn caught_up(&self) {
         self.shared.unheard.caught_up().await;
-    }
-
-    /// Its tools are being listed anew; from here on it may say again that they changed.
-    pub fn lists_anew(&self) {
-        self.shared.unheard.lists_anew();
     }
 }
 

@@ -25,6 +25,8 @@ pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilitie
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The field of `_meta` in which a modern answer says who gives it.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The field of `_meta` that names the `subscriptions/listen` a notification is for.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The headers of a modern request do not say what its body says.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -74,6 +76,13 @@ pub fn requested_version(params: Option<&RawValue>) -> Option<String> {
     Object::parse(meta.get())?.string(PROTOCOL_VERSION).map(|version| version.into_owned())
 }
 
+/// Whether a modern request says what its sender can do, as it must.
+pub fn declares_capabilities(params: Option<&RawValue>) -> bool {
+    let meta = params.and_then(|params| Object::parse(params.get())).and_then(|params| params.get("_meta"));
+    let declared = meta.and_then(|meta| Object::parse(meta.get())).and_then(|meta| meta.get(CLIENT_CAPABILITIES));
+    declared.is_some_and(crate::object::is_object)
+}
+
 /// Whether that version is one we speak.
 pub fn is_known(version: &str) -> bool {
     VERSIONS.contains(&version)
@@ -105,6 +114,25 @@ pub fn stamped(result: &str, method: &str, era: Era) -> String {
         stamp("cacheScope", "\"private\"");
     }
     splice.finish()
+}
+
+/// The result without the stamps of a modern answer, for a client that does not know them; all other bytes stay as they are.
+pub fn unstamped(result: &str) -> String {
+    let mut splice = Splice::new(result);
+    for stamp in ["resultType", "ttlMs", "cacheScope"] {
+        if splice.remove_member(result, stamp).is_err() {
+            return result.to_owned();
+        }
+    }
+    splice.finish()
+}
+
+/// A code as it may be said to a client of that era: two of the older ones must not be used any more.
+pub const fn code_for(code: i64, era: Era) -> i64 {
+    match (code, era) {
+        (-32002 | -32042, Era::Modern) => crate::message::INVALID_PARAMS,
+        (code, _) => code,
+    }
 }
 
 /// Whether the answer to a method must say how it may be kept.
@@ -189,6 +217,9 @@ mod tests {
         let asks = r#"{"resultType":"input_required"}"#;
         assert_eq!(stamped(asks, "resources/read", Era::Modern), asks);
         assert_eq!(stamped("null", "tools/list", Era::Modern), "null");
+        let modern = r#"{"resultType":"complete","tools":[1.0],"ttlMs":5,"cacheScope":"private"}"#;
+        assert_eq!((unstamped(modern), unstamped("7")), (r#"{"tools":[1.0]}"#.into(), "7".into()));
+        assert_eq!((code_for(-32002, Era::Modern), code_for(-32002, Era::Legacy)), (-32602, -32002));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use super::body::{Bad, Body, Read, read};
 use super::connection::Connection;
 use super::sessions::principal;
+use super::stream::{SILENT_MAX, STILL_HERE, event, streamed};
 use super::{Door, json, plain_text, respond};
 use crate::door::mcp::{self, Answer, Answering, Asked, Client, Out, Outbox, Said};
 
@@ -102,6 +103,10 @@ fn checked(asked: &Asked, routing: headers::Routing<'_>) -> Option<Response<Body
             response
         });
     };
+    if modern_header && !era::declares_capabilities(asked.params.as_deref()) {
+        let words = "`_meta` lacks what the client can do, `io.modelcontextprotocol/clientCapabilities`";
+        return fail(message::INVALID_PARAMS, words, None);
+    }
     if !era::is_known(&version) {
         let data = serde_json::json!({ "supported": era::VERSIONS, "requested": version }).to_string();
         return fail(era::UNSUPPORTED_VERSION, "this protocol version is not supported", Some(&data));
@@ -128,6 +133,8 @@ async fn answer(
                 return json(StatusCode::SERVICE_UNAVAILABLE, text);
             };
             begun = HeaderValue::from_str(&id).ok();
+            // From here on it hears of changes, whenever it opens its stream.
+            client.mailbox();
             client
         }
         Some(client) => client,
@@ -175,10 +182,7 @@ async fn respond_to(
     };
     let (events, body) = Body::events();
     tokio::spawn(stream(answering, first, out, events, connection.clone()));
-    let mut response = Response::new(body);
-    response.headers_mut().insert("content-type", HeaderValue::from_static("text/event-stream"));
-    response.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
-    response
+    streamed(body)
 }
 
 /// The status of an answer. In the stateful era an error is a message like any other, and a status says something of the session.
@@ -195,7 +199,7 @@ async fn stream(
     events: mpsc::Sender<Bytes>,
     connection: Arc<Connection>,
 ) {
-    let event = |text: &str| Bytes::from(format!("event: message\ndata: {}\n\n", message::one_line(text)));
+    let event = |text: &str| event(None, text);
     if events.send(event(&first.line)).await.is_err() {
         return;
     }
@@ -217,6 +221,11 @@ async fn stream(
                 return;
             }
             () = events.closed() => return,
+            () = tokio::time::sleep(SILENT_MAX) => {
+                if events.send(STILL_HERE).await.is_err() {
+                    return;
+                }
+            }
         }
     }
 }

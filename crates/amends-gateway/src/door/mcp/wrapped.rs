@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use amends_wire::mcp::{ToolList, era, tools};
+use amends_wire::mcp::lists::{Kind, Page};
+use amends_wire::mcp::{era, tools};
 use amends_wire::message;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
@@ -13,9 +14,9 @@ use tokio::sync::mpsc;
 use super::client::Said;
 use super::methods::ASK_TIMEOUT;
 use super::own::reverse_entry;
-use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running};
+use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running, progress};
 use crate::listing;
-use crate::upstream::{Aside, Asides, Exchange, Reply, Request, Upstream};
+use crate::upstream::{Asides, Reply, Request, Upstream};
 
 /// The server that a client is in front of.
 #[derive(Debug)]
@@ -48,18 +49,20 @@ impl Wrapped {
             let _ = splice.remove_member(&meta, "progressToken");
             splice.finish()
         });
-        match listing::refresh(&client.gateway, &self.upstream, modern.as_deref()).await {
-            Ok(()) => self.listed.store(true, Ordering::Release),
+        match listing::refresh(&client.gateway, &self.upstream, Kind::Tools, modern.as_deref()).await {
+            Ok(_) => self.listed.store(true, Ordering::Release),
             Err(error) => tracing::warn!(%error, "the wrapped server's tools are not known"),
         }
     }
 
     /// Takes a page of tools to heart; says whether it is the last one.
     fn lists(&self, client: &Client, result: &str, first: bool) -> bool {
-        let Some(list) = ToolList::parse(result).filter(|list| list.next_cursor.is_none()) else { return false };
+        let Some(page) = Page::parse(Kind::Tools, result).filter(|page| page.next_cursor.is_none()) else {
+            return false;
+        };
         // A first page that is the whole list saves asking for it ourselves.
         if first {
-            client.gateway.catalogue.update(&self.upstream, &list.tools);
+            client.gateway.catalogue.update(&self.upstream, Kind::Tools, page.entries);
             self.listed.store(true, Ordering::Release);
         }
         true
@@ -75,10 +78,10 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         wrapped.tools_changed();
     }
     let ticket = upstream.ticket();
-    let (progress_to, progress) = mpsc::unbounded_channel();
-    let token = asked.text().and_then(progress_token);
+    let (progress_to, reports) = mpsc::unbounded_channel();
+    let token = asked.text().and_then(progress::token);
     let sent = match (asked.text(), &token) {
-        (Some(params), Some(_)) => Some(with_token(params, ticket)),
+        (Some(params), Some(_)) => Some(progress::with_token(params, ticket)),
         (params, _) => params.map(str::to_owned),
     };
     let request = Request {
@@ -94,7 +97,7 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
     Box::pin(async move {
         let relay = token.map(ProgressRelay::new);
         let mut reply = tokio::select! {
-            reply = answered(&mut exchange, relay, progress, &outbox) => reply,
+            reply = progress::relayed(&mut exchange, relay, reports, &outbox) => reply,
             _ = running.stopped() => {
                 exchange.abort();
                 return None;
@@ -113,46 +116,6 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         }
         Some(passed(&asked, reply))
     })
-}
-
-async fn answered(
-    exchange: &mut Exchange,
-    mut relay: Option<ProgressRelay>,
-    mut progress: mpsc::UnboundedReceiver<Aside>,
-    outbox: &Outbox,
-) -> Reply {
-    let mut report = async |aside: &Aside| {
-        if let Aside::Progress(progress) = aside
-            && let Some(line) = relay.as_mut().and_then(|relay| relay.notification(progress))
-        {
-            outbox.send(line).await;
-        }
-    };
-    loop {
-        tokio::select! {
-            biased;
-            Some(reported) = progress.recv() => report(&reported).await,
-            reply = exchange.reply() => {
-                while let Ok(reported) = progress.try_recv() {
-                    report(&reported).await;
-                }
-                return reply;
-            }
-        }
-    }
-}
-
-fn progress_token(params: &str) -> Option<String> {
-    let meta = Object::parse(params)?.get("_meta")?;
-    Object::parse(meta.get())?.get("progressToken").map(|token| token.get().to_owned())
-}
-
-fn with_token(params: &str, ticket: u64) -> String {
-    let mut splice = Splice::new(params);
-    if let Some(meta) = Object::parse(params).and_then(|params| params.get("_meta")) {
-        let _ = splice.set_member(meta.get(), "progressToken", ticket.to_string());
-    }
-    splice.finish()
 }
 
 fn passed(asked: &Asked, reply: Reply) -> Answer {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use amends_wire::mcp::{Era, era};
 use amends_wire::message::{self, Message};
+use amends_wire::object::Object;
 use tokio::io::{AsyncWriteExt, BufReader, BufWriter};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
@@ -26,7 +27,6 @@ const HEALTHY_AFTER: Duration = Duration::from_secs(10);
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a child may take to leave once it is asked to.
 pub(super) const LEAVING: Duration = Duration::from_secs(2);
-const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 /// What is said of a child that was ended on purpose.
 pub(super) const STOPPED: &str = "it was stopped";
 
@@ -262,14 +262,13 @@ async fn heard(shared: &Arc<Shared>, line: String) {
 }
 
 /// Hands over what the child said of its own accord. One agent gets all of it, and the child waits for an agent that reads
-/// slowly; where several share the child, nobody does, and only a change of its tools matters.
+/// slowly; where several share the child, each gets what it wants to hear.
 async fn unasked(shared: &Shared, unasked: Unasked) {
     match (shared.greeting, &unasked) {
         (Greeting::Forwarded, _) => shared.unheard.say().await,
-        (Greeting::Ours, Unasked::Notification { method, .. }) => {
-            if method != TOOLS_CHANGED || !shared.unheard.tools_changed() {
-                return;
-            }
+        (Greeting::Ours, Unasked::Notification { method, line }) => {
+            let params = Object::parse(line).and_then(|line| line.get("params"));
+            return shared.news.hear(method, params.map(|params| params.get()));
         }
         (Greeting::Ours, Unasked::Request { .. }) => {}
     }
