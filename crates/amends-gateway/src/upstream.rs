@@ -194,6 +194,11 @@ impl Upstream {
         }
     }
 
+    /// Whether it is behind an address.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.link, Link::Http(_))
+    }
+
     /// Ends it: a child gets its input closed, a moment to leave, and is then killed.
     pub async fn stop(&self) {
         match &self.link {

@@ -15,6 +15,7 @@ use amends_ledger::{Form, digest};
 use amends_wire::mcp::classify::{self, structured};
 use amends_wire::mcp::shape::shape;
 use amends_wire::mcp::{Edits, Era, InputRequired, ProgressToken, ToolCall, era, with_deadline};
+use amends_wire::object::Object;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -217,6 +218,15 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
 }
 
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
+/// The headers that repeat arguments, as they are sent, where the upstream's era has such headers.
+fn mirrored(tool: &ServedTool, params: Option<&str>) -> Vec<(String, String)> {
+    if tool.mirrors.is_empty() || tool.upstream.era() != Some(Era::Modern) {
+        return Vec::new();
+    }
+    let arguments = params.and_then(Object::parse).and_then(|params| params.get("arguments"));
+    tool.mirrors.headers(arguments.map(RawValue::get))
+}
+
 async fn exchange(
     outgoing: Outgoing,
     attempt: &Attempt,
@@ -239,6 +249,7 @@ async fn exchange(
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     }
     request.params = request.params.map(|params| with_deadline(&params, left_ms));
+    request.headers.extend(mirrored(&tool, request.params.as_deref()));
     let restraint = &tool.upstream.restraint;
     let (to, mut asides) = mpsc::unbounded_channel();
     request.asides = asks.then_some(Asides { to, whose });

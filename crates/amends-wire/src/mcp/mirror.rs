@@ -172,7 +172,9 @@ fn words(argument: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Bool(flag) => Some(flag.to_string()),
         Value::Number(number) => Some(match number.as_f64() {
-            Some(value) if !number.is_i64() && !number.is_u64() && value.fract() == 0.0 && value.abs() <= INTEGER_MAX => {
+            Some(value)
+                if !number.is_i64() && !number.is_u64() && value.fract() == 0.0 && value.abs() <= INTEGER_MAX =>
+            {
                 format!("{value:.0}")
             }
             _ => number.to_string(),
@@ -270,7 +272,10 @@ mod tests {
             said(r#"{"s":"us west 1","n":42,"b":false,"free":1.5,"deep":{"s":"x"}}"#),
             ["Mcp-Param-S: us west 1", "Mcp-Param-N: 42", "Mcp-Param-B: false", "Mcp-Param-Deep: x"]
         );
-        assert_eq!(said(r#"{"s":" padded ","n":42.0,"b":null}"#), ["Mcp-Param-S: =?base64?IHBhZGRlZCA=?=", "Mcp-Param-N: 42"]);
+        assert_eq!(
+            said(r#"{"s":" padded ","n":42.0,"b":null}"#),
+            ["Mcp-Param-S: =?base64?IHBhZGRlZCA=?=", "Mcp-Param-N: 42"]
+        );
         assert_eq!(said(r#"{"s":"","n":1e2}"#), ["Mcp-Param-S: ", "Mcp-Param-N: 100"]);
         assert_eq!(said(r#"{"s":"a\r\nb","deep":1}"#), ["Mcp-Param-S: =?base64?YQ0KYg==?="]);
         assert_eq!(said(r#"{"s":["x"]}"#), [""; 0]);
@@ -287,7 +292,10 @@ mod tests {
         assert!(check(r#"{"s":"Hello"}"#, &[("Mcp-Param-S", "=?base64?SGVsbG8=?=")]));
         assert!(!check(r#"{"s":"Hello"}"#, &[("Mcp-Param-S", "=?base64?SGVsbG8?=")]), "the padding is missing");
         assert!(!check(r#"{"s":"Hello"}"#, &[("Mcp-Param-S", "=?base64?SGVs!!!bG8=?=")]));
-        assert!(check(r#"{"s":"=?base64?SGVsbG8="}"#, &[("Mcp-Param-S", "=?base64?SGVsbG8=")]), "half a wrapper is none");
+        assert!(
+            check(r#"{"s":"=?base64?SGVsbG8="}"#, &[("Mcp-Param-S", "=?base64?SGVsbG8=")]),
+            "half a wrapper is none"
+        );
         assert!(!check(r#"{"s":"Hello"}"#, &[]), "the header is missing");
         assert!(!check(r#"{"s":"Hello"}"#, &[("Mcp-Param-S", "hello")]));
         assert!(check(r#"{"n":42}"#, &[("Mcp-Param-N", "42.0")]) && !check(r#"{"n":42}"#, &[("Mcp-Param-N", "43")]));

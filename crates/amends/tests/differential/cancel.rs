@@ -30,7 +30,8 @@ fn cancels(place: &Place, client: &mut Client, server: (Era, Transport), who: &s
     assert_eq!(client.run(json!({ "op": "cancel", "call": n }))["ok"], true, "{who}");
     assert_eq!(client.finish(n)["error"]["type"], "cancelled", "{who}");
     let id = calls()[0]["id"].clone();
-    let told = || log().iter().any(|line| line["method"] == "notifications/cancelled" && line["params"]["requestId"] == id);
+    let told =
+        || log().iter().any(|line| line["method"] == "notifications/cancelled" && line["params"]["requestId"] == id);
     let closed = || log().iter().any(|line| line["closed"] == id);
     if server == (Era::Modern, Transport::Http) {
         eventually(&format!("{who}: the connection of the call is closed"), closed);

@@ -71,7 +71,8 @@ fn merged(what: &str, asked: &Asked, expected: &[Said], found: &[Said]) {
     let entries = |said: &[Said]| {
         let body = said.last().and_then(|said| said.body.clone()).expect("a list");
         ["tools", "prompts", "resources", "resourceTemplates"].iter().find_map(|name| {
-            let list: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(undo::value(&body, name)?).expect("a list");
+            let list: Vec<Box<serde_json::value::RawValue>> =
+                serde_json::from_str(undo::value(&body, name)?).expect("a list");
             Some(list.iter().map(|entry| entry.get().to_owned()).collect::<Vec<_>>())
         })
     };

@@ -85,7 +85,11 @@ impl Peer {
             *session = Some(given);
         }
         if header(&answer, "content-type").is_some_and(|kind| kind.starts_with("text/event-stream")) {
-            return body.lines().filter_map(|line| line.strip_prefix("data:")).map(|data| data.trim().to_owned()).collect();
+            return body
+                .lines()
+                .filter_map(|line| line.strip_prefix("data:"))
+                .map(|data| data.trim().to_owned())
+                .collect();
         }
         if body.is_empty() { Vec::new() } else { vec![body] }
     }
@@ -105,7 +109,8 @@ fn subject(asked: &Asked) -> Option<String> {
 fn header(answer: &[u8], name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(answer);
     let (head, _) = text.split_once("\r\n\r\n")?;
-    let found = head.lines().filter_map(|line| line.split_once(':')).find(|(given, _)| given.eq_ignore_ascii_case(name));
+    let found =
+        head.lines().filter_map(|line| line.split_once(':')).find(|(given, _)| given.eq_ignore_ascii_case(name));
     found.map(|(_, value)| value.trim().to_owned())
 }
 

@@ -113,7 +113,8 @@ pub(crate) fn settled(mut answer: Value) -> Value {
 pub(crate) fn names(client: &mut Client, method: &str, list: &str) -> Vec<String> {
     let answer = client.run(json!({ "op": "ask", "method": method }));
     let entries = answer["result"][list].as_array().unwrap_or_else(|| panic!("{answer}"));
-    let mut names: Vec<String> = entries.iter().map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect();
+    let mut names: Vec<String> =
+        entries.iter().map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect();
     names.sort();
     names
 }
