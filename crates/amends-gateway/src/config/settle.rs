@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use amends_core::contract::{AnswerShape, Contract, KeyPlace, Place, Reading, Reverse, StatusReader};
 use amends_core::expression::Expression;
-use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX, INPUT_WITHIN_MS, FOLLOW_UPS_MAX};
+use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX, FOLLOW_UPS_MAX, INPUT_WITHIN_MS};
 use amends_core::nearest::nearest;
 use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};

@@ -141,11 +141,9 @@ impl Session {
                 let send_by = telling.send_by.min(lease);
                 Act::Do(Effect::Tell(Box::new(Telling { send_by, ..(**telling).clone() })))
             }
-            Effect::Abort(_)
-            | Effect::Ask(_)
-            | Effect::Withdraw(_)
-            | Effect::Inquire(_)
-            | Effect::Retract { .. } => Act::Do(effect.clone()),
+            Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) | Effect::Inquire(_) | Effect::Retract { .. } => {
+                Act::Do(effect.clone())
+            }
         };
         step.effects.iter().map(fill).collect()
     }

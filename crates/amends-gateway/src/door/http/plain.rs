@@ -56,7 +56,9 @@ pub(super) async fn call(
                     let meta = key.map(|meta| format!(r#","_meta":{meta}"#)).unwrap_or_default();
                     let params = format!(r#"{{"name":{name},"arguments":{}{meta}}}"#, arguments.get());
                     match serde_json::from_str::<&RawValue>(&params).map(|raw| ToolCall::parse(Some(raw))) {
-                        Ok(Ok(call)) => session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer()),
+                        Ok(Ok(call)) => {
+                            session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer())
+                        }
                         Ok(Err(error)) => refused(error.kind(), error.to_string()),
                         Err(error) => refused(RefusalKind::InvalidArgument, error.to_string()),
                     }
