@@ -65,11 +65,18 @@ async fn by_method(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
 /// anything but tools, byte for byte, for as long as it answers.
 async fn lists(client: &Client, asked: &Asked, outbox: &Outbox, kind: Kind) -> Answer {
     let gateway = &client.gateway;
-    if let Some(only) = alone(gateway).filter(|_| kind != Kind::Tools)
-        && only.run().is_some()
-        && let Reply::Result(result) = forward::forward(client, asked, outbox, only, asked.text(), None).await
-    {
-        return Answer::result(asked, &forward::dressed(&result, asked, client, only));
+    if let Some(only) = alone(gateway).filter(|_| kind != Kind::Tools) {
+        let known = gateway.catalogue.now().has(&only.name, kind);
+        if only.run().is_some() || !known {
+            match forward::forward(client, asked, outbox, only, asked.text(), None).await {
+                Reply::Result(result) => {
+                    return Answer::result(asked, &forward::dressed(&result, asked, client, only));
+                }
+                reply @ Reply::Error(_) => return forward::failed(client, asked, only, reply),
+                reply if !known => return forward::failed(client, asked, only, reply),
+                Reply::Fault(_) => {}
+            }
+        }
     }
     let params = asked.text().and_then(Object::parse);
     let cursor = match params.as_ref().and_then(|params| params.get("cursor")).filter(|cursor| cursor.get() != "null") {
