@@ -1,6 +1,7 @@
 //! The HTTP doors: MCP at `/mcp`, plain calls at `/call/{tool}`.
 
 mod body;
+mod checks;
 mod connection;
 mod farewell;
 mod guard;

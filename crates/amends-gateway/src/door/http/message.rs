@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use amends_core::{Refusal, RefusalKind};
-use amends_wire::mcp::{Era, era, http as headers};
+use amends_wire::mcp::{Era, http as headers};
 use amends_wire::message::{self, Message};
 use amends_wire::object::Object;
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use super::body::{Bad, Body, Read, read};
 use super::connection::Connection;
 use super::sessions::principal;
 use super::stream::{SILENT_MAX, STILL_HERE, event, streamed};
-use super::{Door, json, plain_text, respond};
+use super::{Door, checks, json, plain_text, respond};
 use crate::door::mcp::{self, Answer, Answering, Asked, Client, Out, Outbox, Said};
 
 /// How many messages may wait to go out before an answer.
@@ -50,7 +50,7 @@ pub(super) async fn post(door: &Arc<Door>, connection: &Arc<Connection>, request
             };
             let params = params.map(ToOwned::to_owned);
             let asked = Asked { id: id.get().to_owned(), method: method.into_owned(), params };
-            if let Some(refused) = checked(&asked, routing) {
+            if let Some(refused) = checks::refused(&asked, routing, stateful.is_some()) {
                 return refused;
             }
             let streams = header("accept").is_some_and(|accept| accept.contains("text/event-stream"));
@@ -84,37 +84,6 @@ pub(super) async fn post(door: &Arc<Door>, connection: &Arc<Connection>, request
 
 fn accepted() -> Response<Body> {
     respond(StatusCode::ACCEPTED, "application/json", String::new())
-}
-
-/// What the stateless era demands of headers and versions.
-fn checked(asked: &Asked, routing: headers::Routing<'_>) -> Option<Response<Body>> {
-    let body_version = era::requested_version(asked.params.as_deref());
-    let modern_header = routing.version.is_some_and(|version| Era::of_version(version) == Era::Modern);
-    let fail = |code: i64, text: &str, data: Option<&str>| {
-        let status = StatusCode::from_u16(headers::status_of(code)).unwrap_or(StatusCode::BAD_REQUEST);
-        Some(json(status, message::failure(Some(&asked.id), code, text, data)))
-    };
-    if asked.method == "initialize" || (body_version.is_none() && !modern_header) {
-        return None;
-    }
-    let Some(version) = body_version else {
-        return fail(message::INVALID_PARAMS, "`_meta` lacks the protocol version", None).map(|mut response| {
-            *response.status_mut() = StatusCode::BAD_REQUEST;
-            response
-        });
-    };
-    if modern_header && !era::declares_capabilities(asked.params.as_deref()) {
-        let words = "`_meta` lacks what the client can do, `io.modelcontextprotocol/clientCapabilities`";
-        return fail(message::INVALID_PARAMS, words, None);
-    }
-    if !era::is_known(&version) {
-        let data = serde_json::json!({ "supported": era::VERSIONS, "requested": version }).to_string();
-        return fail(era::UNSUPPORTED_VERSION, "this protocol version is not supported", Some(&data));
-    }
-    if let Err(mismatch) = headers::check(routing, &version, &asked.method, asked.params.as_deref()) {
-        return fail(mismatch.code(), &mismatch.to_string(), None);
-    }
-    None
 }
 
 async fn answer(
