@@ -62,6 +62,8 @@ pub struct Gateway {
     drivers: std::sync::Mutex<HashMap<SessionId, mpsc::UnboundedSender<Mail>>>,
     /// Sessions of this node that it stopped driving while the ledger was away, to be taken up again.
     given_up: std::sync::Mutex<Vec<SessionId>>,
+    /// Held while a session is taken up.
+    pub(crate) adopting: tokio::sync::Mutex<()>,
     /// Whether the ledger recorded when it was last asked to.
     pub(crate) recording: AtomicBool,
     lease_until: AtomicU64,
@@ -146,6 +148,7 @@ impl Gateway {
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
             given_up: std::sync::Mutex::default(),
+            adopting: tokio::sync::Mutex::default(),
             recording: AtomicBool::new(true),
             lease_until: AtomicU64::new(lease_until.ms()),
             tasks: std::sync::Mutex::default(),
@@ -172,6 +175,11 @@ impl Gateway {
             }
         }
         Ok(gateway)
+    }
+
+    /// Follows what an upstream offers that is greeted by us from now on.
+    pub(crate) fn follows(self: &Arc<Self>, upstream: &Arc<Upstream>) {
+        self.keep(tokio::spawn(listing::follow(Arc::downgrade(self), upstream.clone())));
     }
 
     /// Begins a session for that principal.

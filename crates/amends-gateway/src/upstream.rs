@@ -199,6 +199,15 @@ impl Upstream {
         matches!(self.link, Link::Http(_))
     }
 
+    /// Greets it ourselves, in its own era, where the agent's greeting was to be passed through and was not taken; `false`
+    /// where it takes ours no more than that.
+    pub async fn greet(&self) -> bool {
+        match &self.link {
+            Link::Stdio(child) => child.greet().await,
+            Link::Http(_) => true,
+        }
+    }
+
     /// Ends it: a child gets its input closed, a moment to leave, and is then killed.
     pub async fn stop(&self) {
         match &self.link {

@@ -79,6 +79,8 @@ class Inputs:
         async def answered(_context: Any, params: Any) -> Any:
             shown = params.model_dump(mode="json", by_alias=True, exclude_unset=True) if params else None
             self.asked.append({"method": method, "params": shown})
+            if self.answers[method].get("never"):
+                await anyio.sleep_forever()
             return result.model_validate(self.answers[method])
 
         return answered
@@ -119,6 +121,8 @@ class Driver:
                         await listening.start(self.listen, command)
                     case "heard":
                         answer({"n": command["n"], "ok": True, "heard": self.heard})
+                    case "prompt":
+                        await self.prompt(command)
                     case other:
                         fail(command["n"], {"message": f"unknown op {other!r}", "type": "usage"})
 
@@ -225,6 +229,13 @@ class Driver:
             fail(command["n"], describe(root_cause(error)))
             with contextlib.suppress(RuntimeError):
                 task_status.started()
+
+    async def prompt(self, command: dict[str, Any]) -> None:
+        try:
+            result = await self.client.get_prompt(command["name"], command.get("args"))
+            answer({"n": command["n"], "ok": True, "result": result.model_dump(mode="json", by_alias=True, exclude_unset=True)})
+        except Exception as error:
+            fail(command["n"], describe(root_cause(error)))
 
     def info(self, command: dict[str, Any]) -> None:
         server = self.client.server_info

@@ -252,10 +252,15 @@ async fn exchange(
     request.headers.extend(mirrored(&tool, request.params.as_deref()));
     let restraint = &tool.upstream.restraint;
     let (to, mut asides) = mpsc::unbounded_channel();
-    request.asides = asks.then_some(Asides { to, whose });
+    // Nobody is asked for the sake of a read of ours; the upstream is told so.
+    request.asides = Some(Asides { to, whose });
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
     // The driver outlives its calls, unless the process ends.
-    let pass_on = |aside| drop(mail.send(Mail::Aside { attempt: attempt.id.clone(), aside }));
+    let pass_on = |aside| {
+        if asks {
+            drop(mail.send(Mail::Aside { attempt: attempt.id.clone(), aside }));
+        }
+    };
     let answered = async {
         loop {
             tokio::select! {

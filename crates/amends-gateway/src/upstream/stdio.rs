@@ -6,7 +6,7 @@ mod traffic;
 mod unheard;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use amends_core::UpstreamName;
@@ -35,7 +35,8 @@ pub struct Child {
 struct Shared {
     name: UpstreamName,
     reach: Reach,
-    greeting: Greeting,
+    /// Whether we greet it, rather than the agent.
+    ours: AtomicBool,
     limits: Limits,
     traffic: Traffic,
     health: watch::Sender<Health>,
@@ -61,7 +62,7 @@ impl Child {
         let shared = Arc::new(Shared {
             name,
             reach,
-            greeting,
+            ours: AtomicBool::new(greeting == Greeting::Ours),
             limits,
             traffic: Traffic::default(),
             health: watch::Sender::new(Health::Starting),
@@ -93,7 +94,7 @@ impl Child {
         let line = message::request(&ticket.to_string(), &request.method, params.as_deref());
         let out = Outgoing { ticket: Some(ticket), line, send_by: Some(request.send_by), run: request.run };
         shared.traffic.expect(ticket, end.reply, request.asides);
-        if request.method == "initialize" && shared.greeting == Greeting::Forwarded {
+        if request.method == "initialize" && shared.greeting() == Greeting::Forwarded {
             shared.traffic.is_greeting(ticket, request.params.unwrap_or_else(|| "{}".into()));
         }
         tokio::spawn(shared.clone().cancels(ticket, end.abort));
@@ -106,6 +107,13 @@ impl Child {
             None => {}
         }
         exchange
+    }
+
+    /// Greets the child ourselves from now on, in its own era; `false` where it takes no greeting.
+    pub async fn greet(&self) -> bool {
+        self.shared.ours.store(true, Ordering::Release);
+        process::greet(self.shared.clone()).await;
+        self.shared.is_ready()
     }
 
     /// Ends the child and whoever looks after it.
@@ -145,6 +153,11 @@ impl Shared {
     /// A number for a request of our own.
     fn ticket(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Who greets the child.
+    fn greeting(&self) -> Greeting {
+        if self.ours.load(Ordering::Acquire) { Greeting::Ours } else { Greeting::Forwarded }
     }
 
     fn is_ready(&self) -> bool {

@@ -132,7 +132,7 @@ async fn say(
 }
 
 /// Asks the client something and hands over what it says. A question that nobody waits for any more is taken back.
-async fn ask(outbox: Outbox, asking: Asking) {
+pub(super) async fn ask(outbox: Outbox, asking: Asking) {
     let Asking { method, params, mut answer } = asking;
     let message = tokio::select! {
         message = outbox.ask(&method, params.as_deref()) => message,

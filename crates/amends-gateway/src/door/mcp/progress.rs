@@ -6,6 +6,7 @@ use amends_wire::splice::Splice;
 use tokio::sync::mpsc;
 
 use super::Outbox;
+use super::rounds::Rounds;
 use crate::upstream::{Aside, Exchange, Progress, Reply};
 
 /// Relays the progress of one call.
@@ -55,9 +56,14 @@ pub(super) async fn relayed(
     mut relay: Option<ProgressRelay>,
     mut progress: mpsc::UnboundedReceiver<Aside>,
     outbox: &Outbox,
+    rounds: Option<&Rounds<'_>>,
 ) -> Reply {
-    let mut report = async |aside: &Aside| {
-        if let Aside::Progress(progress) = aside
+    let mut report = async |aside: Aside| {
+        let heard = match rounds {
+            Some(rounds) => rounds.hear(aside),
+            None => Some(aside),
+        };
+        if let Some(Aside::Progress(progress)) = &heard
             && let Some(line) = relay.as_mut().and_then(|relay| relay.notification(progress))
         {
             outbox.send(line).await;
@@ -66,10 +72,10 @@ pub(super) async fn relayed(
     loop {
         tokio::select! {
             biased;
-            Some(reported) = progress.recv() => report(&reported).await,
+            Some(reported) = progress.recv() => report(reported).await,
             reply = exchange.reply() => {
                 while let Ok(reported) = progress.try_recv() {
-                    report(&reported).await;
+                    report(reported).await;
                 }
                 return reply;
             }

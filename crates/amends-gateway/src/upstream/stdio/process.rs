@@ -120,8 +120,8 @@ async fn write(shared: Arc<Shared>, stdin: ChildStdin, mut queue: mpsc::Receiver
 }
 
 /// Greets the child, or says the agent's greeting again, and then calls it ready.
-async fn greet(shared: Arc<Shared>) {
-    let greeted = match shared.greeting {
+pub(super) async fn greet(shared: Arc<Shared>) {
+    let greeted = match shared.greeting() {
         Greeting::Ours => greet_as_client(&shared).await,
         Greeting::Forwarded => greet_again(&shared).await,
     };
@@ -264,7 +264,7 @@ async fn heard(shared: &Arc<Shared>, line: String) {
 /// Hands over what the child said of its own accord. One agent gets all of it, and the child waits for an agent that reads
 /// slowly; where several share the child, each gets what it wants to hear.
 async fn unasked(shared: &Shared, unasked: Unasked) {
-    match (shared.greeting, &unasked) {
+    match (shared.greeting(), &unasked) {
         (Greeting::Forwarded, _) => shared.unheard.say().await,
         (Greeting::Ours, Unasked::Notification { method, line }) => {
             let params = Object::parse(line).and_then(|line| line.get("params"));
