@@ -185,7 +185,8 @@ pub fn protocol_error(envelope: &Envelope) -> Option<(i64, String, Box<RawValue>
     let missing = error.upstream.as_ref().and_then(|words| words.field.as_deref());
     if let Some(missing) = missing.filter(|_| code == MISSING_CLIENT_CAPABILITY) {
         let mut splice = Splice::new(data.get());
-        let required = format!("{{{}:{{}}}}", quoted(missing));
+        let required: Vec<String> = missing.split(',').map(|name| format!("{}:{{}}", quoted(name))).collect();
+        let required = format!("{{{}}}", required.join(","));
         if splice.set_member(data.get(), "requiredCapabilities", required).is_ok()
             && let Ok(named) = RawValue::from_string(splice.finish())
         {
