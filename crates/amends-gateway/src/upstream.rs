@@ -1,5 +1,6 @@
 //! Whom we call: an upstream sends requests and gives back replies, and knows no rule about failures.
 
+mod asides;
 mod exchange;
 pub mod http;
 pub mod line;
@@ -12,6 +13,7 @@ use amends_core::UpstreamName;
 use amends_wire::mcp::Era;
 use tokio::sync::{Semaphore, mpsc, watch};
 
+pub use asides::{AsideReceiver, AsideSender, asides};
 pub use exchange::{Aside, Asides, Asking, Exchange, Fault, Progress, Reply, Request, RpcFault, Said};
 
 use crate::config::{Limits, Reach, UpstreamConfig};

@@ -10,6 +10,7 @@ pub mod lists;
 pub mod mirror;
 pub mod reply;
 pub mod shape;
+pub mod tasks;
 pub mod text;
 pub mod tools;
 pub mod uri;
