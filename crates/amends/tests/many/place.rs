@@ -137,7 +137,8 @@ impl Bare {
                 }
                 params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
                 let can = params["_meta"]["io.modelcontextprotocol/clientCapabilities"].take();
-                params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = if can.is_null() { json!({}) } else { can };
+                params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+                    if can.is_null() { json!({}) } else { can };
             }
         }
         (json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string(), headers)
