@@ -86,9 +86,8 @@ impl Gateway {
         self.hub.meet(&serving.upstreams);
         let changed = self.catalogue.reload(serving.config, &serving.upstreams);
         reloaded.removed.iter().for_each(|name| self.leave(name));
-        for name in reloaded.started.iter().chain(&reloaded.changed) {
-            self.tend(&serving.upstreams[name]);
-        }
+        reloaded.started.iter().for_each(|name| self.tend(&serving.upstreams[name]));
+        reloaded.changed.iter().for_each(|name| self.tend_on(&serving.upstreams[name]));
         self.hub.lists_changed(changed.into_iter().collect::<BTreeSet<_>>());
         for name in reloaded.started.iter().chain(&reloaded.removed) {
             if let Some(known) = before.upstreams.get(name) {
