@@ -72,6 +72,8 @@ pub struct Gateway {
     drivers: std::sync::Mutex<HashMap<SessionId, mpsc::UnboundedSender<Mail>>>,
     /// Sessions of this node that it stopped driving while the ledger was away, to be taken up again.
     given_up: std::sync::Mutex<Vec<SessionId>>,
+    /// Held while a session is taken up.
+    pub(crate) adopting: tokio::sync::Mutex<()>,
     /// Whether the ledger recorded when it was last asked to.
     pub(crate) recording: AtomicBool,
     lease_until: AtomicU64,
@@ -172,6 +174,7 @@ impl Gateway {
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
             given_up: std::sync::Mutex::default(),
+            adopting: tokio::sync::Mutex::default(),
             recording: AtomicBool::new(true),
             lease_until: AtomicU64::new(lease_until.ms()),
             tasks: std::sync::Mutex::default(),

@@ -20,7 +20,7 @@ use super::session::{Live, Mail, Session};
 use super::turn::Act;
 use crate::clock;
 use crate::request_state::{RequestState, Waiting};
-use crate::upstream::{self, Aside, RpcFault, Said};
+use crate::upstream::{self, Aside, AsideSender, RpcFault, Said};
 
 /// The name of the one question that an upstream asks at a time while it waits.
 const ONLY: &str = "input";
@@ -338,11 +338,7 @@ pub(super) fn subject(params: &str) -> Option<(String, String)> {
     Some((object.string("name")?.into_owned(), arguments.to_owned()))
 }
 
-async fn ask(
-    asides: &tokio::sync::mpsc::UnboundedSender<Aside>,
-    question: &Question,
-    id: String,
-) -> Option<Result<String, RpcFault>> {
+async fn ask(asides: &AsideSender, question: &Question, id: String) -> Option<Result<String, RpcFault>> {
     let (answer, said) = oneshot::channel();
     let asking = upstream::Asking { method: question.method.clone(), params: question.for_line(&id), answer };
     asides.send(Aside::Question(asking)).ok()?;

@@ -7,7 +7,9 @@ use amends_core::SessionId;
 use amends_wire::mcp::classify::Signal;
 use amends_wire::message;
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
+
+use super::asides::AsideSender;
 
 /// A request to be sent.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ pub struct Progress(pub String);
 #[derive(Clone, Debug)]
 pub struct Asides {
     /// Where to.
-    pub to: mpsc::UnboundedSender<Aside>,
+    pub to: AsideSender,
     /// Whose request it is, where questions to its agent are taken. On a line that several requests share, a question is
     /// brought to an agent only if all of them are its own.
     pub whose: Option<SessionId>,

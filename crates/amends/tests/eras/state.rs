@@ -52,7 +52,8 @@ fn a_state_for_other_arguments_or_none_of_ours_is_refused() {
     for odd in [other, tool, forged] {
         let (status, refused) = call_alone(&gateway, &odd);
         assert_eq!((status, &envelope(&refused)["status"]), (200, &json!("refused")), "{refused}");
-        assert_eq!(envelope(&refused)["error"]["kind"], "stale_state", "{refused}");
+        assert_eq!(envelope(&refused)["error"]["kind"], "invalid_argument", "{refused}");
+        assert_eq!(envelope(&refused)["error"]["details"][0]["field"], "requestState", "{refused}");
         assert_eq!(envelope(&refused)["error"]["certainty"], "not_sent", "{refused}");
     }
     let mut alone = call.clone();

@@ -131,7 +131,8 @@ async fn answered(shared: Arc<Shared>, session: Session, body: String) {
         tokio::time::timeout(OPEN_TIMEOUT, shared.pool.send(shared.build(post), Instant::now() + OPEN_TIMEOUT)).await;
 }
 
-fn get(shared: &Shared, session: &Session, last_id: Option<&str>) -> hyper::Request<Full<Bytes>> {
+/// A request for the stream of what a stateful endpoint says, after that event.
+pub(super) fn get(shared: &Shared, session: &Session, last_id: Option<&str>) -> hyper::Request<Full<Bytes>> {
     let post = Post { body: String::new(), method: None, subject: None, headers: &[], session: Some(session) };
     let mut request = shared.build(post);
     *request.method_mut() = Method::GET;
@@ -143,7 +144,8 @@ fn get(shared: &Shared, session: &Session, last_id: Option<&str>) -> hyper::Requ
     request
 }
 
-fn is_stream(sent: &Sent) -> bool {
+/// Whether what comes is a stream of events.
+pub(super) fn is_stream(sent: &Sent) -> bool {
     let kind = sent.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     sent.response.status().is_success() && kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
 }

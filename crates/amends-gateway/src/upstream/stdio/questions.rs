@@ -20,7 +20,7 @@ pub(super) fn asked(shared: &Arc<Shared>, id: String, method: String, params: Op
     match whose {
         // Nobody hears it any more once the request is given up.
         Whose::One(asides) => drop(asides.to.send(Aside::Question(Asking { method, params, answer }))),
-        Whose::Nobody if shared.greeting == Greeting::Forwarded => {
+        Whose::Nobody if shared.greeting() == Greeting::Forwarded => {
             return Some(Unasked::Request { id, method, params });
         }
         Whose::Nobody if method == "ping" => drop(answer.send(result("{}"))),
