@@ -25,6 +25,7 @@ pub mod gates;
 pub mod id;
 pub mod interaction;
 pub mod limits;
+pub mod machine;
 pub mod nearest;
 pub mod outcome;
 pub mod playbook;
@@ -34,6 +35,7 @@ pub mod refusal;
 pub mod registry;
 pub mod restraint;
 pub mod reversal;
+pub mod span;
 pub mod time;
 pub mod verdict;
 
