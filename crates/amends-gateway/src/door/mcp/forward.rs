@@ -67,17 +67,13 @@ async fn send(
     if upstream.takes_no_stamps() && client.era(asked) == Era::Modern {
         params = params.map(|params| era::without_stamps(&params));
     }
-    let askable = rounds.map(Rounds::askable).unwrap_or_default();
     let request = Request {
         method: asked.method.clone(),
         subject,
         params,
         headers: Vec::new(),
-        asides: (token.is_some() || rounds.is_some()).then_some(Asides {
-            to: progress_to,
-            whose: rounds.map(|_| client.session().id.clone()),
-            askable,
-        }),
+        asides: (token.is_some() || rounds.is_some())
+            .then_some(Asides { to: progress_to, whose: rounds.map(|_| client.session().id.clone()) }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };

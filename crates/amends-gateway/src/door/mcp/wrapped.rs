@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use amends_wire::mcp::lists::{Kind, Page};
-use amends_wire::mcp::{Askable, Era, era, tools};
+use amends_wire::mcp::{Era, era, tools};
 use amends_wire::message;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
@@ -153,7 +153,7 @@ fn send(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running)
         subject: None,
         params: sent,
         headers: Vec::new(),
-        asides: token.is_some().then_some(Asides { to: progress_to, whose: None, askable: Askable::default() }),
+        asides: token.is_some().then_some(Asides { to: progress_to, whose: None }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };
@@ -167,7 +167,8 @@ fn send(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running)
                 return None;
             }
         };
-        if let (Reply::Result(_), "server/discover", Some(wrapped)) = (&reply, asked.method.as_str(), client.wrapped())
+        if let (Reply::Result(_), "initialize" | "server/discover", Some(wrapped)) =
+            (&reply, asked.method.as_str(), client.wrapped())
         {
             // Another may have found out at the same time.
             let _ = wrapped.met.set(());

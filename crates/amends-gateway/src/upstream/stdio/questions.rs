@@ -22,8 +22,8 @@ pub(super) fn asked(shared: &Arc<Shared>, id: String, method: String, params: Op
     let question = Question { key: String::new(), method, params };
     match whose {
         // Nobody hears it any more once the request is given up.
-        // What the agent at the other end did not declare is between the two of them.
-        Whose::One(asides) if forwarded && !asides.askable.takes(&question) => return Some(unasked(id, question)),
+        // Where the agent itself greeted the child, their questions pass as they are.
+        Whose::One(_) if forwarded => return Some(unasked(id, question)),
         Whose::One(asides) => {
             let Question { method, params, .. } = question;
             drop(asides.to.send(Aside::Question(Asking { method, params, answer })));
