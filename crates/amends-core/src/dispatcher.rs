@@ -31,6 +31,7 @@ use thiserror::Error;
 use crate::attempt::Report;
 use crate::call::{Call, Rules};
 use crate::claim::ClaimChange;
+use crate::drift::Drift;
 use crate::effect::Effect;
 use crate::event::{Event, Fact, VERSION};
 use crate::gates::Gates;
@@ -77,6 +78,15 @@ pub enum Input {
     Tick,
     /// The session was taken up after a crash, or by another node.
     Resume,
+    /// A tool is no longer what it was pinned to.
+    Drift(Box<Drift>),
+    /// Somebody approved what a tool became.
+    Approval {
+        /// What it was and what it is.
+        drift: Box<Drift>,
+        /// Who.
+        by: String,
+    },
     /// The session is over for good, and its events are dropped.
     Retire {
         /// Why.
@@ -220,6 +230,8 @@ impl Dispatcher {
             Input::Delivery { call } => self.delivery(now, call),
             Input::Tick => self.tick(now, gates),
             Input::Resume => self.resume(now, gates),
+            Input::Drift(drift) => self.emit(now, Fact::SchemaDrifted { drift: *drift }),
+            Input::Approval { drift, by } => self.emit(now, Fact::SchemaApproved { drift: *drift, by }),
             Input::Retire { reason } => self.retire(now, reason),
         }
         std::mem::take(&mut self.step)

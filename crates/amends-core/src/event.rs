@@ -7,6 +7,7 @@ use crate::call::Received;
 use crate::certainty::Certainty;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::retire::RetireReason;
+use crate::drift::Drift;
 use crate::evidence::Changed;
 use crate::gates::{Gates, HeldBack};
 use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName};
@@ -290,6 +291,20 @@ pub enum Fact {
         /// Why.
         reason: RetireReason,
     },
+    /// Input: a tool is no longer what it was pinned to.
+    SchemaDrifted {
+        /// What it was and what it is.
+        #[serde(flatten)]
+        drift: Drift,
+    },
+    /// Input: somebody approved what a tool became.
+    SchemaApproved {
+        /// What it was and what it is.
+        #[serde(flatten)]
+        drift: Drift,
+        /// Who.
+        by: String,
+    },
     /// Input that makes no sense here.
     Ignored {
         /// Why.
@@ -337,6 +352,8 @@ impl Fact {
             Self::AnswerDelivered { .. } => "answer_delivered",
             Self::LateResult { .. } => "late_result",
             Self::SessionRetired { .. } => "session_retired",
+            Self::SchemaDrifted { .. } => "schema_drifted",
+            Self::SchemaApproved { .. } => "schema_approved",
             Self::Ignored { .. } => "ignored",
             Self::SuppressedError { .. } => "suppressed_error",
         }
@@ -374,6 +391,8 @@ impl Fact {
             | Self::Ticked { .. }
             | Self::Resumed { .. }
             | Self::SessionRetired { .. }
+            | Self::SchemaDrifted { .. }
+            | Self::SchemaApproved { .. }
             | Self::Ignored { .. }
             | Self::SuppressedError { .. } => None,
         }

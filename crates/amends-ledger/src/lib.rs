@@ -17,6 +17,7 @@ mod memory;
 pub mod merkle;
 mod node;
 pub mod note;
+mod pin;
 mod postgres;
 pub mod proof;
 mod reversals;
@@ -44,6 +45,7 @@ pub use letter::{Letter, LetterId, LetterState};
 pub use log::{Checkpoint, LogEntry, StoredCheckpoint, origin};
 pub use memory::MemoryLedger;
 pub use node::Node;
+pub use pin::{Definition, PinnedTool};
 pub use postgres::{LeaseClock, PostgresLedger};
 pub use reversals::{ReversalRow, StoredUndo};
 pub use row::{Lease, SessionRow, StoredEvent, StoredRecord, StoredSession, StoredTip, Trace};
@@ -163,6 +165,13 @@ pub trait Ledger: Debug + Send + Sync {
     /// Puts a session of another ledger here, with its events and hashes as they were. It belongs to no living node and
     /// leaves nothing open. `false` where there is such a session already, and then nothing is changed.
     fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool>;
+
+    /// The pinned tools of one place, or of all, at most `limit` of them.
+    fn pins(&self, place: Option<&Digest>, limit: usize) -> Pending<'_, Vec<PinnedTool>>;
+
+    /// Keeps a pinned tool, if its version follows the one that is kept; `false` where it does not, and then nothing is
+    /// changed.
+    fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool>;
 
     /// Waits until somebody else may have answered a question, posted a letter or replied to one: a hint, which may come
     /// for nothing and may fail to come. Whoever waits must look by itself from time to time.

@@ -3,6 +3,7 @@
 mod data;
 mod inbox;
 mod log;
+mod pins;
 mod questions;
 mod retire;
 
@@ -22,6 +23,7 @@ use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
+use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
@@ -194,6 +196,14 @@ impl Ledger for MemoryLedger {
 
     fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>> {
         self.now(|data| Ok(data.letters.get(&id).map(Posted::state)))
+    }
+
+    fn pins(&self, place: Option<&Digest>, limit: usize) -> Pending<'_, Vec<PinnedTool>> {
+        self.now(|data| Ok(data.pins(place, limit)))
+    }
+
+    fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
+        self.now(|data| Ok(data.keep_pin(pin)))
     }
 
     fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

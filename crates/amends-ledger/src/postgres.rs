@@ -18,6 +18,7 @@ mod hints;
 mod inbox;
 mod log;
 mod nodes;
+mod pins;
 mod questions;
 mod reader;
 mod record;
@@ -43,6 +44,7 @@ use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
+use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
@@ -393,6 +395,21 @@ impl Ledger for PostgresLedger {
         self.write(move |connection| {
             let whole = Arc::clone(&whole);
             Box::pin(async move { whole::import(connection, &whole).await })
+        })
+    }
+
+    fn pins(&self, place: Option<&Digest>, limit: usize) -> Pending<'_, Vec<PinnedTool>> {
+        let place = place.cloned();
+        self.read(move |connection| {
+            let place = place.clone();
+            Box::pin(async move { pins::pins(connection, place.as_ref(), limit).await })
+        })
+    }
+
+    fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
+        self.write(move |connection| {
+            let pin = pin.clone();
+            Box::pin(async move { pins::keep(connection, &pin).await })
         })
     }
 

@@ -4,6 +4,7 @@ mod file;
 mod inbox;
 mod log;
 mod nodes;
+mod pins;
 mod questions;
 mod reader;
 mod record;
@@ -31,6 +32,7 @@ use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
+use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
@@ -248,6 +250,15 @@ impl Ledger for SqliteLedger {
     fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>> {
         let state = self.read(move |connection| inbox::letter(connection, id));
         Box::pin(async move { state.await?.map(|state| self.vault.open_reply(id, state)).transpose() })
+    }
+
+    fn pins(&self, place: Option<&Digest>, limit: usize) -> Pending<'_, Vec<PinnedTool>> {
+        let place = place.cloned();
+        self.read(move |connection| pins::pins(connection, place.as_ref(), limit))
+    }
+
+    fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
+        self.write(move |answer| Work::KeepPin { pin: Box::new(pin), answer })
     }
 
     fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

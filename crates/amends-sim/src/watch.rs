@@ -376,6 +376,8 @@ fn input_name(input: &Input) -> String {
         Input::Delivery { call } => format!("delivery of {call}"),
         Input::Tick => "tick".into(),
         Input::Resume => "resume".into(),
+        Input::Drift(_) => "drift".into(),
+        Input::Approval { .. } => "approval".into(),
         Input::Retire { .. } => "retire".into(),
     }
 }

@@ -101,6 +101,10 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         Fact::AnswerDelivered { call } => (Input::Delivery { call: call.clone() }, open()),
         Fact::Ticked { gates } => (Input::Tick, gates.clone()),
         Fact::Resumed { gates } => (Input::Resume, gates.clone()),
+        Fact::SchemaDrifted { drift } => (Input::Drift(Box::new(drift.clone())), open()),
+        Fact::SchemaApproved { drift, by } => {
+            (Input::Approval { drift: Box::new(drift.clone()), by: by.clone() }, open())
+        }
         Fact::SessionRetired { reason, .. } => (Input::Retire { reason: *reason }, open()),
         Fact::SessionOpened { .. }
         | Fact::CallRefused { .. }

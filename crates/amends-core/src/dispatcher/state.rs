@@ -154,6 +154,8 @@ impl Session {
             | Fact::LateResult { .. }
             | Fact::Ticked { .. }
             | Fact::Resumed { .. }
+            | Fact::SchemaDrifted { .. }
+            | Fact::SchemaApproved { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. } => true,
         };
@@ -297,6 +299,8 @@ impl Session {
             | Fact::ReversalArmed { .. }
             | Fact::ReversalVoided { .. }
             | Fact::ReversalRefused { .. }
+            | Fact::SchemaDrifted { .. }
+            | Fact::SchemaApproved { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. } => {}
         }

@@ -36,7 +36,9 @@ impl Mask {
                 words.text(reason);
             }
             Fact::Ticked { gates } | Fact::Resumed { gates } => words.gates(gates),
+            Fact::SchemaApproved { by, .. } => words.text(by),
             Fact::SessionOpened { .. }
+            | Fact::SchemaDrifted { .. }
             | Fact::SessionRetired { .. }
             | Fact::AttemptStarted { .. }
             | Fact::AttemptTimedOut { .. }

@@ -16,13 +16,14 @@ use tokio::sync::oneshot;
 
 use super::file::File;
 use super::trouble::Trouble;
-use super::{inbox, log, nodes, questions, record, retire, schema, sweep};
+use super::{inbox, log, nodes, pins, questions, record, retire, schema, sweep};
 use crate::append::Appended;
 use crate::error::Error;
 use crate::interactions::AnswerFate;
 use crate::letter::{Letter, LetterId};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
+use crate::pin::PinnedTool;
 use crate::row::Lease;
 use crate::step::Step;
 use crate::whole::Whole;
@@ -60,6 +61,7 @@ pub(super) enum Work {
     Collect { places: Vec<String>, now: Timestamp, limit: usize, answer: Answer<Vec<(LetterId, Letter)>> },
     Reply { id: LetterId, body: Value, now: Timestamp, answer: Answer<bool> },
     Import { whole: Box<Whole>, answer: Answer<bool> },
+    KeepPin { pin: Box<PinnedTool>, answer: Answer<bool> },
     ExtendLog { expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint, answer: Answer<bool> },
 }
 
@@ -202,6 +204,7 @@ impl Work {
             Self::Collect { places, now, limit, answer } => owe(answer, inbox::collect(tx, node, &places, now, limit)),
             Self::Reply { id, body, now, answer } => owe(answer, inbox::reply(tx, id, &body, now)),
             Self::Import { whole, answer } => owe(answer, retire::import(tx, &whole)),
+            Self::KeepPin { pin, answer } => owe(answer, pins::keep(tx, &pin)),
             Self::ExtendLog { expected, entries, checkpoint, answer } => {
                 owe(answer, log::extend(tx, expected, &entries, &checkpoint))
             }
@@ -228,9 +231,10 @@ impl Work {
             Self::AnswerInteraction { answer, .. } => drop(answer.send(Err(error.clone()))),
             Self::Post { answer, .. } => drop(answer.send(Err(error.clone()))),
             Self::Collect { answer, .. } => drop(answer.send(Err(error.clone()))),
-            Self::Reply { answer, .. } | Self::ExtendLog { answer, .. } | Self::Import { answer, .. } => {
-                drop(answer.send(Err(error.clone())))
-            }
+            Self::Reply { answer, .. }
+            | Self::ExtendLog { answer, .. }
+            | Self::Import { answer, .. }
+            | Self::KeepPin { answer, .. } => drop(answer.send(Err(error.clone()))),
         }
     }
 }

@@ -11,6 +11,7 @@ mod inbox;
 mod kept;
 mod leases;
 mod log;
+mod pins;
 mod questions;
 mod retired;
 mod reversals;
@@ -120,4 +121,7 @@ suite! {
         sessions_are_given_out_as_they_are_stored_in_the_order_of_their_ids,
         an_anchor_proves_what_it_covers,
         every_event_that_is_covered_can_be_proven;
+    pins:
+        a_pin_is_kept_only_where_it_follows_the_one_before,
+        each_place_has_its_own_pins;
 }

@@ -326,6 +326,8 @@ pub fn begins_a_step(fact: &Fact) -> bool {
             | Fact::AnswerDelivered { .. }
             | Fact::Ticked { .. }
             | Fact::Resumed { .. }
+            | Fact::SchemaDrifted { .. }
+            | Fact::SchemaApproved { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. }
     )
