@@ -83,12 +83,7 @@ impl Catalogue {
     }
 
     fn serve(&self, upstream: &Arc<Upstream>, listing: &ToolListing) -> Result<ServedTool, ConfigError> {
-        let mut name = format!("{}{}", upstream.config.prefix, listing.name);
-        if !upstream.config.prefix.is_empty() && name.len() > NAME_MAX {
-            let tail = amends_ledger::digest(listing.name.as_bytes());
-            name.truncate(name.floor_char_boundary(NAME_MAX - 9));
-            name = format!("{name}_{}", &tail.as_str()[..8]);
-        }
+        let name = upstream.served_name(&listing.name);
         // A hint is the upstream's own word; it counts only where the operator vouches for the upstream.
         let hints = listing.annotations;
         let hinted = match (hints.read_only, hints.idempotent) {
@@ -118,6 +113,19 @@ impl Catalogue {
             },
             name: ToolName::new(name),
         })
+    }
+}
+
+impl Upstream {
+    /// The name under which a tool of it is served.
+    pub(crate) fn served_name(&self, local: &str) -> String {
+        let mut name = format!("{}{local}", self.config.prefix);
+        if !self.config.prefix.is_empty() && name.len() > NAME_MAX {
+            let tail = amends_ledger::digest(local.as_bytes());
+            name.truncate(name.floor_char_boundary(NAME_MAX - 9));
+            name = format!("{name}_{}", &tail.as_str()[..8]);
+        }
+        name
     }
 }
 

@@ -25,6 +25,8 @@ use amends_core::{EffectKind, Playbook, Rules, UpstreamName};
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
+use crate::pin::PinMode;
+
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
@@ -88,6 +90,8 @@ pub struct UpstreamConfig {
     pub breaker: BreakerRules,
     /// How many retries it may cause.
     pub retry_budget: BudgetRules,
+    /// What is done about a tool of it that is no longer what it was pinned to.
+    pub pin: PinMode,
 }
 
 /// How an upstream is reached.

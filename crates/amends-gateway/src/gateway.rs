@@ -16,6 +16,8 @@ use crate::config::{Config, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
 use crate::key::{self, KeyError};
 use crate::listing;
+use crate::metrics::Metrics;
+use crate::pin::{self, Pins};
 use crate::restraint::{self, Rates};
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::upstream::{Greeting, Unasked, Upstream};
@@ -48,6 +50,10 @@ pub struct Gateway {
     pub(crate) stored_rules: StoredRules,
     /// The answers that are leaving.
     pub(crate) deliveries: Arc<Deliveries>,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// The tools that are not called since they are not what they were.
+    pub(crate) pins: Pins,
     /// Who signs the log, where there is a key.
     signer: Option<Signer>,
     /// How many sessions are driven right now.
@@ -132,6 +138,8 @@ impl Gateway {
             rates: Rates::new(config.limits.rate),
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
+            metrics: Metrics::default(),
+            pins: Pins::default(),
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
             given_up: std::sync::Mutex::default(),
@@ -144,6 +152,7 @@ impl Gateway {
         gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
+        gateway.keep(tokio::spawn(pin::follow(Arc::downgrade(&gateway))));
         if let Some(kept) = gateway.config.ledger.retention {
             gateway.keep(tokio::spawn(retire_old(Arc::downgrade(&gateway), kept)));
         }
@@ -192,6 +201,11 @@ impl Gateway {
     /// How many entries of the log the newest checkpoint covers, where one is known.
     pub(crate) fn newest_checkpoint(&self) -> Option<u64> {
         self.signer.as_ref().and_then(Signer::newest)
+    }
+
+    /// How many sessions are driven right now.
+    pub(crate) fn sessions_driven(&self) -> usize {
+        *self.driven.borrow()
     }
 
     /// A session is driven from now on, until what this gives is dropped.

@@ -8,10 +8,13 @@ pub mod driver;
 pub mod gateway;
 pub mod key;
 pub mod listing;
+pub mod metrics;
 pub mod mint;
+pub mod pin;
 pub mod restraint;
 pub mod signer;
 pub mod upstream;
+mod witness;
 
 pub use config::{Config, ConfigError};
 pub use gateway::{Gateway, StartError, open_ledger};

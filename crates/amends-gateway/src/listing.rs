@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::clock;
 use crate::gateway::Gateway;
+use crate::pin;
 use crate::upstream::{Fault, Health, Reply, Request, Upstream};
 
 pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(15);
@@ -25,6 +26,9 @@ pub enum ListError {
     /// It answered with something else.
     #[error("`tools/list` was answered with {0}")]
     Refused(String),
+    /// They could not be compared with what is pinned.
+    #[error("its tools cannot be compared with what is pinned: {0}")]
+    Unpinned(#[from] amends_ledger::Error),
 }
 
 /// Lists an upstream's tools whenever it is ready anew.
@@ -63,8 +67,7 @@ pub async fn refresh(gateway: &Gateway, upstream: &Arc<Upstream>, meta: Option<&
             None => break,
         }
     }
-    gateway.catalogue.update(upstream, &all);
-    Ok(())
+    Ok(pin::take_in(gateway, upstream, &all).await?)
 }
 
 /// Asks for the first page of an upstream's tools, to see whether it answers.

@@ -17,6 +17,7 @@ use super::spec::{
     AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
 };
 use super::{Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig};
+use crate::pin::PinMode;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -183,6 +184,7 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
         queue: spec.queue.unwrap_or(QUEUE),
         breaker: restraint::breaker(&key("breaker"), &spec.breaker)?,
         retry_budget: restraint::budget(&key("retry_budget"), &spec.retry_budget)?,
+        pin: spec.pin,
     })
 }
 
@@ -200,6 +202,7 @@ pub(super) fn anywhere() -> UpstreamConfig {
         queue: QUEUE,
         breaker: BreakerRules::default(),
         retry_budget: BudgetRules::default(),
+        pin: PinMode::default(),
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{ConfigError, FieldSpec, KeySource, PrivacySpec, Span};
+use crate::pin::PinMode;
 
 /// A configuration file as it is written. Every key may be left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -109,6 +110,8 @@ pub struct UpstreamSpec {
     pub breaker: BreakerSpec,
     /// How many retries it may cause.
     pub retry_budget: BudgetSpec,
+    /// What is done about a tool that is no longer what it was when it was first seen: `warn` (the default) or `refuse`.
+    pub pin: PinMode,
 }
 
 /// `breaker = { failures = …, cool_down = …, cool_down_max = … }`

@@ -23,6 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::gateway::Gateway;
+use crate::metrics;
 use body::Body;
 use connection::Connection;
 use farewell::Farewell;
@@ -97,6 +98,9 @@ async fn handle(
             plain::call(&door, &connection, &tool, request).await
         }
         (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),
+        (&Method::GET, "/metrics") => {
+            respond(StatusCode::OK, metrics::CONTENT_TYPE, door.gateway.metrics.text(&door.gateway).await)
+        }
         (&Method::GET, "/") => page::home(&door).await,
         _ => plain_text(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"),
     })

@@ -12,6 +12,7 @@ use super::session::{Live, Mail, Session};
 use super::{admission, basis};
 use crate::clock;
 use crate::gateway::Gateway;
+use crate::witness::Witness;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 64;
@@ -118,6 +119,8 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
         return Ok(());
     }
     tracing::info!(session = %id, open = dispatcher.open_calls(), "taken up after a crash");
+    let mut witness = Witness::default();
+    witness.catch_up(&gateway.metrics, &gateway.catalogue, trace.events.iter().map(|stored| &stored.event));
     let (mail, inbox) = mpsc::unbounded_channel();
     let mut session = Session {
         gateway: gateway.clone(),
@@ -132,6 +135,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
         rules,
         listening: HashSet::new(),
         mail,
+        witness,
         reads: HashMap::new(),
     };
     if let Some(first) = first {

@@ -42,7 +42,12 @@ fn subject(input: &Input) -> Option<&CallId> {
         Input::Call(call) => Some(&call.id),
         Input::Result { attempt, .. } => Some(&attempt.call),
         Input::Cancel { call, .. } | Input::Delivery { call } => Some(call),
-        Input::Answer { .. } | Input::Tick | Input::Resume | Input::Retire { .. } => None,
+        Input::Answer { .. }
+        | Input::Tick
+        | Input::Resume
+        | Input::Drift(_)
+        | Input::Approval { .. }
+        | Input::Retire { .. } => None,
     }
 }
 

@@ -18,6 +18,7 @@ use super::session::{Mail, Session};
 use super::turn::Turn;
 use crate::clock;
 use crate::mint;
+use crate::witness::Witness;
 
 /// The waits for a ledger that is away.
 const STORE_LADDER: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(6)];
@@ -169,6 +170,7 @@ impl Session {
             self.answer_unrecorded(&call);
         }
         self.turns.clear();
+        self.witness = Witness::default();
         if !matches!(cause, Error::Fenced { .. }) {
             self.gateway.gives_up(&self.id);
         }

@@ -29,6 +29,7 @@ use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
 use crate::upstream::Progress;
+use crate::witness::Witness;
 
 /// What arrives at a session's driver.
 #[derive(Debug)]
@@ -91,6 +92,8 @@ pub(super) struct Session {
     /// The writes on their way. Their results are recorded even when nobody waits for them any more.
     pub(super) listening: HashSet<AttemptId>,
     pub(super) mail: mpsc::UnboundedSender<Mail>,
+    /// Who sees every step.
+    pub(super) witness: Witness,
     /// What this session read last of what calls are based on, by reference.
     pub(super) reads: HashMap<Digest, Digest>,
 }
@@ -167,6 +170,7 @@ impl Session {
             rules: HashMap::new(),
             listening: HashSet::new(),
             mail,
+            witness: Witness::default(),
             reads: HashMap::new(),
         }
     }

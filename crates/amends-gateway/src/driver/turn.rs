@@ -14,6 +14,7 @@ use super::failpoint::{self, Point};
 use super::session::{Live, Session};
 use super::{Delivery, attempt, undo};
 use crate::clock;
+use crate::witness::Seen;
 
 /// How long before the lease's end nothing is sent any more.
 const LEASE_MARGIN_MS: u64 = 1_000;
@@ -28,6 +29,8 @@ pub(super) struct Turn {
     /// What is still to be done; nothing where it was done without waiting.
     effects: Vec<Act>,
     commit: Option<Commit>,
+    /// What was seen of it, to be told once it is recorded.
+    seen: Option<Seen>,
     /// The answer whose arrival it records.
     pub(super) leaving: Option<Leaving>,
 }
@@ -61,11 +64,13 @@ impl Session {
             failpoint::reach(Point::BeforeIntent);
         }
         let append = self.append(&input, step, expected_seq, &acts);
+        let seen = self.witness.see(&self.gateway.metrics, &self.gateway.catalogue, &append.events);
         let commit = match waits {
             Waits::Durable => self.gateway.ledger.append(append),
             Waits::NoWait => self.gateway.ledger.append_soon(append),
         };
-        let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit), leaving: None };
+        let seen = Some(seen);
+        let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit), seen, leaving: None };
         if waits == Waits::NoWait {
             for act in std::mem::take(&mut turn.effects) {
                 self.perform(act, None);
@@ -92,6 +97,7 @@ impl Session {
                 if let Input::Call(call) = &turn.input {
                     self.gateway.stored_rules.add(&call.rules_hash);
                 }
+                self.saw(&mut turn);
                 for act in std::mem::take(&mut turn.effects) {
                     self.perform(act, Some(&appended));
                 }
@@ -102,9 +108,19 @@ impl Session {
 
     /// Performs what is left of a turn that turned out to be durable after all.
     pub(super) fn finish(&mut self, turn: &mut Turn) {
+        self.saw(turn);
         for act in std::mem::take(&mut turn.effects) {
             self.perform(act, None);
         }
+    }
+
+    /// Tells what was seen of a turn that is recorded.
+    fn saw(&self, turn: &mut Turn) {
+        let Some(seen) = turn.seen.take() else { return };
+        if !turn.effects.is_empty() {
+            seen.waited_for(&self.gateway.metrics);
+        }
+        seen.recorded();
     }
 
     fn waits(&self, input: &Input, gates: &Gates) -> Waits {
@@ -115,7 +131,7 @@ impl Session {
             Input::Result { attempt, .. } => reads(&attempt.call),
             Input::Cancel { call, .. } => reads(call),
             Input::Delivery { .. } => true,
-            Input::Answer { .. } | Input::Retire { .. } => false,
+            Input::Answer { .. } | Input::Drift(_) | Input::Approval { .. } | Input::Retire { .. } => false,
             Input::Tick | Input::Resume => self.dispatcher.only_reads(),
         };
         if only_reads && self.gateway.config.ledger.async_reads { Waits::NoWait } else { Waits::Durable }

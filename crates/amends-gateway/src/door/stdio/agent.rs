@@ -20,6 +20,7 @@ use crate::door::mcp::{ProgressRelay, render, render_protocol_error, reverse_ent
 use crate::driver::{SessionHandle, Wish};
 use crate::gateway::Gateway;
 use crate::listing;
+use crate::pin;
 use crate::upstream::{Reply, Request, Unasked, Upstream};
 
 /// How long something that is not a tool call may take.
@@ -187,7 +188,7 @@ impl Agent {
             if let Some(mut reply) = reply {
                 if let (Reply::Result(result), "tools/list") = (&mut reply, method.as_str()) {
                     let text = String::from_utf8_lossy(result).into_owned();
-                    if self.listed(&text, first_page)
+                    if self.listed(&text, first_page).await
                         && let Some(entry) = reverse_entry(&self.gateway.catalogue.now())
                     {
                         *result = tools::with_entry(&text, &entry).into();
@@ -335,12 +336,16 @@ impl Agent {
     }
 
     /// Takes a page of tools to heart; says whether it is the last one.
-    fn listed(&self, result: &str, first: bool) -> bool {
+    async fn listed(&self, result: &str, first: bool) -> bool {
         let Some(list) = ToolList::parse(result).filter(|list| list.next_cursor.is_none()) else { return false };
         // A first page that is the whole list saves asking for it ourselves.
         if first {
-            self.gateway.catalogue.update(&self.upstream, &list.tools);
-            self.state().listed = true;
+            match pin::take_in(&self.gateway, &self.upstream, &list.tools).await {
+                Ok(()) => self.state().listed = true,
+                Err(error) => {
+                    tracing::warn!(%error, "the wrapped server's tools cannot be compared with what is pinned")
+                }
+            }
         }
         true
     }
