@@ -26,6 +26,7 @@ use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
 use crate::pin::PinMode;
+use crate::telemetry::TelemetryConfig;
 
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
@@ -63,6 +64,8 @@ pub struct Config {
     pub limits: Limits,
     /// What is masked before it is recorded.
     pub privacy: PrivacyConfig,
+    /// Whether and where spans are exported.
+    pub telemetry: TelemetryConfig,
 }
 
 /// One upstream.

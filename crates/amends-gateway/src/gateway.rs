@@ -20,6 +20,7 @@ use crate::metrics::Metrics;
 use crate::pin::{self, Pins};
 use crate::restraint::{self, Rates};
 use crate::signer::{SignError, Signer, keep_signing};
+use crate::telemetry::Telemetry;
 use crate::upstream::{Greeting, Unasked, Upstream};
 
 /// How long a heartbeat counts.
@@ -52,6 +53,8 @@ pub struct Gateway {
     pub(crate) deliveries: Arc<Deliveries>,
     /// What is counted.
     pub metrics: Metrics,
+    /// Where spans go, where they do.
+    pub(crate) telemetry: Option<Telemetry>,
     /// The tools that are not called since they are not what they were.
     pub(crate) pins: Pins,
     /// Who signs the log, where there is a key.
@@ -127,6 +130,7 @@ impl Gateway {
             .collect();
         let signing_key = key::signing(&config.ledger, &amends_ledger::origin(&ledger.secret()))?;
         let signer = signing_key.map(|key| Signer::new(ledger.clone(), key, config.ledger.anchor.clone()));
+        let metrics = Metrics::default();
         let gateway = Arc::new(Self {
             signer,
             secret: ledger.secret(),
@@ -138,7 +142,8 @@ impl Gateway {
             rates: Rates::new(config.limits.rate),
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
-            metrics: Metrics::default(),
+            telemetry: Telemetry::start(&config.telemetry, metrics.exports()),
+            metrics,
             pins: Pins::default(),
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
@@ -195,6 +200,13 @@ impl Gateway {
             Err(error @ (SignError::Ledger(_) | SignError::Anchor { .. })) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "no checkpoint was signed");
             }
+        }
+    }
+
+    /// Waits a moment for the last spans to go where they go.
+    pub async fn flush(&self) {
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.flush().await;
         }
     }
 

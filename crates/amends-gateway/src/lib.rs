@@ -13,6 +13,7 @@ pub mod mint;
 pub mod pin;
 pub mod restraint;
 pub mod signer;
+pub mod telemetry;
 pub mod upstream;
 mod witness;
 

@@ -48,9 +48,20 @@ pub struct Metrics {
     pub(crate) reversals: Count<1>,
     pub(crate) late: Count<1>,
     drifts: Count<2>,
+    exports: Count<1>,
     pub(crate) call_time: Time<1>,
     pub(crate) attempt_time: Time<2>,
     pub(crate) commit_time: Histogram,
+}
+
+/// Counts what becomes of spans.
+#[derive(Clone, Debug)]
+pub(crate) struct Exports(Count<1>);
+
+impl Exports {
+    pub(crate) fn count(&self, became: &'static str, spans: u64) {
+        self.0.get_or_create(&[("became", Word::Fixed(became))]).inc_by(spans);
+    }
 }
 
 impl Default for Metrics {
@@ -78,6 +89,7 @@ impl Default for Metrics {
             reversals: Family::default(),
             late: Family::default(),
             drifts: Family::default(),
+            exports: Family::default(),
             call_time: Family::new_with_constructor(time),
             attempt_time: Family::new_with_constructor(time),
             commit_time: time(),
@@ -109,6 +121,8 @@ impl Metrics {
         registry.register("late_results", "Results that came after their attempt was over", self.late.clone());
         let help = "Tools that were found to be no longer what they were pinned to";
         registry.register("schema_drifts", help, self.drifts.clone());
+        let help = "Spans, by what became of them: exported, dropped for want of room, lost on the way";
+        registry.register("spans", help, self.exports.clone());
         let seconds = || Unit::Seconds;
         registry.register_with_unit("call", "From a call's arrival to its end", seconds(), self.call_time.clone());
         registry.register_with_unit(
@@ -135,6 +149,11 @@ impl Metrics {
     /// Counts an event of a step that was recorded beside the driver.
     pub(crate) fn event(&self, name: &'static str) {
         self.events.get_or_create(&[("event", Word::Fixed(name))]).inc();
+    }
+
+    /// Who counts what becomes of spans.
+    pub(crate) fn exports(&self) -> Exports {
+        Exports(self.exports.clone())
     }
 
     /// Counts a tool that is no longer what it was pinned to.

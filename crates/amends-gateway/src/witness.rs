@@ -6,17 +6,21 @@ use std::time::Instant;
 
 use amends_core::attempt::Purpose;
 use amends_core::event::Fact;
-use amends_core::{AttemptId, CallId, Certainty, Event, Report, Timestamp};
+use amends_core::{AttemptId, CallId, Certainty, Event, Report, SessionId, Timestamp};
+use amends_ledger::Trace;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 
-use crate::catalogue::Catalogue;
+use crate::gateway::Gateway;
 use crate::metrics::{Metrics, Word};
+use crate::telemetry::{Span, Story};
 
 /// What the witness of one session remembers of its open calls.
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
     calls: HashMap<CallId, Watched>,
+    /// Those of which a span will be made.
+    stories: HashMap<CallId, Story>,
 }
 
 #[derive(Debug)]
@@ -38,6 +42,7 @@ struct Begun {
 #[derive(Debug)]
 pub(crate) struct Seen {
     marks: Vec<Mark>,
+    spans: Vec<Span>,
     handed_in: Instant,
 }
 
@@ -49,7 +54,10 @@ enum Mark {
 
 impl Seen {
     /// The step is recorded.
-    pub(crate) fn recorded(self) {
+    pub(crate) fn recorded(self, gateway: &Gateway) {
+        if let Some(telemetry) = &gateway.telemetry {
+            self.spans.into_iter().for_each(|span| telemetry.tell(span));
+        }
         for mark in self.marks {
             match mark {
                 Mark::Count(counter) => {
@@ -67,32 +75,58 @@ impl Seen {
 }
 
 impl Witness {
-    /// Sees a step that is about to be recorded.
-    pub(crate) fn see(&mut self, metrics: &Metrics, catalogue: &Catalogue, events: &[Event]) -> Seen {
-        let mut sight = Sight { metrics, catalogue, marks: Vec::with_capacity(2 * events.len()) };
+    /// Sees a step that is about to be recorded. `params` are those of a call that is open.
+    pub(crate) fn see<'p>(
+        &mut self,
+        gateway: &Gateway,
+        session: &SessionId,
+        events: &[Event],
+        params: impl Fn(&CallId) -> Option<&'p str>,
+    ) -> Seen {
+        let mut sight = Sight { gateway, marks: Vec::with_capacity(2 * events.len()) };
+        let mut spans = Vec::new();
         for event in events {
             self.look(&mut sight, event);
+            spans.extend(self.listen(gateway, session, event, &params));
         }
-        Seen { marks: sight.marks, handed_in: Instant::now() }
+        Seen { marks: sight.marks, spans, handed_in: Instant::now() }
     }
 
-    /// Remembers what a session was doing that is taken up. What is on the ledger was told by whoever recorded it.
-    pub(crate) fn catch_up<'a>(
-        &mut self,
-        metrics: &Metrics,
-        catalogue: &Catalogue,
-        events: impl IntoIterator<Item = &'a Event>,
-    ) {
-        let mut sight = Sight { metrics, catalogue, marks: Vec::new() };
-        for event in events {
-            self.look(&mut sight, event);
-            sight.marks.clear();
+    /// The witness of a session that is taken up. What is on the ledger was told by whoever recorded it; here it is only
+    /// remembered.
+    pub(crate) fn of_trace<'p>(gateway: &Gateway, trace: &Trace, params: impl Fn(&CallId) -> Option<&'p str>) -> Self {
+        let mut witness = Self::default();
+        for stored in &trace.events {
+            let seen = witness.see(gateway, &trace.session, std::slice::from_ref(&stored.event), &params);
+            drop(seen);
         }
+        witness
+    }
+
+    /// Makes spans of what happened, where somebody wants them.
+    fn listen<'p>(
+        &mut self,
+        gateway: &Gateway,
+        session: &SessionId,
+        event: &Event,
+        params: &impl Fn(&CallId) -> Option<&'p str>,
+    ) -> Option<Span> {
+        let (telemetry, call) = (gateway.telemetry.as_ref()?, event.fact.call()?);
+        if matches!(event.fact, Fact::CallReceived { .. }) {
+            let story = telemetry.begin(session, params(call).unwrap_or("{}"), event)?;
+            self.stories.insert(call.clone(), story);
+            return None;
+        }
+        let (span, over) = telemetry.go_on(self.stories.get_mut(call)?, event);
+        if over {
+            self.stories.remove(call);
+        }
+        span
     }
 
     /// Every fact is counted by its name; many say more.
     fn look(&mut self, sight: &mut Sight<'_>, event: &Event) {
-        let metrics = sight.metrics;
+        let metrics = &sight.gateway.metrics;
         sight.count(&metrics.events, [("event", Word::Fixed(event.fact.name()))]);
         match &event.fact {
             Fact::CallReceived { received, .. } => {
@@ -118,7 +152,8 @@ impl Witness {
                     Purpose::Act | Purpose::Join => call.upstream.clone(),
                     // What reads a status or undoes a call may live elsewhere.
                     Purpose::Baseline | Purpose::Status | Purpose::Evidence | Purpose::Reverse => {
-                        let found = sight.catalogue.now().find(tool.as_str()).map(|tool| tool.upstream.name.clone());
+                        let found =
+                            sight.gateway.catalogue.now().find(tool.as_str()).map(|tool| tool.upstream.name.clone());
                         found.map_or_else(|| call.upstream.clone(), |name| Metrics::upstream(&name))
                     }
                 };
@@ -171,7 +206,7 @@ impl Witness {
 
     fn ended(&mut self, sight: &mut Sight<'_>, call: &CallId, outcome: &'static str, at: Timestamp) {
         let Some(call) = self.calls.remove(call) else { return };
-        let metrics = sight.metrics;
+        let metrics = &sight.gateway.metrics;
         sight.time(&metrics.call_time, [("upstream", call.upstream.clone())], at.since_ms(call.received));
         let labels = [("tool", call.tool), ("upstream", call.upstream), ("outcome", Word::Fixed(outcome))];
         sight.count(&metrics.ended, labels);
@@ -188,7 +223,7 @@ impl Witness {
     ) -> Word {
         let begun = self.calls.get_mut(&attempt.call).and_then(|call| call.attempts.remove(&attempt.n));
         let Some(Begun { purpose, upstream, at: started }) = begun else { return Word::UNKNOWN };
-        let metrics = sight.metrics;
+        let metrics = &sight.gateway.metrics;
         let of_purpose = ("purpose", Word::Fixed(purpose.as_str()));
         // A join waits for another call, not for an upstream; after a crash nobody knows when it ended.
         if purpose != Purpose::Join && end != "orphaned" {
@@ -208,8 +243,7 @@ impl Witness {
 
 /// What is made of one step.
 struct Sight<'a> {
-    metrics: &'a Metrics,
-    catalogue: &'a Catalogue,
+    gateway: &'a Gateway,
     marks: Vec<Mark>,
 }
 
@@ -234,18 +268,18 @@ impl Sight<'_> {
     }
 
     fn settled(&mut self, by: &'static str, certainty: Certainty) {
-        let metrics = self.metrics;
+        let metrics = &self.gateway.metrics;
         let labels = [("by", Word::Fixed(by)), ("certainty", Word::Fixed(certainty.as_str()))];
         self.count(&metrics.doubts, labels);
     }
 
     fn question(&mut self, became: &'static str) {
-        let metrics = self.metrics;
+        let metrics = &self.gateway.metrics;
         self.count(&metrics.questions, [("became", Word::Fixed(became))]);
     }
 
     fn reversal(&mut self, became: &'static str) {
-        let metrics = self.metrics;
+        let metrics = &self.gateway.metrics;
         self.count(&metrics.reversals, [("became", Word::Fixed(became))]);
     }
 }

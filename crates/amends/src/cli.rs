@@ -23,6 +23,7 @@ mod schema;
 mod sessions;
 mod shutdown;
 mod stamp;
+mod tools;
 mod trace;
 mod up;
 mod verify;
@@ -44,6 +45,7 @@ Examples:
   amends trace call_abc…                  one call's whole life
   amends replay call_abc…                 why it went so, and whether it would again
   amends whatif --playbook rules.toml     what changed rules would have done last week
+  amends tools                            what each tool is pinned to, and which changed since
   amends queue                            what a person is asked
   amends answer int_abc… happened         say what became of a call in doubt
   amends reverse rev_abc…                 undo a write with its token
@@ -77,6 +79,8 @@ enum Command {
     Drill(drill::DrillArgs),
     /// List the newest sessions.
     Sessions(sessions::SessionsArgs),
+    /// List the tools that were seen and what they are pinned to; show or approve what one became.
+    Tools(tools::ToolsArgs),
     /// Show a session's or a call's timeline.
     Trace(trace::TraceArgs),
     /// Decide a recorded session or call again, and compare.
@@ -128,6 +132,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Check(args) => check::check(&args),
         Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,
+        Command::Tools(args) => tools::tools(args).await,
         Command::Trace(args) => trace::trace(args).await,
         Command::Replay(args) => replay::replay(args).await,
         Command::WhatIf(args) => whatif::whatif(args).await,

@@ -14,10 +14,12 @@ use amends_wire::mcp::TranslateRule;
 
 use super::restraint;
 use super::spec::{
-    AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
+    AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, TelemetrySpec, ToolSpec, TranslateSpec,
+    UpstreamSpec,
 };
 use super::{Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig};
 use crate::pin::PinMode;
+use crate::telemetry::{TelemetryConfig, traces_address};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -68,6 +70,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
         },
         privacy,
+        telemetry: telemetry(&spec.telemetry)?,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     Ok(config)
@@ -204,6 +207,14 @@ pub(super) fn anywhere() -> UpstreamConfig {
         retry_budget: BudgetRules::default(),
         pin: PinMode::default(),
     }
+}
+
+fn telemetry(spec: &TelemetrySpec) -> Result<TelemetryConfig, ConfigError> {
+    let Some(otlp) = &spec.otlp else { return Ok(TelemetryConfig::default()) };
+    if !otlp.starts_with("http://") {
+        return Err(invalid("telemetry.otlp", format!("`{otlp}` is not an `http://` address")));
+    }
+    Ok(TelemetryConfig { traces: Some(traces_address(otlp)) })
 }
 
 fn translate(key: &str, spec: &TranslateSpec) -> Result<TranslateRule, ConfigError> {

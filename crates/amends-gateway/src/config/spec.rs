@@ -36,6 +36,8 @@ pub struct Spec {
     pub limits: LimitSpec,
     /// What is masked before it is recorded.
     pub privacy: PrivacySpec,
+    /// Where traces for OpenTelemetry go.
+    pub telemetry: TelemetrySpec,
 }
 
 /// `[ledger]`
@@ -66,6 +68,15 @@ pub enum ReadsSpec {
     Async,
     /// Before the answer.
     Sync,
+}
+
+/// `[telemetry]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TelemetrySpec {
+    /// The address of an OTLP collector over HTTP, such as `http://127.0.0.1:4318`. The default is
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` of the environment; where that is not set either, nothing is exported.
+    pub otlp: Option<String>,
 }
 
 /// `[listen]`

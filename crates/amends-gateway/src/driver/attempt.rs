@@ -50,7 +50,10 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
         // A call that took over another's doubt goes on with its key.
         live.effect_key.clone_from(key);
     }
-    let prepared = prepare(&gateway, live, &attempt);
+    let mut prepared = prepare(&gateway, live, &attempt);
+    if let (Ok(outgoing), Some(telemetry)) = (&mut prepared, &gateway.telemetry) {
+        telemetry.stamp(&attempt.id, &live.params, &mut outgoing.request);
+    }
     if !live.rules.contract.effect.is_read() {
         session.listening.insert(attempt.id.clone());
     }

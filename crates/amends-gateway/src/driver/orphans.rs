@@ -119,8 +119,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
         return Ok(());
     }
     tracing::info!(session = %id, open = dispatcher.open_calls(), "taken up after a crash");
-    let mut witness = Witness::default();
-    witness.catch_up(&gateway.metrics, &gateway.catalogue, trace.events.iter().map(|stored| &stored.event));
+    let witness = Witness::of_trace(gateway, &trace, |call| live.get(call).map(|live: &Live| &*live.params));
     let (mail, inbox) = mpsc::unbounded_channel();
     let mut session = Session {
         gateway: gateway.clone(),

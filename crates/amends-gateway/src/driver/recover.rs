@@ -129,6 +129,7 @@ impl Session {
     async fn restore(&mut self, trace: Option<&Trace>) -> Result<(), ()> {
         let Some(trace) = trace else {
             self.dispatcher = Dispatcher::open(self.id.clone(), self.seed, self.principal.clone(), &self.door);
+            self.witness = Witness::default();
             return Ok(());
         };
         if trace.epoch != self.epoch {
@@ -139,6 +140,8 @@ impl Session {
         match Dispatcher::restore(trace.events.iter().map(|stored| &stored.event), |hash| rules.get(hash).cloned()) {
             Ok(dispatcher) => {
                 self.dispatcher = dispatcher;
+                let params = |call: &CallId| self.live.get(call).map(|live| &*live.params);
+                self.witness = Witness::of_trace(&self.gateway, trace, params);
                 Ok(())
             }
             Err(error) => {

@@ -64,7 +64,8 @@ impl Session {
             failpoint::reach(Point::BeforeIntent);
         }
         let append = self.append(&input, step, expected_seq, &acts);
-        let seen = self.witness.see(&self.gateway.metrics, &self.gateway.catalogue, &append.events);
+        let params = |call: &_| self.live.get(call).map(|live| &*live.params);
+        let seen = self.witness.see(&self.gateway, &self.id, &append.events, params);
         let commit = match waits {
             Waits::Durable => self.gateway.ledger.append(append),
             Waits::NoWait => self.gateway.ledger.append_soon(append),
@@ -120,7 +121,7 @@ impl Session {
         if !turn.effects.is_empty() {
             seen.waited_for(&self.gateway.metrics);
         }
-        seen.recorded();
+        seen.recorded(&self.gateway);
     }
 
     fn waits(&self, input: &Input, gates: &Gates) -> Waits {
