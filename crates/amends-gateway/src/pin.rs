@@ -11,6 +11,7 @@ use std::time::Duration;
 use amends_core::{Digest, Dispatcher, Drift, Gates, Input, Principal, Refusal, RefusalKind, ToolName, UpstreamName};
 use amends_ledger::{Append, Definition, Error, Ledger, PinnedTool, keyed_digest};
 use amends_wire::mcp::ToolListing;
+use amends_wire::{Object, Splice};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -97,6 +98,27 @@ pub async fn take_in(gateway: &Gateway, upstream: &Arc<Upstream>, listings: &[To
     let shown: Vec<ToolListing> = listings.iter().filter_map(|listing| found.shown(listing)).collect();
     gateway.catalogue.update(upstream, &shown);
     Ok(())
+}
+
+/// The result of an upstream's `tools/list` as agents may read it: with what was approved of a tool that is refused. All other
+/// bytes stay as they are.
+pub(crate) fn as_approved(gateway: &Gateway, upstream: &Upstream, result: String) -> String {
+    let Some(refused) = gateway.pins.refused().remove(&upstream.name) else { return result };
+    let Some(tools) = Object::parse(&result).and_then(|result| result.get("tools")) else { return result };
+    let entries: Vec<&RawValue> = serde_json::from_str(tools.get()).unwrap_or_default();
+    let listing = gateway.catalogue.now();
+    let shown = entries.iter().filter_map(|entry| match ToolListing::parse(entry) {
+        Some(tool) if refused.contains_key(&tool.name) => {
+            listing.find(&upstream.served_name(&tool.name)).map(|tool| tool.entry.as_str())
+        }
+        _ => Some(entry.get()),
+    });
+    let shown = format!("[{}]", shown.collect::<Vec<_>>().join(","));
+    let mut splice = Splice::new(&result);
+    match splice.replace(tools.get(), shown) {
+        Ok(()) => splice.finish(),
+        Err(_) => result.clone(),
+    }
 }
 
 /// What came of comparing a list with what is pinned.

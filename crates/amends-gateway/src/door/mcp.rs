@@ -1,17 +1,90 @@
-//! What the MCP doors share: a call with its progress, and its answer as a message.
+//! What the MCP doors share: who asks, what is asked, and what is answered. A door only frames bytes.
 
+mod call;
+mod client;
+mod methods;
+mod outbox;
 mod own;
 mod progress;
+mod wrapped;
+
+use std::pin::Pin;
+use std::sync::Arc;
 
 use amends_core::{Refusal, RefusalKind};
-use amends_wire::mcp::{ClientTraits, reply};
+use amends_wire::mcp::{ClientTraits, Era, reply};
 use amends_wire::message;
 use serde_json::value::RawValue;
 
-pub use own::{discover, initialize, reverse_entry, tools_list};
+pub use call::refuse;
+pub use client::{Client, Running, Said};
+pub use outbox::{Out, Outbox};
 pub use progress::ProgressRelay;
+pub use wrapped::Wrapped;
 
-use crate::driver::{Answered, Form};
+use crate::driver::{Answered, Delivery, Form};
+
+/// A request of a client, as it was read.
+#[derive(Debug)]
+pub struct Asked {
+    /// Its id, as it was written.
+    pub id: String,
+    /// Its method.
+    pub method: String,
+    /// Its parameters, as they were written.
+    pub params: Option<Box<RawValue>>,
+}
+
+impl Asked {
+    /// Its parameters as text.
+    pub fn text(&self) -> Option<&str> {
+        self.params.as_deref().map(RawValue::get)
+    }
+
+    /// The era it says it belongs to, where it says so.
+    pub fn era(&self) -> Option<Era> {
+        Era::detect(&self.method, self.params.as_deref())
+    }
+}
+
+/// The answer to a request, ready to be written.
+#[derive(Debug)]
+pub struct Answer {
+    /// The whole message.
+    pub message: String,
+    /// The code of the error it is, where it is one of the protocol's.
+    pub code: Option<i64>,
+    /// Whom to tell when it has arrived, where that matters.
+    pub delivery: Option<Delivery>,
+}
+
+impl Answer {
+    /// The answer that a request was done.
+    pub fn result(asked: &Asked, result: &str) -> Self {
+        Self { message: message::success(&asked.id, result), code: None, delivery: None }
+    }
+
+    /// The answer that it was not.
+    pub fn error(asked: &Asked, code: i64, text: &str, data: Option<&str>) -> Self {
+        Self { message: message::failure(Some(&asked.id), code, text, data), code: Some(code), delivery: None }
+    }
+}
+
+/// A request that is being answered. It gives nothing where the client said that it wants no answer any more. Dropped before
+/// that, it takes the client for gone.
+pub type Answering = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+
+/// Answers a request. What goes to the client before the answer goes through the outbox.
+///
+/// Whatever must keep the order of the requests happens before this returns.
+pub fn handle(client: Arc<Client>, asked: Asked, outbox: Outbox) -> Answering {
+    let running = client.runs(&asked.id);
+    match (asked.method.as_str(), client.wrapped()) {
+        ("tools/call", _) => Box::pin(call::call(client, asked, outbox, running)),
+        (_, Some(_)) => wrapped::pass(client, asked, outbox, running),
+        (_, None) => Box::pin(methods::answer(client, asked, outbox, running)),
+    }
+}
 
 /// An answer as a JSON-RPC message to the request of that id.
 pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> String {

@@ -9,7 +9,7 @@ use crate::gateway::Gateway;
 use crate::upstream::Health;
 
 /// The answer to `initialize`.
-pub fn initialize(gateway: &Gateway, asked: &str) -> String {
+pub(super) fn initialize(gateway: &Gateway, asked: &str) -> String {
     json!({
         "protocolVersion": era::negotiated(asked),
         "capabilities": capabilities(gateway),
@@ -20,7 +20,7 @@ pub fn initialize(gateway: &Gateway, asked: &str) -> String {
 }
 
 /// The answer to `server/discover`.
-pub fn discover(gateway: &Gateway) -> String {
+pub(super) fn discover(gateway: &Gateway) -> String {
     let result = json!({
         "supportedVersions": era::VERSIONS,
         "capabilities": capabilities(gateway),
@@ -31,7 +31,7 @@ pub fn discover(gateway: &Gateway) -> String {
 }
 
 /// The answer to `tools/list`: every tool of every upstream, in the order of the names.
-pub fn tools_list(gateway: &Gateway, era: Era) -> String {
+pub(super) fn tools_list(gateway: &Gateway, era: Era) -> String {
     let listing = gateway.catalogue.now();
     let own = reverse_entry(&listing);
     let entries = listing.tools().map(|tool| tool.entry.as_str()).chain(own.as_deref());
@@ -40,7 +40,7 @@ pub fn tools_list(gateway: &Gateway, era: Era) -> String {
 }
 
 /// Our own tool that redeems tokens, where some tool gives any out.
-pub fn reverse_entry(listing: &Listing) -> Option<String> {
+pub(super) fn reverse_entry(listing: &Listing) -> Option<String> {
     let reversible = listing.tools().any(|tool| tool.rules.contract.reverse.is_some());
     let entry = json!({
         "name": REVERSE_TOOL,

@@ -1,0 +1,171 @@
+//! A client in front of a single server that it greets itself: everything but its tool calls is passed through.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use amends_wire::mcp::{ToolList, era, tools};
+use amends_wire::message;
+use amends_wire::object::Object;
+use amends_wire::splice::Splice;
+use tokio::sync::mpsc;
+
+use super::client::Said;
+use super::methods::ASK_TIMEOUT;
+use super::own::reverse_entry;
+use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running};
+use crate::listing;
+use crate::pin;
+use crate::upstream::{Exchange, Progress, Reply, Request, Upstream};
+
+/// The server that a client is in front of.
+#[derive(Debug)]
+pub struct Wrapped {
+    /// The server.
+    pub upstream: Arc<Upstream>,
+    listed: AtomicBool,
+}
+
+impl Wrapped {
+    /// That server, of whose tools nothing is known yet.
+    pub fn new(upstream: Arc<Upstream>) -> Self {
+        Self { upstream, listed: AtomicBool::new(false) }
+    }
+
+    /// Its tools may be others now.
+    pub fn tools_changed(&self) {
+        self.listed.store(false, Ordering::Release);
+    }
+
+    /// Asks for the tools before the first call, where the client did not.
+    pub(super) async fn list_first(&self, client: &Client, asked: &Asked) {
+        if self.listed.load(Ordering::Acquire) {
+            return;
+        }
+        let params = asked.text().and_then(Object::parse);
+        let meta = params.and_then(|params| params.get("_meta").map(|meta| meta.get().to_owned()));
+        let modern = meta.filter(|meta| meta.contains(era::PROTOCOL_VERSION)).map(|meta| {
+            let mut splice = Splice::new(&meta);
+            let _ = splice.remove_member(&meta, "progressToken");
+            splice.finish()
+        });
+        match listing::refresh(&client.gateway, &self.upstream, modern.as_deref()).await {
+            Ok(()) => self.listed.store(true, Ordering::Release),
+            Err(error) => tracing::warn!(%error, "the wrapped server's tools are not known"),
+        }
+    }
+
+    /// Takes a page of tools to heart; says whether it is the last one.
+    async fn lists(&self, client: &Client, result: &str, first: bool) -> bool {
+        let Some(list) = ToolList::parse(result).filter(|list| list.next_cursor.is_none()) else { return false };
+        // A first page that is the whole list saves asking for it ourselves.
+        if first {
+            match pin::take_in(&client.gateway, &self.upstream, &list.tools).await {
+                Ok(()) => self.listed.store(true, Ordering::Release),
+                Err(error) => {
+                    tracing::warn!(%error, "the wrapped server's tools cannot be compared with what is pinned")
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Passes a request through as it is. It has been sent when this returns, so that requests keep their order.
+pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Answering {
+    let Some(wrapped) = client.wrapped() else { return Box::pin(async { None }) };
+    let upstream = wrapped.upstream.clone();
+    if asked.method == "initialize" {
+        client.greets(Said::in_greeting(asked.params.as_deref()));
+        wrapped.tools_changed();
+    }
+    let ticket = upstream.ticket();
+    let (progress_to, progress) = mpsc::unbounded_channel();
+    let token = asked.text().and_then(progress_token);
+    let sent = match (asked.text(), &token) {
+        (Some(params), Some(_)) => Some(with_token(params, ticket)),
+        (params, _) => params.map(str::to_owned),
+    };
+    let request = Request {
+        method: asked.method.clone(),
+        subject: None,
+        params: sent,
+        headers: Vec::new(),
+        progress: token.is_some().then_some(progress_to),
+        send_by: Instant::now() + ASK_TIMEOUT,
+        run: None,
+    };
+    let mut exchange = upstream.send(ticket, request);
+    Box::pin(async move {
+        let relay = token.map(ProgressRelay::new);
+        let mut reply = tokio::select! {
+            reply = answered(&mut exchange, relay, progress, &outbox) => reply,
+            _ = running.stopped() => {
+                exchange.abort();
+                return None;
+            }
+        };
+        if let (Reply::Result(result), "tools/list", Some(wrapped)) =
+            (&mut reply, asked.method.as_str(), client.wrapped())
+        {
+            let text = String::from_utf8_lossy(result).into_owned();
+            let first = asked.text().and_then(Object::parse).is_none_or(|params| params.get("cursor").is_none());
+            let last = wrapped.lists(&client, &text, first).await;
+            let text = pin::as_approved(&client.gateway, &wrapped.upstream, text);
+            *result = text.clone().into();
+            if last && let Some(entry) = reverse_entry(&client.gateway.catalogue.now()) {
+                *result = tools::with_entry(&text, &entry).into();
+            }
+        }
+        Some(passed(&asked, reply))
+    })
+}
+
+async fn answered(
+    exchange: &mut Exchange,
+    mut relay: Option<ProgressRelay>,
+    mut progress: mpsc::UnboundedReceiver<Progress>,
+    outbox: &Outbox,
+) -> Reply {
+    let mut report = async |progress: &Progress| {
+        if let Some(line) = relay.as_mut().and_then(|relay| relay.notification(progress)) {
+            outbox.send(line).await;
+        }
+    };
+    loop {
+        tokio::select! {
+            biased;
+            Some(reported) = progress.recv() => report(&reported).await,
+            reply = exchange.reply() => {
+                while let Ok(reported) = progress.try_recv() {
+                    report(&reported).await;
+                }
+                return reply;
+            }
+        }
+    }
+}
+
+fn progress_token(params: &str) -> Option<String> {
+    let meta = Object::parse(params)?.get("_meta")?;
+    Object::parse(meta.get())?.get("progressToken").map(|token| token.get().to_owned())
+}
+
+fn with_token(params: &str, ticket: u64) -> String {
+    let mut splice = Splice::new(params);
+    if let Some(meta) = Object::parse(params).and_then(|params| params.get("_meta")) {
+        let _ = splice.set_member(meta.get(), "progressToken", ticket.to_string());
+    }
+    splice.finish()
+}
+
+fn passed(asked: &Asked, reply: Reply) -> Answer {
+    match reply {
+        Reply::Result(result) => Answer::result(asked, &String::from_utf8_lossy(&result)),
+        Reply::Error(error) => Answer::error(asked, error.code, &error.message, error.data.as_deref()),
+        Reply::Fault(fault) => {
+            let text = format!("the wrapped server did not answer `{}`: {fault}", asked.method);
+            Answer::error(asked, message::INTERNAL_ERROR, &text, None)
+        }
+    }
+}
