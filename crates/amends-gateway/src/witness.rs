@@ -262,7 +262,6 @@ impl Sight<'_> {
         labels: [(&'static str, Word); N],
         ms: u64,
     ) {
-        #[expect(clippy::cast_precision_loss, reason = "a time in a histogram")]
         let seconds = ms as f64 / 1000.0;
         self.marks.push(Mark::Time(family.get_or_create_owned(&labels), seconds));
     }

@@ -1,6 +1,6 @@
 //! Spans in the bytes of OTLP: `ExportTraceServiceRequest` of `opentelemetry/proto/collector/trace/v1`.
 
-use super::span::{Attribute, Kind, Said, Span, SpanEvent};
+use super::span::{Kind, Said, Span, SpanEvent};
 
 /// The flags of a span: only what is sampled is exported, and whether its parent is another process's is known.
 const SAMPLED: u32 = 0x001;

@@ -210,7 +210,7 @@ fn happened(at: Timestamp, fact: &Fact) -> Option<(&'static str, Vec<Attribute>)
                 ("amends.attempt", number(attempt.n.into())),
                 ("amends.verdict", verdict.as_str().into()),
                 ("amends.compensation", compensation.clone().into()),
-                ("amends.rule", rule.as_str().to_owned().into()),
+                ("amends.rule", rule.as_str().into()),
             ];
             said.extend(retry.map(|retry| ("amends.retry", number(retry.into()))));
             said.extend(held_back.map(|by| ("amends.held_back", by.as_str().into())));

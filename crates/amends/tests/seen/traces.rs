@@ -181,7 +181,11 @@ fn a_collector_that_is_away_holds_nothing_up_and_without_one_nothing_is_touched(
     let meta = json!({ "traceparent": format!("00-{TRACE}-{AGENT}-01") });
     let params = json!({ "name": "charge_card", "arguments": { "order": "ord_1", "amount": 5 }, "_meta": meta });
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    post(&gateway.address, "/mcp", &[("traceparent", "00-11111111111111111111111111111111-2222222222222222-01")],
-        request.to_string().as_bytes());
+    post(
+        &gateway.address,
+        "/mcp",
+        &[("traceparent", "00-11111111111111111111111111111111-2222222222222222-01")],
+        request.to_string().as_bytes(),
+    );
     assert_eq!(last_meta(&plain, "charge_card")["traceparent"], meta["traceparent"]);
 }
