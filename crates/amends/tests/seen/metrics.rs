@@ -195,7 +195,12 @@ fn an_open_breaker_and_a_spent_budget_are_seen() {
     let before = scrape(&gateway);
     assert_eq!(before["amends_tool_breakers_open{upstream=\"shop\"}"], 0.0);
     gateway.call("get_order", r#"{"order":"ord_1"}"#);
-    let after = scrape(&gateway);
+    let mut after = Samples::new();
+    // A read is recorded a moment after its answer.
+    eventually("the end of the call is counted", || {
+        after = scrape(&gateway);
+        by(&after, "amends_calls_ended", "outcome").contains_key("exhausted")
+    });
     assert_eq!(after["amends_tool_breakers_open{upstream=\"shop\"}"], 1.0);
     assert!(after["amends_retry_budget{upstream=\"shop\"}"] < before["amends_retry_budget{upstream=\"shop\"}"]);
     assert!(by(&after, "amends_held_back", "by").contains_key("breaker"), "{after:?}");

@@ -1,7 +1,8 @@
 //! A server that changes what its tools say of themselves.
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -129,6 +130,60 @@ fn a_tool_that_changed_goes_on_with_a_warning_where_that_is_all_that_was_asked()
     assert_eq!(listed(&place)["state"], "pinned");
     assert_eq!(place.events_named("schema_drifted").len(), 1);
     place.settled();
+}
+
+/// What a wrapped server answers to those requests, in order.
+fn wrapped(place: &Place, requests: &[Value]) -> Vec<Value> {
+    let config = place.write("wrap.toml", "[upstreams.wrapped]\ncommand = [\"x\"]\npin = \"refuse\"\n");
+    let server = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/seen/servers/chameleon.py");
+    let mut child = Command::new(AMENDS)
+        .args(["wrap", "--ledger", &place.ledger(), "--config"])
+        .arg(config)
+        .args(["--", "python3"])
+        .args([server, place.path("tools.json"), place.path("calls.log")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut input = child.stdin.take().expect("its input");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let greeting = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+    let mut answers = Vec::new();
+    for request in [&greeting].into_iter().chain(requests) {
+        writeln!(input, "{request}").expect("it is sent");
+        let answer = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let answer: Value = serde_json::from_str(&line).ok()?;
+            (answer["id"] == request["id"]).then_some(answer)
+        });
+        answers.push(answer.expect("an answer"));
+        if request["method"] == "initialize" {
+            writeln!(input, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#).expect("it is sent");
+        }
+    }
+    drop(input);
+    let _ = child.wait();
+    answers
+}
+
+#[test]
+fn a_wrapped_server_that_changed_is_refused_and_its_new_words_are_not_read() {
+    let place = Place::new();
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let call =
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "look", "arguments": {} } });
+    says(&place, HONEST);
+    let first = wrapped(&place, &[list.clone(), call.clone()]);
+    assert_eq!(first[1]["result"]["tools"][0]["description"], HONEST);
+    assert_ne!(first[2]["result"]["isError"], true, "{first:?}");
+    says(&place, POISONED);
+    let second = wrapped(&place, &[list, call]);
+    let tools = second[1]["result"]["tools"].as_array().expect("a list");
+    assert_eq!((tools.len(), &tools[0]["description"], &tools[0]["name"]), (2, &json!(HONEST), &json!("look")));
+    let refused = &second[2]["result"];
+    assert_eq!(refused["isError"], true, "{second:?}");
+    assert!(refused.to_string().contains("schema_drift"), "{second:?}");
+    assert_eq!(sent(&place, "look"), 1, "nothing was sent");
 }
 
 #[test]

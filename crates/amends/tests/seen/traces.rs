@@ -21,6 +21,10 @@ fn hex(bytes: &[u8]) -> String {
 
 /// The gateway before the shop. What it sends there is written down.
 fn near(place: &Place, faults: &str, collector: Option<&str>) -> Gateway {
+    Gateway::start(near_command(place, faults, collector))
+}
+
+fn near_command(place: &Place, faults: &str, collector: Option<&str>) -> Command {
     let tee = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/seen/servers/tee.py").display().to_string();
     let text = |name: &str| place.path(name).display().to_string();
     place.write("faults.toml", faults);
@@ -36,7 +40,7 @@ fn near(place: &Place, faults: &str, collector: Option<&str>) -> Gateway {
     if let Some(collector) = collector {
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{collector}")).env("OTEL_SERVICE_NAME", "near");
     }
-    Gateway::start(command)
+    command
 }
 
 /// The `_meta` with which that tool was last called at the shop.
@@ -149,6 +153,28 @@ fn failures_and_what_was_done_about_them_are_in_the_trace() {
     assert_eq!(attributes(&refused.attributes)["amends.error.kind"], "invalid_argument");
     assert!(attributes(&refused.attributes).contains_key("error.type"));
     assert!(scrape(&gateway)["amends_spans_total{became=\"exported\"}"] >= 4.0);
+}
+
+#[test]
+fn a_call_that_is_settled_after_a_crash_stays_in_its_trace() {
+    let (place, collector) = (Place::new(), Collector::start());
+    let mut command = near_command(&place, "", Some(&collector.address));
+    command.env("AMENDS_CRASH_AT", "after_result");
+    let mut gateway = Gateway::start(command);
+    let parent = format!("00-{TRACE}-{AGENT}-01");
+    gateway.call_with("charge_card", &[("traceparent", &parent)], r#"{"order":"ord_1","amount":5}"#);
+    gateway.ended();
+    let told = last_meta(&place, "charge_card")["traceparent"].as_str().expect("the shop was told").to_owned();
+
+    let _again = near(&place, "", Some(&collector.address));
+    eventually("the call's spans have arrived", || of_trace(&collector, TRACE).len() >= 2);
+    let spans = of_trace(&collector, TRACE);
+    let (call, attempt) = (one(&spans, "near", SpanKind::Server), one(&spans, "near", SpanKind::Client));
+    assert_eq!(hex(&call.parent_span_id), AGENT, "{spans:?}");
+    assert_eq!(attempt.parent_span_id, call.span_id, "{spans:?}");
+    assert_eq!(told, format!("00-{TRACE}-{}-01", hex(&attempt.span_id)), "what the shop was told still holds");
+    assert_eq!(attributes(&attempt.attributes)["amends.certainty"], "in_doubt");
+    assert_eq!(place.effects("charge_card"), 1);
 }
 
 #[test]
