@@ -20,9 +20,12 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 const SECONDS: [f64; 16] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
 
-type Labels<const N: usize> = [(&'static str, Word); N];
-type Count<const N: usize> = Family<Labels<N>, Counter>;
-type Time<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
+/// Names and what they say.
+pub(crate) type Labels<const N: usize> = [(&'static str, Word); N];
+/// A counter for each combination of labels.
+pub(crate) type Count<const N: usize> = Family<Labels<N>, Counter>;
+/// A histogram for each combination of labels.
+pub(crate) type Time<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
 /// What this process has counted since it started.
 #[derive(Debug)]

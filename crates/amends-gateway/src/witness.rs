@@ -12,7 +12,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::gateway::Gateway;
-use crate::metrics::{Metrics, Word};
+use crate::metrics::{Count, Labels, Metrics, Time, Word};
 use crate::telemetry::{Span, Story};
 
 /// What the witness of one session remembers of its open calls.
@@ -248,20 +248,11 @@ struct Sight<'a> {
 }
 
 impl Sight<'_> {
-    fn count<const N: usize>(
-        &mut self,
-        family: &prometheus_client::metrics::family::Family<[(&'static str, Word); N], Counter>,
-        labels: [(&'static str, Word); N],
-    ) {
+    fn count<const N: usize>(&mut self, family: &Count<N>, labels: Labels<N>) {
         self.marks.push(Mark::Count(family.get_or_create_owned(&labels)));
     }
 
-    fn time<const N: usize>(
-        &mut self,
-        family: &prometheus_client::metrics::family::Family<[(&'static str, Word); N], Histogram, fn() -> Histogram>,
-        labels: [(&'static str, Word); N],
-        ms: u64,
-    ) {
+    fn time<const N: usize>(&mut self, family: &Time<N>, labels: Labels<N>, ms: u64) {
         let seconds = ms as f64 / 1000.0;
         self.marks.push(Mark::Time(family.get_or_create_owned(&labels), seconds));
     }

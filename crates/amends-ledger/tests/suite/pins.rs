@@ -1,6 +1,6 @@
 //! Pinned tools.
 
-use amends_ledger::{Definition, Ledger as _, PinnedTool, digest};
+use amends_ledger::{Definition, PinnedTool, digest};
 
 use crate::common::{Store, ms, node};
 

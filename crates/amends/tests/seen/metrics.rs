@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Gateway, Place, eventually, http};
 
@@ -108,7 +108,10 @@ fn what_is_counted_is_what_is_recorded() {
     }
     gateway.call_with("issue_refund", &[("idempotency-key", "k")], refund);
     gateway.call_with("issue_refund", &[("idempotency-key", "k")], refund);
+    let (_, refunded) = gateway.call("issue_refund", r#"{"order":"ord_2","amount":5}"#);
+    gateway.call("amends_reverse", &json!({ "token": refunded["reversal"]["token"] }).to_string());
     place.settled();
+    answer_one(&place);
     // Deliveries are recorded a moment after the answer.
     let mut samples = Samples::new();
     let mut events = Vec::new();
@@ -154,10 +157,22 @@ fn what_is_counted_is_what_is_recorded() {
     let in_a_result = failed().filter(|event| event["report"]["payload"].is_object()).count() as u64;
     assert_eq!(said.get("tool_error"), Some(&in_a_result), "{said:?}");
 
-    let opened = named("interaction_opened").count() as u64;
-    assert_eq!(by(&samples, "amends_questions", "became").get("opened"), Some(&opened), "{samples:?}");
-    assert!(opened >= 1);
-    assert_eq!(samples["amends_questions_open"] as u64, opened);
+    let became = |prefix: &str| {
+        let names = events.iter().filter_map(|event| event["event"].as_str()?.strip_prefix(prefix));
+        names.fold(BTreeMap::<String, u64>::new(), |mut found, name| {
+            *found.entry(name.to_owned()).or_default() += 1;
+            found
+        })
+    };
+    let questions = by(&samples, "amends_questions", "became");
+    assert_eq!(questions, became("interaction_"));
+    assert!(questions["opened"] >= 2 && questions["answered"] == 1, "{questions:?}");
+    assert_eq!(samples["amends_questions_open"] as u64, questions["opened"] - 1);
+    let reversals = by(&samples, "amends_reversals", "became");
+    assert_eq!(reversals, became("reversal_"));
+    assert!(reversals["redeemed"] == 1 && reversals["refused"] >= 1, "{reversals:?}");
+    let resolved = named("doubt_resolved").count() as u64;
+    assert_eq!(by(&samples, "amends_doubts_settled", "by").get("person"), Some(&resolved), "{samples:?}");
 
     let ended = named("call_ended").count() as u64 + refused;
     let timed: f64 =
@@ -167,6 +182,15 @@ fn what_is_counted_is_what_is_recorded() {
     assert_eq!(samples["amends_upstream_up{upstream=\"shop\"}"], 1.0);
     assert_eq!(samples["amends_calls_open"], 0.0);
     assert_eq!(samples["amends_ledger_records"], 1.0);
+}
+
+/// Answers the first question that waits, and waits until that is acted on.
+fn answer_one(place: &Place) {
+    let (_, queue) = place.amends(&["queue", "--json"]);
+    let queue: Value = serde_json::from_str(&queue).expect("JSON");
+    let asked = queue["queue"][0]["id"].as_str().expect("a question");
+    assert_eq!(place.amends(&["answer", asked, "happened"]).0, 0);
+    eventually("the answer is acted on", || place.events_named("doubt_resolved").len() == 1);
 }
 
 #[test]
