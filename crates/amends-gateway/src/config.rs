@@ -26,6 +26,7 @@ use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
 use crate::pin::PinMode;
+use crate::router::Patterns;
 use crate::telemetry::TelemetryConfig;
 
 pub use fragment::Fragment;
@@ -75,6 +76,8 @@ pub struct UpstreamConfig {
     pub reach: Reach,
     /// What its tools' names begin with.
     pub prefix: String,
+    /// Which of its tools are served.
+    pub patterns: Patterns,
     /// Whether its own hints about its tools count.
     pub trust_hints: bool,
     /// How long one attempt may take.

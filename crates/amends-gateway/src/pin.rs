@@ -9,8 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use amends_core::{Digest, Dispatcher, Drift, Gates, Input, Principal, Refusal, RefusalKind, ToolName, UpstreamName};
-use amends_ledger::{Append, Definition, Error, Ledger, PinnedTool, keyed_digest};
+use amends_ledger::{Append, Definition, Error, Ledger, PinnedTool, digest, keyed_digest};
 use amends_wire::mcp::ToolListing;
+use amends_wire::mcp::lists::{Entry, Kind};
 use amends_wire::{Object, Splice};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,6 +21,7 @@ use crate::clock;
 use crate::gateway::Gateway;
 use crate::listing;
 use crate::mint;
+use crate::router::names;
 use crate::upstream::Upstream;
 
 /// How many tools of one upstream are pinned.
@@ -45,6 +47,8 @@ pub enum PinMode {
 pub(crate) struct Pins {
     refused: RwLock<HashMap<UpstreamName, HashMap<String, Digest>>>,
     any: AtomicBool,
+    /// The lists that were found to be what is pinned, so that the same list need not be compared again.
+    known: RwLock<HashMap<UpstreamName, Digest>>,
 }
 
 impl Pins {
@@ -62,6 +66,18 @@ impl Pins {
         Some(Refusal::of(RefusalKind::SchemaDrift, words))
     }
 
+    fn is_known(&self, upstream: &UpstreamName, whole: &Digest) -> bool {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).get(upstream) == Some(whole)
+    }
+
+    fn know(&self, upstream: &UpstreamName, whole: Option<Digest>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        match whole {
+            Some(whole) => drop(known.insert(upstream.clone(), whole)),
+            None => drop(known.remove(upstream)),
+        }
+    }
+
     fn refuse(&self, upstream: &UpstreamName, tools: HashMap<String, Digest>) {
         let mut held = self.refused.write().unwrap_or_else(PoisonError::into_inner);
         if tools.is_empty() {
@@ -77,9 +93,12 @@ impl Pins {
     }
 }
 
-/// Takes what an upstream lists into the catalogue, after it was compared with what is pinned.
-pub async fn take_in(gateway: &Gateway, upstream: &Arc<Upstream>, listings: &[ToolListing]) -> Result<(), Error> {
-    let found = match look(gateway, upstream, listings).await {
+/// Takes the tools that an upstream lists into the catalogue, after they were compared with what is pinned; gives the lists of
+/// ours that are different now.
+pub async fn take_in(gateway: &Gateway, upstream: &Arc<Upstream>, entries: Vec<Entry>) -> Result<Vec<Kind>, Error> {
+    let whole = digest_of(&entries);
+    let listings: Vec<ToolListing> = entries.iter().filter_map(|entry| ToolListing::parse(&entry.raw)).collect();
+    let found = match look(gateway, upstream, &listings, &whole).await {
         Ok(found) => found,
         Err(error) if upstream.config.pin == PinMode::Warn => {
             tracing::warn!(upstream = %upstream.name, %error, "its tools could not be compared with what is pinned");
@@ -88,16 +107,21 @@ pub async fn take_in(gateway: &Gateway, upstream: &Arc<Upstream>, listings: &[To
         Err(error) => return Err(error),
     };
     if upstream.config.pin == PinMode::Warn || found.drifted.is_empty() {
-        gateway.catalogue.update(upstream, listings);
+        let changed = gateway.catalogue.update(upstream, Kind::Tools, entries);
         // Only now may it be called: with the schemas that were compared.
         gateway.pins.refuse(&upstream.name, HashMap::new());
-        return Ok(());
+        return Ok(changed);
     }
     let refused = found.drifted.iter().map(|(tool, drifted)| (tool.clone(), drifted.seen.clone())).collect();
     gateway.pins.refuse(&upstream.name, refused);
-    let shown: Vec<ToolListing> = listings.iter().filter_map(|listing| found.shown(listing)).collect();
-    gateway.catalogue.update(upstream, &shown);
-    Ok(())
+    let shown = entries.into_iter().filter_map(|entry| found.shown(entry)).collect();
+    Ok(gateway.catalogue.update(upstream, Kind::Tools, shown))
+}
+
+/// A digest of a whole list, byte for byte.
+fn digest_of(entries: &[Entry]) -> Digest {
+    let raw: Vec<&str> = entries.iter().map(|entry| entry.raw.get()).collect();
+    digest(raw.join("\n").as_bytes())
 }
 
 /// The result of an upstream's `tools/list` as agents may read it: with what was approved of a tool that is refused. All other
@@ -107,10 +131,13 @@ pub(crate) fn as_approved(gateway: &Gateway, upstream: &Upstream, result: String
     let Some(tools) = Object::parse(&result).and_then(|result| result.get("tools")) else { return result };
     let entries: Vec<&RawValue> = serde_json::from_str(tools.get()).unwrap_or_default();
     let listing = gateway.catalogue.now();
+    let served: HashMap<&str, &str> = listing
+        .tools()
+        .filter(|tool| tool.upstream.name == upstream.name)
+        .map(|tool| (&*tool.local, &*tool.entry))
+        .collect();
     let shown = entries.iter().filter_map(|entry| match ToolListing::parse(entry) {
-        Some(tool) if refused.contains_key(&tool.name) => {
-            listing.find(&upstream.served_name(&tool.name)).map(|tool| tool.entry.as_str())
-        }
+        Some(tool) if refused.contains_key(&tool.name) => served.get(tool.name.as_str()).copied(),
         _ => Some(entry.get()),
     });
     let shown = format!("[{}]", shown.collect::<Vec<_>>().join(","));
@@ -140,31 +167,47 @@ struct Drifted {
 }
 
 impl Found {
-    /// The entry that is served for a listing: what is pinned where it drifted, nothing where that is not known.
-    fn shown(&self, listing: &ToolListing) -> Option<ToolListing> {
-        let Some(drifted) = self.drifted.get(&listing.name) else { return Some(listing.clone()) };
-        let raw: Box<RawValue> = RawValue::from_string(drifted.pinned.clone()?).ok()?;
-        ToolListing::parse(&raw)
+    /// What is served for an entry: what is pinned where it drifted, nothing where that is not known.
+    fn shown(&self, entry: Entry) -> Option<Entry> {
+        let Some(drifted) = self.drifted.get(&entry.key) else { return Some(entry) };
+        let raw = RawValue::from_string(drifted.pinned.clone()?).ok()?;
+        Some(Entry { raw, ..entry })
     }
 }
 
 /// Compares a list with what is pinned, and pins what is seen for the first time.
-async fn look(gateway: &Gateway, upstream: &Upstream, listings: &[ToolListing]) -> Result<Found, Error> {
+async fn look(
+    gateway: &Gateway,
+    upstream: &Upstream,
+    listings: &[ToolListing],
+    whole: &Digest,
+) -> Result<Found, Error> {
+    if gateway.pins.is_known(&upstream.name, whole) {
+        return Ok(Found::default());
+    }
     let place = place(gateway, upstream);
+    let served = served_names(gateway, upstream);
     for _ in 0..TRIES {
         let held = gateway.ledger.pins(Some(&place), PINS_MAX).await?;
-        let mut found = compare(&place, upstream, listings, held);
+        let mut found = compare(&place, upstream, &served, listings, held);
         record(gateway, upstream, std::mem::take(&mut found.news)).await?;
         let keeping: Vec<_> = found.keep.drain(..).map(|pin| gateway.ledger.keep_pin(pin)).collect();
         let kept = futures_util::future::try_join_all(keeping).await?;
         if kept.into_iter().all(|kept| kept) {
+            gateway.pins.know(&upstream.name, found.drifted.is_empty().then(|| whole.clone()));
             return Ok(found);
         }
     }
     Err(Error::Unavailable { reason: "its pinned tools are being changed by others all the time".into() })
 }
 
-fn compare(place: &Digest, upstream: &Upstream, listings: &[ToolListing], held: Vec<PinnedTool>) -> Found {
+fn compare(
+    place: &Digest,
+    upstream: &Upstream,
+    names: &HashMap<String, String>,
+    listings: &[ToolListing],
+    held: Vec<PinnedTool>,
+) -> Found {
     let mut held: HashMap<String, PinnedTool> = held.into_iter().map(|pin| (pin.tool.clone(), pin)).collect();
     let mut room = PINS_MAX.saturating_sub(held.len());
     let (mut found, mut looked_at) = (Found::default(), HashSet::new());
@@ -173,7 +216,8 @@ fn compare(place: &Digest, upstream: &Upstream, listings: &[ToolListing], held: 
             continue;
         }
         let says = definition::of(listing, clock::now());
-        let served = upstream.served_name(&listing.name);
+        let served = names.get(&listing.name).cloned();
+        let served = served.unwrap_or_else(|| names::served(&upstream.config.prefix, &listing.name));
         match held.remove(&listing.name) {
             None if room == 0 => {
                 tracing::warn!(upstream = %upstream.name, tool = listing.name, "too many tools; this one is not pinned");
@@ -212,6 +256,13 @@ fn compare(place: &Digest, upstream: &Upstream, listings: &[ToolListing], held: 
         }
     }
     found
+}
+
+/// The names under which an upstream's tools are served already.
+fn served_names(gateway: &Gateway, upstream: &Upstream) -> HashMap<String, String> {
+    let listing = gateway.catalogue.now();
+    let of_it = listing.tools().filter(|tool| tool.upstream.name == upstream.name);
+    of_it.map(|tool| (tool.local.clone(), tool.name.to_string())).collect()
 }
 
 /// Records drifts in a session of the gateway's own. This comes before the pins say so: a drift may be recorded twice, and is
@@ -280,10 +331,14 @@ pub(crate) async fn follow(gateway: Weak<Gateway>) {
                     continue;
                 }
             };
-            if held.iter().any(|pin| refused.get(&pin.tool) == Some(&pin.pinned.digest))
-                && let Err(error) = listing::refresh(&gateway, upstream, None).await
-            {
-                tracing::warn!(upstream = %name, %error, "a tool was approved, and cannot be listed anew yet");
+            if !held.iter().any(|pin| refused.get(&pin.tool) == Some(&pin.pinned.digest)) {
+                continue;
+            }
+            match listing::refresh(&gateway, upstream, Kind::Tools, None).await {
+                Ok(changed) => gateway.hub.lists_changed(changed.into_iter().collect()),
+                Err(error) => {
+                    tracing::warn!(upstream = %name, %error, "a tool was approved, and cannot be listed anew yet");
+                }
             }
         }
     }

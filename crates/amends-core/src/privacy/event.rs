@@ -35,7 +35,10 @@ impl Mask {
                 words.text(doing);
                 words.text(reason);
             }
-            Fact::Ticked { gates } | Fact::Resumed { gates } => words.gates(gates),
+            Fact::InquiryMade { gates, .. }
+            | Fact::InputsGiven { gates, .. }
+            | Fact::Ticked { gates }
+            | Fact::Resumed { gates } => words.gates(gates),
             Fact::SchemaApproved { by, .. } => words.text(by),
             Fact::SessionOpened { .. }
             | Fact::SchemaDrifted { .. }
@@ -51,6 +54,8 @@ impl Mask {
             | Fact::EvidenceCompared { .. }
             | Fact::InteractionLapsed { .. }
             | Fact::InteractionWithdrawn { .. }
+            | Fact::InquiryOpened { .. }
+            | Fact::InquiryClosed { .. }
             | Fact::DoubtResolved { .. }
             | Fact::ReversalMinted { .. }
             | Fact::ReversalArmed { .. }

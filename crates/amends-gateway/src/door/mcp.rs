@@ -2,10 +2,14 @@
 
 mod call;
 mod client;
+mod forward;
+mod listen;
+mod logging;
 mod methods;
 mod outbox;
 mod own;
 mod progress;
+mod rounds;
 mod wrapped;
 
 use std::pin::Pin;
@@ -86,24 +90,25 @@ pub fn handle(client: Arc<Client>, asked: Asked, outbox: Outbox) -> Answering {
     }
 }
 
-/// An answer as a JSON-RPC message to the request of that id.
-pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> String {
+/// An answer as a JSON-RPC message to the request of that id, and its code where it is an error of the protocol's own.
+pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> (String, Option<i64>) {
     let receipt = answered.receipt.as_ref();
     match &answered.rendered.form {
         Form::Forward { result, envelope } => {
             let result = String::from_utf8_lossy(result);
-            message::success(id, &reply::forward(&result, envelope, receipt, traits))
+            (message::success(id, &reply::forward(&result, envelope, receipt, traits)), None)
         }
         Form::Envelope { envelope, payload } => {
             if let Some((code, text, data)) = reply::protocol_error(envelope) {
-                return message::failure(Some(id), code, &text, Some(data.get()));
+                return (message::failure(Some(id), code, &text, Some(data.get())), Some(code));
             }
             let result = reply::envelope(envelope, payload.as_deref(), receipt, traits, answered.declares_output);
-            message::success(id, &result)
+            (message::success(id, &result), None)
         }
         Form::Stored { json } => {
-            message::success(id, &reply::recorded(json, receipt, traits, answered.declares_output))
+            (message::success(id, &reply::recorded(json, receipt, traits, answered.declares_output)), None)
         }
+        Form::Asked { result } => (message::success(id, &String::from_utf8_lossy(result)), None),
     }
 }
 
@@ -113,10 +118,11 @@ pub fn render_protocol_error(id: Option<&str>, code: i64, answered: &Answered) -
         Form::Envelope { envelope, payload } => envelope.to_json(payload.as_deref()),
         Form::Forward { envelope, .. } => envelope.to_json(None),
         Form::Stored { json } => json.clone(),
+        Form::Asked { .. } => RawValue::NULL.to_owned(),
     };
     let said = match &answered.rendered.form {
         Form::Envelope { envelope, .. } => envelope.error().map(|error| error.message.clone()),
-        Form::Forward { .. } | Form::Stored { .. } => None,
+        Form::Forward { .. } | Form::Stored { .. } | Form::Asked { .. } => None,
     };
     message::failure(id, code, said.as_deref().unwrap_or("the message was refused"), Some(envelope.get()))
 }

@@ -228,6 +228,9 @@ fn happened(at: Timestamp, fact: &Fact) -> Option<(&'static str, Vec<Attribute>)
         }
         Fact::InterimAnswered { .. } => ("amends.interim_answered", Vec::new()),
         Fact::InteractionOpened { .. } => ("amends.interaction_opened", Vec::new()),
+        Fact::InquiryOpened { .. } => ("amends.inquiry_opened", Vec::new()),
+        Fact::InputsGiven { .. } => ("amends.inputs_given", Vec::new()),
+        Fact::InquiryClosed { .. } => ("amends.inquiry_closed", Vec::new()),
         Fact::ReversalMinted { .. } => ("amends.reversal_minted", Vec::new()),
         Fact::ReversalArmed { .. } => ("amends.reversal_armed", Vec::new()),
         Fact::ReversalVoided { .. } => ("amends.reversal_voided", Vec::new()),

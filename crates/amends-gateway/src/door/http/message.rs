@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use amends_core::{Refusal, RefusalKind};
-use amends_wire::mcp::{Era, era, http as headers};
+use amends_wire::mcp::{Era, http as headers};
 use amends_wire::message::{self, Message};
 use amends_wire::object::Object;
 use bytes::Bytes;
@@ -15,7 +15,8 @@ use tokio::sync::mpsc;
 use super::body::{Bad, Body, Read, read};
 use super::connection::Connection;
 use super::sessions::principal;
-use super::{Door, json, plain_text, respond};
+use super::stream::{SILENT_MAX, STILL_HERE, event, streamed};
+use super::{Door, checks, json, plain_text, respond};
 use crate::door::mcp::{self, Answer, Answering, Asked, Client, Out, Outbox, Said};
 
 /// How many messages may wait to go out before an answer.
@@ -49,7 +50,7 @@ pub(super) async fn post(door: &Arc<Door>, connection: &Arc<Connection>, request
             };
             let params = params.map(ToOwned::to_owned);
             let asked = Asked { id: id.get().to_owned(), method: method.into_owned(), params };
-            if let Some(refused) = checked(&asked, routing) {
+            if let Some(refused) = checks::refused(&asked, routing, stateful.is_some()) {
                 return refused;
             }
             let streams = header("accept").is_some_and(|accept| accept.contains("text/event-stream"));
@@ -85,33 +86,6 @@ fn accepted() -> Response<Body> {
     respond(StatusCode::ACCEPTED, "application/json", String::new())
 }
 
-/// What the stateless era demands of headers and versions.
-fn checked(asked: &Asked, routing: headers::Routing<'_>) -> Option<Response<Body>> {
-    let body_version = era::requested_version(asked.params.as_deref());
-    let modern_header = routing.version.is_some_and(|version| Era::of_version(version) == Era::Modern);
-    let fail = |code: i64, text: &str, data: Option<&str>| {
-        let status = StatusCode::from_u16(headers::status_of(code)).unwrap_or(StatusCode::BAD_REQUEST);
-        Some(json(status, message::failure(Some(&asked.id), code, text, data)))
-    };
-    if asked.method == "initialize" || (body_version.is_none() && !modern_header) {
-        return None;
-    }
-    let Some(version) = body_version else {
-        return fail(message::INVALID_PARAMS, "`_meta` lacks the protocol version", None).map(|mut response| {
-            *response.status_mut() = StatusCode::BAD_REQUEST;
-            response
-        });
-    };
-    if !era::is_known(&version) {
-        let data = serde_json::json!({ "supported": era::VERSIONS, "requested": version }).to_string();
-        return fail(era::UNSUPPORTED_VERSION, "this protocol version is not supported", Some(&data));
-    }
-    if let Err(mismatch) = headers::check(routing, &version, &asked.method, asked.params.as_deref()) {
-        return fail(mismatch.code(), &mismatch.to_string(), None);
-    }
-    None
-}
-
 async fn answer(
     door: &Arc<Door>,
     connection: &Arc<Connection>,
@@ -128,6 +102,8 @@ async fn answer(
                 return json(StatusCode::SERVICE_UNAVAILABLE, text);
             };
             begun = HeaderValue::from_str(&id).ok();
+            // From here on it hears of changes, whenever it opens its stream.
+            client.mailbox();
             client
         }
         Some(client) => client,
@@ -175,10 +151,7 @@ async fn respond_to(
     };
     let (events, body) = Body::events();
     tokio::spawn(stream(answering, first, out, events, connection.clone()));
-    let mut response = Response::new(body);
-    response.headers_mut().insert("content-type", HeaderValue::from_static("text/event-stream"));
-    response.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
-    response
+    streamed(body)
 }
 
 /// The status of an answer. In the stateful era an error is a message like any other, and a status says something of the session.
@@ -195,7 +168,7 @@ async fn stream(
     events: mpsc::Sender<Bytes>,
     connection: Arc<Connection>,
 ) {
-    let event = |text: &str| Bytes::from(format!("event: message\ndata: {}\n\n", message::one_line(text)));
+    let event = |text: &str| event(None, text);
     if events.send(event(&first.line)).await.is_err() {
         return;
     }
@@ -217,6 +190,11 @@ async fn stream(
                 return;
             }
             () = events.closed() => return,
+            () = tokio::time::sleep(SILENT_MAX) => {
+                if events.send(STILL_HERE).await.is_err() {
+                    return;
+                }
+            }
         }
     }
 }

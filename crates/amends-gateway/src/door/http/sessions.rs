@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 
 use super::body::Body;
-use super::{Door, plain_text};
+use super::{Door, plain_text, stream};
 use crate::door::mcp::{Client, Said};
 use crate::mint;
 
@@ -79,7 +79,7 @@ impl Sessions {
         let ended = self.lock().remove(id);
         let kept = ended.is_some();
         if let Some((client, _)) = ended {
-            client.stop_all(CancelReason::SessionEnded);
+            client.ends(CancelReason::SessionEnded);
         }
         let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
         let known = Id::read(id, &principal(), &door.gateway.secret).is_some();
@@ -138,7 +138,7 @@ impl Id {
 
 /// `DELETE /mcp`: the agent is done with its session.
 pub(super) fn delete(door: &Door, request: &Request<Incoming>) -> Response<Body> {
-    let id = request.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).unwrap_or("");
+    let Some(id) = stream::session(request) else { return stream::not_allowed() };
     match door.sessions.end(door, id) {
         true => plain_text(StatusCode::OK, "the session is over"),
         false => plain_text(StatusCode::NOT_FOUND, "there is no such session"),

@@ -1,6 +1,6 @@
 //! Who is on the other side of an MCP door.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -14,6 +14,10 @@ use tokio::sync::{oneshot, watch};
 use super::{Asked, Wrapped};
 use crate::driver::SessionHandle;
 use crate::gateway::Gateway;
+use crate::hub::{Mailbox, Subscribed, Wants};
+
+/// How many resources one client may want to hear of.
+pub(super) const SUBSCRIPTIONS_MAX: usize = 1000;
 
 /// Who is on the other side: for as long as a stateful session or a line lasts, or for one stateless request.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub struct Client {
     questions: Mutex<HashMap<String, oneshot::Sender<String>>>,
     next: AtomicU64,
     wrapped: Option<Wrapped>,
+    mailbox: OnceLock<Arc<Mailbox>>,
+    subscribed: Mutex<BTreeMap<String, Subscribed>>,
 }
 
 /// What a client said of itself.
@@ -88,6 +94,8 @@ impl Client {
             questions: Mutex::default(),
             next: AtomicU64::new(1),
             wrapped: None,
+            mailbox: OnceLock::new(),
+            subscribed: Mutex::default(),
         }
     }
 
@@ -99,7 +107,7 @@ impl Client {
 
     /// The server it is in front of, where everything but tool calls is passed through.
     pub fn wrapped(&self) -> Option<&Wrapped> {
-        self.wrapped.as_ref()
+        self.wrapped.as_ref().filter(|wrapped| !wrapped.is_bridged())
     }
 
     /// The session its calls belong to, begun with the first of them.
@@ -174,6 +182,37 @@ impl Client {
     pub fn answers(&self, id: &str, message: &str) -> bool {
         let asker = self.questions().remove(id);
         asker.is_some_and(|asker| asker.send(message.to_owned()).is_ok())
+    }
+
+    /// What waits to be told to it of upstreams' own accord. A stateful client hears of the lists without asking.
+    pub fn mailbox(&self) -> &Arc<Mailbox> {
+        self.mailbox.get_or_init(|| self.gateway.hub.open(Wants::lists(), None))
+    }
+
+    /// It wants to hear of a resource; `false` where it wants to hear of too many.
+    pub fn subscribes(&self, uri: &str, subscribed: Subscribed) -> bool {
+        let mut all = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= SUBSCRIPTIONS_MAX && !all.contains_key(uri) {
+            return false;
+        }
+        self.mailbox().change(|wants| wants.uris.insert(uri.to_owned(), subscribed.upstream().clone()));
+        all.insert(uri.to_owned(), subscribed);
+        true
+    }
+
+    /// It does not want to hear of a resource any more; `false` where it did not before.
+    pub fn unsubscribes(&self, uri: &str) -> bool {
+        self.mailbox().change(|wants| wants.uris.remove(uri));
+        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).remove(uri).is_some()
+    }
+
+    /// It is gone for good.
+    pub fn ends(&self, reason: CancelReason) {
+        self.stop_all(reason);
+        if let Some(mailbox) = self.mailbox.get() {
+            mailbox.close();
+        }
+        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<String, (u64, oneshot::Sender<CancelReason>)>> {

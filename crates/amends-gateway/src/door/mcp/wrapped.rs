@@ -4,19 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use amends_wire::mcp::{ToolList, era, tools};
+use amends_wire::mcp::lists::{Kind, Page};
+use amends_wire::mcp::{era, tools};
 use amends_wire::message;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
 use tokio::sync::mpsc;
 
 use super::client::Said;
-use super::methods::ASK_TIMEOUT;
+use super::methods::{self, ASK_TIMEOUT};
 use super::own::reverse_entry;
-use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running};
+use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running, progress};
 use crate::listing;
 use crate::pin;
-use crate::upstream::{Exchange, Progress, Reply, Request, Upstream};
+use crate::upstream::{Asides, Reply, Request, Upstream};
 
 /// The server that a client is in front of.
 #[derive(Debug)]
@@ -24,12 +25,30 @@ pub struct Wrapped {
     /// The server.
     pub upstream: Arc<Upstream>,
     listed: AtomicBool,
+    bridged: AtomicBool,
 }
 
 impl Wrapped {
     /// That server, of whose tools nothing is known yet.
     pub fn new(upstream: Arc<Upstream>) -> Self {
-        Self { upstream, listed: AtomicBool::new(false) }
+        Self { upstream, listed: AtomicBool::new(false), bridged: AtomicBool::new(false) }
+    }
+
+    /// Whether client and server are of different eras, so that we stand between them as the server of the one and the client
+    /// of the other.
+    pub fn is_bridged(&self) -> bool {
+        self.bridged.load(Ordering::Acquire)
+    }
+
+    /// Greets the server in its own era, which is not the client's; `false` where it takes no greeting of ours either.
+    async fn bridge(&self, client: &Client) -> bool {
+        if !self.upstream.greet().await {
+            return false;
+        }
+        self.bridged.store(true, Ordering::Release);
+        client.gateway.follows(&self.upstream);
+        tracing::info!(upstream = %self.upstream.name, "client and server are of different eras; standing between them");
+        true
     }
 
     /// Its tools may be others now.
@@ -49,21 +68,23 @@ impl Wrapped {
             let _ = splice.remove_member(&meta, "progressToken");
             splice.finish()
         });
-        match listing::refresh(&client.gateway, &self.upstream, modern.as_deref()).await {
-            Ok(()) => self.listed.store(true, Ordering::Release),
+        match listing::refresh(&client.gateway, &self.upstream, Kind::Tools, modern.as_deref()).await {
+            Ok(_) => self.listed.store(true, Ordering::Release),
             Err(error) => tracing::warn!(%error, "the wrapped server's tools are not known"),
         }
     }
 
     /// Takes a page of tools to heart; says whether it is the last one.
     async fn lists(&self, client: &Client, result: &str, first: bool) -> bool {
-        let Some(list) = ToolList::parse(result).filter(|list| list.next_cursor.is_none()) else { return false };
+        let Some(page) = Page::parse(Kind::Tools, result).filter(|page| page.next_cursor.is_none()) else {
+            return false;
+        };
         // A first page that is the whole list saves asking for it ourselves.
         if first {
-            match pin::take_in(&client.gateway, &self.upstream, &list.tools).await {
-                Ok(()) => self.listed.store(true, Ordering::Release),
+            match pin::take_in(&client.gateway, &self.upstream, page.entries).await {
+                Ok(_) => self.listed.store(true, Ordering::Release),
                 Err(error) => {
-                    tracing::warn!(%error, "the wrapped server's tools cannot be compared with what is pinned")
+                    tracing::warn!(%error, "the wrapped server's tools cannot be compared with what is pinned");
                 }
             }
         }
@@ -80,10 +101,10 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         wrapped.tools_changed();
     }
     let ticket = upstream.ticket();
-    let (progress_to, progress) = mpsc::unbounded_channel();
-    let token = asked.text().and_then(progress_token);
+    let (progress_to, reports) = mpsc::unbounded_channel();
+    let token = asked.text().and_then(progress::token);
     let sent = match (asked.text(), &token) {
-        (Some(params), Some(_)) => Some(with_token(params, ticket)),
+        (Some(params), Some(_)) => Some(progress::with_token(params, ticket)),
         (params, _) => params.map(str::to_owned),
     };
     let request = Request {
@@ -91,7 +112,7 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         subject: None,
         params: sent,
         headers: Vec::new(),
-        progress: token.is_some().then_some(progress_to),
+        asides: token.is_some().then_some(Asides { to: progress_to, whose: None }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };
@@ -99,12 +120,18 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
     Box::pin(async move {
         let relay = token.map(ProgressRelay::new);
         let mut reply = tokio::select! {
-            reply = answered(&mut exchange, relay, progress, &outbox) => reply,
+            reply = progress::relayed(&mut exchange, relay, reports, &outbox, None) => reply,
             _ = running.stopped() => {
                 exchange.abort();
                 return None;
             }
         };
+        if let (Reply::Error(error), Some(wrapped)) = (&reply, client.wrapped())
+            && is_of_another_era(&asked.method, error.code)
+            && wrapped.bridge(&client).await
+        {
+            return methods::answer(client, asked, outbox, running).await;
+        }
         if let (Reply::Result(result), "tools/list", Some(wrapped)) =
             (&mut reply, asked.method.as_str(), client.wrapped())
         {
@@ -121,42 +148,13 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
     })
 }
 
-async fn answered(
-    exchange: &mut Exchange,
-    mut relay: Option<ProgressRelay>,
-    mut progress: mpsc::UnboundedReceiver<Progress>,
-    outbox: &Outbox,
-) -> Reply {
-    let mut report = async |progress: &Progress| {
-        if let Some(line) = relay.as_mut().and_then(|relay| relay.notification(progress)) {
-            outbox.send(line).await;
-        }
-    };
-    loop {
-        tokio::select! {
-            biased;
-            Some(reported) = progress.recv() => report(&reported).await,
-            reply = exchange.reply() => {
-                while let Ok(reported) = progress.try_recv() {
-                    report(&reported).await;
-                }
-                return reply;
-            }
-        }
+/// Whether the answer to a greeting says that the server does not know such a greeting.
+fn is_of_another_era(method: &str, code: i64) -> bool {
+    match method {
+        "server/discover" => true,
+        "initialize" => matches!(code, message::METHOD_NOT_FOUND | era::UNSUPPORTED_VERSION),
+        _ => false,
     }
-}
-
-fn progress_token(params: &str) -> Option<String> {
-    let meta = Object::parse(params)?.get("_meta")?;
-    Object::parse(meta.get())?.get("progressToken").map(|token| token.get().to_owned())
-}
-
-fn with_token(params: &str, ticket: u64) -> String {
-    let mut splice = Splice::new(params);
-    if let Some(meta) = Object::parse(params).and_then(|params| params.get("_meta")) {
-        let _ = splice.set_member(meta.get(), "progressToken", ticket.to_string());
-    }
-    splice.finish()
 }
 
 fn passed(asked: &Asked, reply: Reply) -> Answer {
