@@ -27,6 +27,7 @@ pub mod id;
 pub mod inquiry;
 pub mod interaction;
 pub mod limits;
+pub mod machine;
 pub mod nearest;
 pub mod outcome;
 pub mod playbook;
@@ -36,6 +37,7 @@ pub mod refusal;
 pub mod registry;
 pub mod restraint;
 pub mod reversal;
+pub mod span;
 pub mod time;
 pub mod verdict;
 

@@ -12,6 +12,7 @@ pub mod listing;
 pub mod metrics;
 pub mod mint;
 pub mod pin;
+pub mod reload;
 mod request_state;
 pub mod restraint;
 pub mod router;

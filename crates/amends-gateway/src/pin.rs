@@ -49,6 +49,8 @@ pub(crate) struct Pins {
     any: AtomicBool,
     /// The lists that were found to be what is pinned, so that the same list need not be compared again.
     known: RwLock<HashMap<UpstreamName, Digest>>,
+    /// What was done about drifts when each upstream was last listed.
+    modes: RwLock<HashMap<UpstreamName, PinMode>>,
 }
 
 impl Pins {
@@ -78,6 +80,10 @@ impl Pins {
         }
     }
 
+    fn mode(&self, upstream: &UpstreamName) -> Option<PinMode> {
+        self.modes.read().unwrap_or_else(PoisonError::into_inner).get(upstream).copied()
+    }
+
     fn refuse(&self, upstream: &UpstreamName, tools: HashMap<String, Digest>) {
         let mut held = self.refused.write().unwrap_or_else(PoisonError::into_inner);
         if tools.is_empty() {
@@ -96,6 +102,8 @@ impl Pins {
 /// Takes the tools that an upstream lists into the catalogue, after they were compared with what is pinned; gives the lists of
 /// ours that are different now.
 pub async fn take_in(gateway: &Gateway, upstream: &Arc<Upstream>, entries: Vec<Entry>) -> Result<Vec<Kind>, Error> {
+    let mode = upstream.config.pin;
+    gateway.pins.modes.write().unwrap_or_else(PoisonError::into_inner).insert(upstream.name.clone(), mode);
     let whole = digest_of(&entries);
     let listings: Vec<ToolListing> = entries.iter().filter_map(|entry| ToolListing::parse(&entry.raw)).collect();
     let found = match look(gateway, upstream, &listings, &whole).await {
@@ -317,29 +325,36 @@ fn place(gateway: &Gateway, upstream: &Upstream) -> Digest {
     keyed_digest(&gateway.secret, &[b"pin", upstream.identity().as_bytes()])
 }
 
-/// Lists an upstream's tools anew once somebody approved one of those that are refused.
+/// Lists an upstream's tools anew once somebody approved one of those that are refused, or wants it otherwise.
 pub(crate) async fn follow(gateway: Weak<Gateway>) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let Some(gateway) = gateway.upgrade() else { return };
-        for (name, refused) in gateway.pins.refused() {
-            let Some(upstream) = gateway.upstreams.get(&name) else { continue };
-            let held = match gateway.ledger.pins(Some(&place(&gateway, upstream)), PINS_MAX).await {
-                Ok(held) => held,
-                Err(error) => {
-                    tracing::warn!(%error, "whether a tool was approved cannot be told");
-                    continue;
-                }
-            };
-            if !held.iter().any(|pin| refused.get(&pin.tool) == Some(&pin.pinned.digest)) {
+        for upstream in gateway.upstreams().values() {
+            if !is_outdated(&gateway, upstream).await {
                 continue;
             }
             match listing::refresh(&gateway, upstream, Kind::Tools, None).await {
                 Ok(changed) => gateway.hub.lists_changed(changed.into_iter().collect()),
                 Err(error) => {
-                    tracing::warn!(upstream = %name, %error, "a tool was approved, and cannot be listed anew yet");
+                    tracing::warn!(upstream = %upstream.name, %error, "its tools cannot be looked at anew yet");
                 }
             }
+        }
+    }
+}
+
+/// Whether what is refused of an upstream is not what should be.
+async fn is_outdated(gateway: &Gateway, upstream: &Upstream) -> bool {
+    if gateway.pins.mode(&upstream.name).is_some_and(|mode| mode != upstream.config.pin) {
+        return true;
+    }
+    let Some(refused) = gateway.pins.refused().remove(&upstream.name) else { return false };
+    match gateway.ledger.pins(Some(&place(gateway, upstream)), PINS_MAX).await {
+        Ok(held) => held.iter().any(|pin| refused.get(&pin.tool) == Some(&pin.pinned.digest)),
+        Err(error) => {
+            tracing::warn!(%error, "whether a tool was approved cannot be told");
+            false
         }
     }
 }

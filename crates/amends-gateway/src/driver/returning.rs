@@ -4,6 +4,7 @@ use amends_core::claim::ClaimState;
 use amends_core::refusal::ArgumentFault;
 use amends_core::{CallId, Held, Refusal, RefusalKind};
 use amends_ledger::{Error, Form};
+use amends_wire::mcp::inputs::REQUEST_STATE;
 use amends_wire::mcp::{Returned, ToolCall};
 use tokio::sync::{mpsc, oneshot};
 
@@ -32,7 +33,7 @@ impl SessionHandle {
         }
         let state = match self.opened(params, returned) {
             Ok(state) => state,
-            Err(refusal) => return self.refuse(call.name(), refusal),
+            Err(refusal) => return self.refuse(call.name(), *refusal),
         };
         let Some(waiting) = state.waiting else {
             return self.refuse(call.name(), stale("it names no call"));
@@ -135,11 +136,11 @@ impl SessionHandle {
         CallHandle { id, answer, session: self.clone() }
     }
 
-    fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Refusal> {
+    fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Box<Refusal>> {
         let (name, arguments) = subject(params).unwrap_or_default();
         let asked = self.gateway.seal.asked("tools/call", &name, &arguments);
         let opened = self.gateway.seal.open(&returned.state, &self.principal, &asked, clock::now());
-        opened.map_err(|refused| stale(&refused.to_string()))
+        opened.map_err(|refused| Box::new(stale(&refused.to_string())))
     }
 
     fn refuse(&self, requested: &str, refusal: Refusal) -> CallHandle {
@@ -152,7 +153,7 @@ impl SessionHandle {
 fn stale(why: &str) -> Refusal {
     let message = format!("`requestState` does not count: {why}; nothing was sent for it");
     let expected = "the state that was given with the questions, while it is good".to_owned();
-    let fault = ArgumentFault { field: "requestState".to_owned(), expected, got: None, nearest: Vec::new() };
+    let fault = ArgumentFault { field: REQUEST_STATE.to_owned(), expected, got: None, nearest: Vec::new() };
     Refusal { details: vec![fault], ..Refusal::of(RefusalKind::InvalidArgument, message) }
 }
 

@@ -64,7 +64,7 @@ impl Gauges {
     }
 
     pub(super) async fn sample(&self, gateway: &Gateway) {
-        let open = gateway.config.limits.calls.saturating_sub(gateway.room.available_permits());
+        let open = gateway.config().limits.calls.saturating_sub(gateway.room.available_permits());
         self.calls_open.set(level(open));
         self.sessions_driven.set(level(gateway.sessions_driven()));
         self.ledger_records.set(i64::from(gateway.recording.load(Ordering::Relaxed)));
@@ -72,7 +72,7 @@ impl Gauges {
         if let Ok(questions) = gateway.ledger.queue(&QueueFilter::default(), QUESTIONS_MAX).await {
             self.questions_open.set(level(questions.len()));
         }
-        for upstream in gateway.upstreams.values() {
+        for upstream in gateway.upstreams().values() {
             self.look_at(upstream);
         }
     }

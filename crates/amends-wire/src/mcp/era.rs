@@ -83,6 +83,14 @@ pub fn declares_capabilities(params: Option<&RawValue>) -> bool {
     declared.is_some_and(crate::object::is_object)
 }
 
+/// Whether a list of versions, under that name in an object, has the newest one.
+pub fn offers_modern(text: &str, name: &str) -> bool {
+    let listed = Object::parse(text).and_then(|object| object.get(name));
+    listed
+        .and_then(|list| serde_json::from_str::<Vec<String>>(list.get()).ok())
+        .is_some_and(|list| list.iter().any(|version| version == MODERN))
+}
+
 /// Whether that version is one we speak.
 pub fn is_known(version: &str) -> bool {
     VERSIONS.contains(&version)
@@ -176,7 +184,8 @@ pub fn with_meta(params: Option<&str>, version: &str, capabilities: &str) -> Str
     match object.get("_meta").and_then(|meta| Some((meta.get(), Object::parse(meta.get())?))) {
         Some((meta, known)) => {
             let (version, info) = (format!("\"{version}\""), own_info());
-            let ours = [(PROTOCOL_VERSION, version.as_str()), (CLIENT_CAPABILITIES, capabilities), (CLIENT_INFO, &info)];
+            let ours =
+                [(PROTOCOL_VERSION, version.as_str()), (CLIENT_CAPABILITIES, capabilities), (CLIENT_INFO, &info)];
             for (name, value) in ours {
                 if known.get(name).is_none() {
                     let _ = splice.set_member(meta, name, value);

@@ -22,7 +22,8 @@ fn says(place: &Place, description: &str) {
     place.write("tools.json", &tools.to_string());
 }
 
-fn serve(place: &Place, pin: &str) -> Gateway {
+/// Writes the configuration of the gateway before that server.
+fn configure(place: &Place, pin: &str) -> PathBuf {
     let server = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/seen/servers/chameleon.py");
     let (tools, log) = (place.path("tools.json"), place.path("calls.log"));
     let config = format!(
@@ -32,8 +33,12 @@ fn serve(place: &Place, pin: &str) -> Gateway {
         tools.display().to_string(),
         log.display().to_string(),
     );
+    place.write("serve.toml", &config)
+}
+
+fn serve(place: &Place, pin: &str) -> Gateway {
     let mut command = Command::new(AMENDS);
-    command.arg("serve").arg("--config").arg(place.write("serve.toml", &config));
+    command.arg("serve").arg("--config").arg(configure(place, pin));
     let gateway = Gateway::listening(command);
     eventually("the tools are served", || gateway.call("pet__other", "{}").1["status"] == "success");
     gateway
@@ -122,6 +127,13 @@ fn a_tool_that_changed_goes_on_with_a_warning_where_that_is_all_that_was_asked()
     assert_eq!(row["state"], "drifted", "{row}");
     assert_eq!(row["pinned"]["definition"]["description"], HONEST, "{row}");
     assert_eq!(place.events_named("schema_drifted").len(), 1);
+
+    // The operator may change his mind while the gateway runs.
+    configure(&place, "pin = \"refuse\"");
+    eventually("it is refused", || gateway.call("pet__look", "{}").1["error"]["kind"] == "schema_drift");
+    eventually("what was approved is read", || described(&gateway) == HONEST);
+    configure(&place, "");
+    eventually("it is called again", || gateway.call("pet__look", "{}").1["status"] == "success");
     gateway.kill();
 
     // What is what it was is no drift any more.

@@ -8,13 +8,12 @@ use amends_wire::mcp::{Era, classify, era};
 use amends_wire::message;
 use bytes::Bytes;
 use serde_json::json;
-use tokio::sync::mpsc;
 
 use super::methods::ASK_TIMEOUT;
 use super::rounds::{Next, Rounds};
 use super::{Answer, Asked, Client, Outbox, ProgressRelay, progress};
 use crate::clock;
-use crate::upstream::{Asides, Exchange, Fault, Reply, Request, Upstream};
+use crate::upstream::{Asides, Exchange, Fault, Reply, Request, Upstream, asides};
 
 /// Sends a request and waits for what comes of it. Dropped before that, it is cancelled. Where the upstream asks something
 /// first, the client is asked.
@@ -54,7 +53,7 @@ async fn send(
     rounds: Option<&Rounds<'_>>,
 ) -> Reply {
     let ticket = upstream.ticket();
-    let (progress_to, reports) = mpsc::unbounded_channel();
+    let (progress_to, reports) = asides();
     let token = params.and_then(progress::token).filter(|_| outbox.is_open());
     let mut params = match (params, &token) {
         (Some(params), Some(_)) => Some(progress::with_token(params, ticket)),

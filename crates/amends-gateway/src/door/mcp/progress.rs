@@ -3,11 +3,10 @@
 use amends_wire::message;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
-use tokio::sync::mpsc;
 
 use super::Outbox;
 use super::rounds::Rounds;
-use crate::upstream::{Aside, Exchange, Progress, Reply};
+use crate::upstream::{Aside, AsideReceiver, Exchange, Progress, Reply};
 
 /// Relays the progress of one call.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ pub(super) fn with_token(params: &str, ticket: u64) -> String {
 pub(super) async fn relayed(
     exchange: &mut Exchange,
     mut relay: Option<ProgressRelay>,
-    mut progress: mpsc::UnboundedReceiver<Aside>,
+    mut progress: AsideReceiver,
     outbox: &Outbox,
     rounds: Option<&Rounds<'_>>,
 ) -> Reply {

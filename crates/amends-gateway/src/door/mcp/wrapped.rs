@@ -9,7 +9,6 @@ use amends_wire::mcp::{era, tools};
 use amends_wire::message;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
-use tokio::sync::mpsc;
 
 use super::client::Said;
 use super::methods::{self, ASK_TIMEOUT};
@@ -17,7 +16,7 @@ use super::own::reverse_entry;
 use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running, progress};
 use crate::listing;
 use crate::pin;
-use crate::upstream::{Asides, Reply, Request, Upstream};
+use crate::upstream::{Asides, Reply, Request, Upstream, asides};
 
 /// The server that a client is in front of.
 #[derive(Debug)]
@@ -101,7 +100,7 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         wrapped.tools_changed();
     }
     let ticket = upstream.ticket();
-    let (progress_to, reports) = mpsc::unbounded_channel();
+    let (progress_to, reports) = asides();
     let token = asked.text().and_then(progress::token);
     let sent = match (asked.text(), &token) {
         (Some(params), Some(_)) => Some(progress::with_token(params, ticket)),
