@@ -402,6 +402,7 @@ async fn join(
                 let inquiry = Inquiry { asks: Vec::new(), way: Way::Return };
                 let report = Box::new(Report::asking(Box::new(inquiry)));
                 let (attempt, carried) = (attempt.id.clone(), Carried::Answer(stored));
+                // The driver outlives its calls, unless the process ends.
                 let _ = mail.send(Mail::Result { attempt, purpose: Purpose::Join, report, carried });
                 return;
             }
