@@ -15,6 +15,7 @@ pub(super) async fn set_level(client: &Client, asked: &Asked) -> Answer {
     };
     client.mailbox().change(|wants| wants.level = Some(level));
     let gateway = &client.gateway;
-    join_all(gateway.upstreams.values().map(|upstream| gateway.hub.tell_level(upstream))).await;
+    let upstreams = gateway.upstreams();
+    join_all(upstreams.values().map(|upstream| gateway.hub.tell_level(upstream))).await;
     Answer::result(asked, "{}")
 }
