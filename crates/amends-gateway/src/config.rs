@@ -103,6 +103,8 @@ pub enum Reach {
         command: Vec<String>,
         /// What is added to its environment.
         env: BTreeMap<String, String>,
+        /// The variables of our environment that it gets beside the usual ones.
+        env_pass: Vec<String>,
         /// Whether it gets our whole environment.
         inherit_env: bool,
     },

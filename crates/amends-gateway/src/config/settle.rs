@@ -161,7 +161,11 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
     }
     let reach = match (&spec.command, &spec.url) {
         (Some(command), None) if !command.is_empty() => {
-            Reach::Stdio { command: command.clone(), env: spec.env.clone(), inherit_env: false }
+            let (env, env_pass) = (spec.env.clone(), spec.env_pass.clone());
+            if let Some(name) = env_pass.iter().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+                return Err(invalid(&key("env_pass"), format!("`{name}` is no name of a variable")));
+            }
+            Reach::Stdio { command: command.clone(), env, env_pass, inherit_env: false }
         }
         (None, Some(url)) => {
             if !url.starts_with("http://") {

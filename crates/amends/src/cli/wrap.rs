@@ -48,7 +48,7 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
         Reach::Stdio { env, .. } => env,
         Reach::Http { .. } => BTreeMap::new(),
     };
-    wrapped.reach = Reach::Stdio { command: args.command, env, inherit_env: true };
+    wrapped.reach = Reach::Stdio { command: args.command, env, env_pass: Vec::new(), inherit_env: true };
     wrapped.prefix = String::new();
     config.upstreams = BTreeMap::from([(name, wrapped)]);
     ledger::make_room(&config.ledger.place)?;

@@ -85,7 +85,7 @@ async fn live(shared: &Arc<Shared>) -> Result<bool, String> {
 }
 
 fn command(shared: &Shared) -> Result<Command, String> {
-    let Reach::Stdio { command, env, inherit_env } = &shared.reach else {
+    let Reach::Stdio { command, env, env_pass, inherit_env } = &shared.reach else {
         return Err("it is no command".into());
     };
     let (program, arguments) = command.split_first().ok_or("its command is empty")?;
@@ -93,7 +93,8 @@ fn command(shared: &Shared) -> Result<Command, String> {
     process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
     if !inherit_env {
         process.env_clear();
-        process.envs(ENVIRONMENT.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value))));
+        let names = ENVIRONMENT.into_iter().chain(env_pass.iter().map(String::as_str));
+        process.envs(names.filter_map(|name| std::env::var_os(name).map(|value| (name, value))));
     }
     process.envs(env);
     Ok(process)
