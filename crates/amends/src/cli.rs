@@ -3,6 +3,7 @@
 mod change;
 mod check;
 mod checkpoint;
+mod clients;
 mod decided;
 mod demo;
 mod drill;
@@ -10,8 +11,10 @@ mod export;
 mod forget;
 mod golden;
 mod import;
+mod init;
 mod key;
 mod ledger;
+mod live;
 mod outcome;
 mod propose;
 mod prove;
@@ -38,6 +41,7 @@ const EXAMPLES: &str = "\
 Examples:
   amends up --demo                        a gateway, a shop that fails on cue, a ledger: all on 127.0.0.1:7070
   amends wrap -- npx some-mcp-server      the same server, with judged tool calls
+  amends init -- npx some-mcp-server      a configuration to begin with, from what a server offers
   amends check --config amends.toml       what a configuration means, and what it leaves open
   amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
@@ -71,6 +75,8 @@ enum Command {
     Serve(up::ServeArgs),
     /// Wrap one stdio MCP server; this is what goes into an MCP client's configuration.
     Wrap(wrap::WrapArgs),
+    /// Write a configuration from the tools of servers that run, or that a client knows.
+    Init(init::InitArgs),
     /// Validate a configuration and explain what it means.
     Check(check::CheckArgs),
     /// Run every declared tool against every fault in a simulation, and say which promises would break.
@@ -125,7 +131,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Up(args) => up::up(args).await,
         Command::Serve(args) => up::serve(args).await,
         Command::Wrap(args) => wrap::wrap(args).await,
-        Command::Check(args) => check::check(&args),
+        Command::Init(args) => init::init(args).await,
+        Command::Check(args) => check::check(args).await,
         Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Trace(args) => trace::trace(args).await,
