@@ -66,7 +66,7 @@ pub struct Config {
 }
 
 /// One upstream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UpstreamConfig {
     /// How it is reached.
     pub reach: Reach,
@@ -103,8 +103,10 @@ pub enum Reach {
         command: Vec<String>,
         /// What is added to its environment.
         env: BTreeMap<String, String>,
-        /// The variables of our environment that it gets beside the usual ones.
+        /// The variables of ours that it gets beside those that every program needs.
         env_pass: Vec<String>,
+        /// The folder it is started in, where that is not ours.
+        cwd: Option<PathBuf>,
         /// Whether it gets our whole environment.
         inherit_env: bool,
     },

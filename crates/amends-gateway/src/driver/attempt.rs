@@ -161,7 +161,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 send_by,
                 run: attempt.run.filter(|run| *run != UNSEEN_RUN),
             };
-            let based_on = gateway.config.evidence_tools.contains(tool.name.as_str()).then(|| tool.name.clone());
+            let based_on = gateway.config().evidence_tools.contains(tool.name.as_str()).then(|| tool.name.clone());
             let looked_at = attempt.purpose == Purpose::Act && !live.rules.contract.answer.is_plain();
             let arguments = if looked_at { live.arguments() } else { None };
             Ok(Outgoing {

@@ -144,11 +144,16 @@ impl Session {
 
     /// Answers an agent that waits with what it is asked, so that it comes back with it.
     fn bring(&mut self, call: &CallId) {
-        let Some(n) = self.live.get(call).and_then(|live| {
-            let waits = |inquiry: &LiveInquiry| matches!(inquiry.opened, Some((_, Way::Return))) && !inquiry.brought;
-            live.inquiries.iter().find(|(n, inquiry)| waits(inquiry) && self.dispatcher.is_asking(call, **n))
-        })
-        .map(|(n, _)| *n) else {
+        let Some(n) = self
+            .live
+            .get(call)
+            .and_then(|live| {
+                let waits =
+                    |inquiry: &LiveInquiry| matches!(inquiry.opened, Some((_, Way::Return))) && !inquiry.brought;
+                live.inquiries.iter().find(|(n, inquiry)| waits(inquiry) && self.dispatcher.is_asking(call, **n))
+            })
+            .map(|(n, _)| *n)
+        else {
             return;
         };
         let Some(result) = self.input_required(call, n) else { return };
@@ -196,8 +201,9 @@ impl Session {
         let told: Vec<String> = answers.iter().map(written).collect();
         if inquiry.held.is_none() {
             let questions = inquiry.asked.questions.iter().zip(&answers);
-            let usable: Option<Vec<(&str, &str)>> =
-                questions.map(|(question, answer)| usable(question, answer).map(|answer| (question.key.as_str(), answer))).collect();
+            let usable: Option<Vec<(&str, &str)>> = questions
+                .map(|(question, answer)| usable(question, answer).map(|answer| (question.key.as_str(), answer)))
+                .collect();
             let Some(usable) = usable else {
                 // A refusal for which the next round has no word: the call is not wanted any more.
                 let reason = amends_core::dispatcher::cancel::CancelReason::Asked;
@@ -225,7 +231,8 @@ impl Session {
             live.also.push(before);
         }
         live.also.retain(|door| !door.is_closed());
-        let given = Returned::read(&params).ok().flatten().and_then(|returned| returned.inputs).map(|inputs| inputs.get());
+        let given =
+            Returned::read(&params).ok().flatten().and_then(|returned| returned.inputs).map(|inputs| inputs.get());
         let inputs = payload(&self.gateway.secret, given.unwrap_or("{}"));
         if asking {
             live.listener = listener;

@@ -26,7 +26,7 @@ pub async fn settle_orphans(gateway: Weak<Gateway>) {
         let Some(strong) = gateway.upgrade() else {
             return;
         };
-        let listed = strong.upstreams.keys().all(|name| strong.catalogue.now().has_listed(name));
+        let listed = strong.upstreams().keys().all(|name| strong.catalogue.now().has_listed(name));
         if !listed && began.elapsed() < LISTING_WAIT {
             drop(strong);
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -29,12 +29,7 @@ pub enum Redeemer {
 
 impl SessionHandle {
     /// Redeems a token: calls the tool that undoes the write it stands for.
-    pub fn redeem(
-        &self,
-        token: Option<&str>,
-        redeemer: Redeemer,
-        listener: Listener,
-    ) -> CallHandle {
+    pub fn redeem(&self, token: Option<&str>, redeemer: Redeemer, listener: Listener) -> CallHandle {
         let (answer_to, answer) = oneshot::channel();
         let id = mint::call();
         let made = self.gateway.deliveries.now();

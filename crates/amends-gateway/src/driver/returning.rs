@@ -18,7 +18,13 @@ use crate::request_state::{RequestState, Waiting};
 impl SessionHandle {
     /// Goes on with the call that the state names. A state that does not count is refused, and nothing is sent; one that was
     /// used finds what became of its call.
-    pub async fn go_on(&self, params: &str, call: &ToolCall<'_>, returned: &Returned<'_>, listener: Listener) -> CallHandle {
+    pub async fn go_on(
+        &self,
+        params: &str,
+        call: &ToolCall<'_>,
+        returned: &Returned<'_>,
+        listener: Listener,
+    ) -> CallHandle {
         if self.gateway.catalogue.now().find(call.name()).is_none() {
             // It cannot go on while its tool is not known, and the state stays good.
             return self.call(Wish::Call { params, call }, listener);
@@ -40,7 +46,8 @@ impl SessionHandle {
             }
             Err(error) => {
                 tracing::warn!(%error, "a call that waits could not be found");
-                let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
+                let refusal =
+                    Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
                 self.refuse(call.name(), Refusal { retry_after_ms: Some(5000), ..refusal })
             }
         }
@@ -96,7 +103,8 @@ impl SessionHandle {
             Ok(_) => self.refuse(call.name(), stale("the call it was given for is over, or waits at another node")),
             Err(error) => {
                 tracing::warn!(%error, "the answer of a call could not be read");
-                let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
+                let refusal =
+                    Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
                 self.refuse(call.name(), Refusal { retry_after_ms: Some(5000), ..refusal })
             }
         }
@@ -139,6 +147,8 @@ impl SessionHandle {
 }
 
 fn stale(why: &str) -> Refusal {
-    let message = format!("`requestState` does not count: {why}; nothing was sent, and what was sent before is not undone by that");
+    let message = format!(
+        "`requestState` does not count: {why}; nothing was sent, and what was sent before is not undone by that"
+    );
     Refusal::of(RefusalKind::StaleState, message)
 }

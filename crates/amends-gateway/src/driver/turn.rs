@@ -120,7 +120,7 @@ impl Session {
             Input::Answer { .. } | Input::Retire { .. } => false,
             Input::Tick | Input::Resume => self.dispatcher.only_reads(),
         };
-        if only_reads && self.gateway.config.ledger.async_reads { Waits::NoWait } else { Waits::Durable }
+        if only_reads && self.gateway.config().ledger.async_reads { Waits::NoWait } else { Waits::Durable }
     }
 
     /// The effects with their payloads. What is sent must leave within the lease under which it was decided: a later
@@ -141,11 +141,9 @@ impl Session {
                 let send_by = telling.send_by.min(lease);
                 Act::Do(Effect::Tell(Box::new(Telling { send_by, ..(**telling).clone() })))
             }
-            Effect::Abort(_)
-            | Effect::Ask(_)
-            | Effect::Withdraw(_)
-            | Effect::Inquire(_)
-            | Effect::Retract { .. } => Act::Do(effect.clone()),
+            Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) | Effect::Inquire(_) | Effect::Retract { .. } => {
+                Act::Do(effect.clone())
+            }
         };
         step.effects.iter().map(fill).collect()
     }

@@ -270,11 +270,8 @@ impl Listening {
 
 /// What an upstream is told that asks where there is no agent to ask.
 pub(super) fn nobody(method: &str) -> Said {
-    let error = RpcFault {
-        code: message::METHOD_NOT_FOUND,
-        message: format!("nobody here answers `{method}`"),
-        data: None,
-    };
+    let error =
+        RpcFault { code: message::METHOD_NOT_FOUND, message: format!("nobody here answers `{method}`"), data: None };
     Said { answer: Err(error), send_by: Instant::now() + GREETING_TIMEOUT }
 }
 

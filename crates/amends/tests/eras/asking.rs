@@ -94,11 +94,7 @@ pub(crate) fn call_alone(gateway: &Gateway, params: &Value) -> (u16, Value) {
 /// The headers that such a call demands.
 pub(crate) fn headers(params: &Value) -> Vec<(&'static str, String)> {
     let name = params["name"].as_str().unwrap_or_default().to_owned();
-    vec![
-        ("mcp-protocol-version", "2026-07-28".to_owned()),
-        ("mcp-method", "tools/call".to_owned()),
-        ("mcp-name", name),
-    ]
+    vec![("mcp-protocol-version", "2026-07-28".to_owned()), ("mcp-method", "tools/call".to_owned()), ("mcp-name", name)]
 }
 
 /// Such a call as a message.

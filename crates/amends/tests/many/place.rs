@@ -136,7 +136,9 @@ impl Bare {
                     }
                 }
                 params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-                params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+                let can = params["_meta"]["io.modelcontextprotocol/clientCapabilities"].take();
+                params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+                    if can.is_null() { json!({}) } else { can };
             }
         }
         (json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string(), headers)
@@ -161,6 +163,17 @@ impl Bare {
         let (status, answer) = self.ask(method, params);
         assert_eq!(status, 200, "{method}: {answer}");
         assert!(answer.get("result").is_some(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    /// Asks for what must work, with what it is about in its header.
+    pub(crate) fn named(&self, method: &str, name: &str, params: Value) -> Value {
+        let (body, mut headers) = self.request(7, method, params);
+        headers.push(("mcp-name".into(), name.into()));
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let (status, answer) = post_raw(&self.address, "/mcp", &headers, body.as_bytes());
+        let answer: Value = serde_json::from_slice(&answer).unwrap_or(Value::Null);
+        assert!(status == 200 && answer.get("result").is_some(), "{method}: {answer}");
         answer["result"].clone()
     }
 

@@ -27,7 +27,7 @@ pub(super) async fn call(
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let key = parts.headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
-    let limits = door.gateway.config.limits;
+    let limits = door.gateway.config().limits;
     let session = door.gateway.open_session(Principal::new("local"), "http");
     let refused = |kind, words: String| {
         session.call(
@@ -56,7 +56,9 @@ pub(super) async fn call(
                     let meta = key.map(|meta| format!(r#","_meta":{meta}"#)).unwrap_or_default();
                     let params = format!(r#"{{"name":{name},"arguments":{}{meta}}}"#, arguments.get());
                     match serde_json::from_str::<&RawValue>(&params).map(|raw| ToolCall::parse(Some(raw))) {
-                        Ok(Ok(call)) => session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer()),
+                        Ok(Ok(call)) => {
+                            session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer())
+                        }
                         Ok(Err(error)) => refused(error.kind(), error.to_string()),
                         Err(error) => refused(RefusalKind::InvalidArgument, error.to_string()),
                     }
@@ -71,7 +73,7 @@ pub(super) async fn call(
         Ok(mut answered) => {
             let session = waiting.handle.session();
             connection.answers(answered.delivery.take().map(|delivery| delivery.keeping(session)));
-            respond(&answered, door.gateway.config.dialect)
+            respond(&answered, door.gateway.config().dialect)
         }
         Err(_) => plain_text(StatusCode::INTERNAL_SERVER_ERROR, "the gateway stopped"),
     }

@@ -22,7 +22,7 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
     }
     let parsed = ToolCall::parse(asked.params.as_deref());
     let meta = parsed.as_ref().ok().and_then(|call| call.meta().ok());
-    let dialect = meta.as_ref().and_then(|meta| meta.dialect).unwrap_or(client.gateway.config.dialect);
+    let dialect = meta.as_ref().and_then(|meta| meta.dialect).unwrap_or(client.gateway.config().dialect);
     let traits = client.said(&asked).traits.speaking(dialect);
     let (asides_to, mut asides) = mpsc::unbounded_channel();
     let mut relay = relay(meta.as_ref(), &outbox);

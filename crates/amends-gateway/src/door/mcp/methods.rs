@@ -63,9 +63,9 @@ async fn lists(client: &Client, asked: &Asked, outbox: &Outbox, kind: Kind) -> A
     let gateway = &client.gateway;
     if let Some(only) = alone(gateway).filter(|_| kind != Kind::Tools)
         && only.run().is_some()
-        && let Reply::Result(result) = forward::forward(client, asked, outbox, only, asked.text(), None).await
+        && let Reply::Result(result) = forward::forward(client, asked, outbox, &only, asked.text(), None).await
     {
-        return Answer::result(asked, &forward::dressed(&result, asked, client, only));
+        return Answer::result(asked, &forward::dressed(&result, asked, client, &only));
     }
     let params = asked.text().and_then(Object::parse);
     let cursor = match params.as_ref().and_then(|params| params.get("cursor")).filter(|cursor| cursor.get() != "null") {

@@ -1,9 +1,10 @@
 """A server with some of everything, in either era, over standard input and output or over HTTP.
 
-Usage: raw.py NAME [--era legacy|modern] [--http PORT_FILE [PORT]] [--entries N]
+Usage: raw.py NAME [--era legacy|modern] [--http PORT_FILE [PORT]] [--entries N] [--tasks FILE]
 
 Its tools change what it offers on request, and it says so: `change` adds a tool, a prompt and a resource, `touch` says that a
-resource is different, `log` writes to its log, `die` ends it.
+resource is different, `log` writes to its log, `die` ends it. With --tasks it has a tool `later` that is done in a task, and
+writes into the file how often that happened.
 """
 
 import json
@@ -25,10 +26,11 @@ class Failed(Exception):
 
 
 class Server:
-    def __init__(self, name, era, entries):
-        self.name, self.era = name, era
+    def __init__(self, name, era, entries, book):
+        self.name, self.era, self.book = name, era, book
+        self.tasks = {}
         self.lock = threading.Lock()
-        self.tools = ["change", "die", "echo", "log", "touch"]
+        self.tools = ["change", "die", "echo", "log", "touch"] + (["later"] if book else [])
         self.prompts = ["greet"] + [f"p{n:04}" for n in range(entries)]
         self.resources = [f"{name}://one", "shared://doc"]
         self.subscribed, self.level = set(), "info"
@@ -59,7 +61,11 @@ class Server:
             case "tools/list":
                 return {"tools": [self.tool(tool) for tool in self.tools]}
             case "tools/call":
+                if params["name"] == "later" and self.book:
+                    return self.later(params)
                 return self.call(params["name"], params.get("arguments") or {})
+            case "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel":
+                return self.task(method, params)
             case "prompts/list":
                 start = int(params.get("cursor") or 0)
                 page = {"prompts": [{"name": it, "x-of": self.name, "n": 1.0} for it in self.prompts[start : start + PAGE]]}
@@ -98,13 +104,21 @@ class Server:
             "completions": {},
             "logging": {},
         }
+        if self.book and self.era == "modern":
+            capabilities["extensions"] = {"io.modelcontextprotocol/tasks": {}}
+        elif self.book:
+            capabilities["tasks"] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
         return {"capabilities": capabilities, "instructions": f"{self.name} has some of everything."}
 
     def info(self):
         return {"name": self.name, "version": "1"}
 
     def tool(self, name):
-        return {"name": name, "description": f"{name} of {self.name}", "inputSchema": {"type": "object"}}
+        tool = {"name": name, "description": f"{name} of {self.name}", "inputSchema": {"type": "object"}}
+        if name == "later":
+            tool["outputSchema"] = {"type": "object", "required": ["done"]}
+            tool["execution"] = {"taskSupport": "optional"}
+        return tool
 
     def read(self, uri, say, params):
         known = uri in self.resources or uri.startswith(f"{self.name}://items/") or uri == f"hidden://{self.name}"
@@ -139,6 +153,33 @@ class Server:
             case other:
                 raise Failed(-32602, f"{self.name} has no tool {other}")
         return {"content": [{"type": "text", "text": "done"}]}
+
+    def later(self, params):
+        with open(self.book, "a") as book:
+            book.write("done\n")
+        capabilities = (params.get("_meta") or {}).get("io.modelcontextprotocol/clientCapabilities", {})
+        declared = "io.modelcontextprotocol/tasks" in capabilities.get("extensions", {})
+        if not (declared if self.era == "modern" else "task" in params):
+            return {"content": [{"type": "text", "text": "done at once"}], "structuredContent": {"done": True}}
+        task = {"taskId": f"t{len(self.tasks)}", "status": "working", "createdAt": "2026-01-01T00:00:00Z",
+                "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": None, "x": 1.0}
+        self.tasks[task["taskId"]] = task
+        return {"resultType": "task", **task} if self.era == "modern" else {"task": task}
+
+    def task(self, method, params):
+        task = self.tasks.get(params["taskId"])
+        if task is None:
+            raise Failed(-32602, f"{self.name} has no task {params['taskId']}")
+        done = {"content": [{"type": "text", "text": f"done by {self.name}"}], "structuredContent": {"done": True}}
+        if method == "tasks/cancel":
+            task["status"] = "cancelled"
+            return {} if self.era == "modern" else task
+        if method == "tasks/update":
+            return {}
+        if method == "tasks/result":
+            return done | {"_meta": {"io.modelcontextprotocol/related-task": {"taskId": task["taskId"]}}}
+        task["status"] = "completed" if task["status"] == "working" else task["status"]
+        return task | ({"result": done} if self.era == "modern" else {})
 
     def notify(self, method, params):
         with self.lock:
@@ -276,7 +317,7 @@ def main():
     arguments = sys.argv[1:]
     name, rest = arguments[0], arguments[1:]
     value = lambda flag, otherwise: rest[rest.index(flag) + 1] if flag in rest else otherwise
-    server = Server(name, value("--era", "legacy"), int(value("--entries", "0")))
+    server = Server(name, value("--era", "legacy"), int(value("--entries", "0")), value("--tasks", None))
     if "--http" not in rest:
         return over_stdio(server)
     Door.server_ref = server
