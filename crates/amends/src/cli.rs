@@ -6,6 +6,7 @@ mod checkpoint;
 mod clients;
 mod decided;
 mod demo;
+mod doctor;
 mod drill;
 mod export;
 mod forget;
@@ -45,6 +46,7 @@ Examples:
   amends wrap -- npx some-mcp-server      the same server, with judged tool calls
   amends init -- npx some-mcp-server      a configuration to begin with, from what a server offers
   amends check --config amends.toml       what a configuration means, and what it leaves open
+  amends doctor                           what could go wrong on this machine
   amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
@@ -81,6 +83,8 @@ enum Command {
     Init(init::InitArgs),
     /// Validate a configuration and explain what it means.
     Check(check::CheckArgs),
+    /// Look for trouble: the port, the upstreams, the clock, the disk, the ledger, the clients. It changes nothing.
+    Doctor(doctor::DoctorArgs),
     /// Run every declared tool against every fault in a simulation, and say which promises would break.
     Drill(drill::DrillArgs),
     /// List the newest sessions.
@@ -138,6 +142,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Wrap(args) => wrap::wrap(args).await,
         Command::Init(args) => init::init(args).await,
         Command::Check(args) => check::check(args).await,
+        Command::Doctor(args) => doctor::doctor(args).await,
         Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Trace(args) => trace::trace(args).await,

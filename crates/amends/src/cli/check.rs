@@ -100,11 +100,11 @@ async fn compare(source: &Source, args: &CheckArgs) -> Result<Fit> {
 
 /// The upstream as `amends wrap` would have it.
 fn under_wrap(mut upstream: UpstreamConfig, command: &[String]) -> UpstreamConfig {
-    let env = match upstream.reach {
-        Reach::Stdio { env, .. } => env,
-        _ => Default::default(),
+    let (env, cwd) = match upstream.reach {
+        Reach::Stdio { env, cwd, .. } => (env, cwd),
+        Reach::Http { .. } => Default::default(),
     };
-    upstream.reach = Reach::Stdio { command: command.to_vec(), env, env_pass: Vec::new(), inherit_env: true };
+    upstream.reach = Reach::Stdio { command: command.to_vec(), env, env_pass: Vec::new(), cwd, inherit_env: true };
     upstream.prefix = String::new();
     upstream
 }

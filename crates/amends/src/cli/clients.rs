@@ -49,6 +49,8 @@ pub(super) enum ServerReach {
         command: Vec<String>,
         /// What the client adds to its environment.
         env: BTreeMap<String, String>,
+        /// The folder it is started in, where the client says so.
+        cwd: Option<String>,
     },
     /// It posts to an address.
     Url {

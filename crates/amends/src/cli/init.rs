@@ -163,7 +163,7 @@ async fn look(parts: &mut [Part], alone: bool, patience: Duration) -> Result<()>
 
 /// Gives a server, while it is looked at, what its client would give it. None of that is written.
 fn equip(config: &mut Config, source: &Source) {
-    let ServerReach::Command { command: whole, env: theirs } = &source.reach else { return };
+    let ServerReach::Command { command: whole, env: theirs, .. } = &source.reach else { return };
     let Some(upstream) = config.upstreams.get_mut(&UpstreamName::new(source.name.as_str())) else { return };
     if let Reach::Stdio { command, env, inherit_env, .. } = &mut upstream.reach {
         command.clone_from(whole);

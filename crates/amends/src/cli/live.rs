@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::up;
+use super::{guard, up};
 
 /// How often it is looked whether an upstream has listed its tools.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -24,8 +24,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub(super) enum Seen {
     /// It answers.
     Up(Presence),
-    /// It does not, for that reason.
-    Down(String),
+    /// It does not.
+    Down(Absence),
 }
 
 /// An upstream that answers.
@@ -43,6 +43,15 @@ pub(super) struct Presence {
     pub(super) tools: Vec<LiveTool>,
 }
 
+/// An upstream that does not answer.
+#[derive(Clone, Debug)]
+pub(super) struct Absence {
+    /// Why, in words.
+    pub(super) reason: String,
+    /// The last lines of its standard error, for people.
+    pub(super) last_words: Vec<String>,
+}
+
 /// A tool as it is served.
 #[derive(Clone, Debug)]
 pub(super) struct LiveTool {
@@ -57,14 +66,21 @@ pub(super) struct LiveTool {
 /// Looks at every upstream of a configuration, each for at most that long.
 pub(super) async fn look(config: Config, patience: Duration) -> Result<BTreeMap<String, Seen>> {
     let config = Config { ledger: LedgerConfig::at(LedgerPlace::Memory), ..config };
+    guard::appoint();
     let ledger = open_ledger(&config.ledger).await?;
     let (unasked_to, unasked) = mpsc::unbounded_channel();
     let gateway = Gateway::start(config, ledger, Greeting::Ours, unasked_to).await?;
     let follower = tokio::spawn(up::follow(gateway.clone(), unasked));
     let mut looks = JoinSet::new();
-    for upstream in gateway.upstreams.values() {
+    for upstream in gateway.upstreams().values() {
         let (gateway, upstream) = (gateway.clone(), upstream.clone());
-        looks.spawn(async move { (upstream.name.clone(), look_at(&gateway, &upstream, patience).await) });
+        looks.spawn(async move {
+            let seen = match look_at(&gateway, &upstream, patience).await {
+                Ok(presence) => Seen::Up(presence),
+                Err(reason) => Seen::Down(Absence { reason, last_words: upstream.last_words() }),
+            };
+            (upstream.name.clone(), seen)
+        });
     }
     let mut seen = BTreeMap::new();
     while let Some(look) = looks.join_next().await {
@@ -74,34 +90,32 @@ pub(super) async fn look(config: Config, patience: Duration) -> Result<BTreeMap<
     let seen = seen.into_iter().map(|(name, found)| (name.as_str().to_owned(), with_tools(&gateway, &name, found)));
     let seen = seen.collect();
     follower.abort();
-    for upstream in gateway.upstreams.values() {
-        upstream.stop().await;
-    }
+    gateway.stop_upstreams().await;
     Ok(seen)
 }
 
-async fn look_at(gateway: &Arc<Gateway>, upstream: &Arc<Upstream>, patience: Duration) -> Seen {
+async fn look_at(gateway: &Arc<Gateway>, upstream: &Arc<Upstream>, patience: Duration) -> Result<Presence, String> {
     let began = Instant::now();
     let mut health = upstream.health();
     let settled = tokio::time::timeout(patience, health.wait_for(|health| !matches!(health, Health::Starting))).await;
     let settled = settled.map(|health| health.map(|health| health.clone()));
     let presence = match settled {
         Ok(Ok(Health::Ready { greeting, .. })) => presence(&greeting, began.elapsed()),
-        Ok(Ok(Health::Down { reason })) => return Seen::Down(reason),
-        Ok(Ok(Health::Starting) | Err(_)) => return Seen::Down("it was given up".into()),
-        Err(_) => return Seen::Down(format!("it did not answer a greeting in {} s", patience.as_secs())),
+        Ok(Ok(Health::Down { reason })) => return Err(reason),
+        Ok(Ok(Health::Starting) | Err(_)) => return Err("it was given up".into()),
+        Err(_) => return Err(format!("it did not answer a greeting in {} s", patience.as_secs())),
     };
     let ready = Instant::now();
     while !gateway.catalogue.now().has_listed(&upstream.name) {
         if let Health::Down { reason } = &*upstream.health().borrow() {
-            return Seen::Down(reason.clone());
+            return Err(reason.clone());
         }
         if began.elapsed() > patience {
-            return Seen::Down(format!("it did not list its tools in {} s", patience.as_secs()));
+            return Err(format!("it did not list its tools in {} s", patience.as_secs()));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-    Seen::Up(Presence { listed_ms: ms(ready.elapsed()), ..presence })
+    Ok(Presence { listed_ms: ms(ready.elapsed()), ..presence })
 }
 
 /// The tools are taken once all have listed theirs: their names depend on each other.

@@ -11,7 +11,7 @@ use amends_gateway::config::{ConfigError, UpstreamConfig};
 use serde_json::{Value, json};
 
 use super::tool::home;
-use crate::cli::live::{LiveTool, Seen};
+use crate::cli::live::{Absence, LiveTool, Seen};
 
 /// How many tools without a section are named.
 const NAMED_MAX: usize = 20;
@@ -45,7 +45,7 @@ pub(super) fn compare(config: &Config, seen: &BTreeMap<String, Seen>) -> Result<
                     presence.listed_ms
                 )
             }
-            Seen::Down(reason) => {
+            Seen::Down(Absence { reason, .. }) => {
                 fit.problems.push(format!("upstream `{name}` does not answer: {reason}"));
                 format!("does not answer: {reason}")
             }

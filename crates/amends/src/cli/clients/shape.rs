@@ -67,16 +67,14 @@ pub(super) fn server(name: &str, entry: &Value) -> Result<Server, String> {
     if command.first().is_none_or(String::is_empty) {
         return Err("its command is empty".into());
     }
-    if let Some(folder) = text(entry, "cwd") {
-        notes.push(format!("the client starts it in `{folder}`; start `amends` there, or use whole paths"));
-    }
     if let Some(file) = text(entry, "envFile") {
         notes.push(format!("the client also reads its environment from `{file}`"));
     }
     if command.iter().any(|word| word.contains("${")) {
         notes.push("its command holds `${…}`, which the client fills in and we do not".to_owned());
     }
-    Ok(Server { name: name.to_owned(), reach: ServerReach::Command { command, env }, wrapped: false, notes })
+    let reach = ServerReach::Command { command, env, cwd: text(entry, "cwd") };
+    Ok(Server { name: name.to_owned(), reach, wrapped: false, notes })
 }
 
 fn text(entry: &Map<String, Value>, key: &str) -> Option<String> {

@@ -22,7 +22,9 @@ pub(super) fn words(out: Option<&Path>, parts: &[Part], tally: Tally) -> String 
         let name = &part.source.name;
         match (&part.unfit, &part.seen) {
             (Some(reason), _) => text.push_str(&format!("`{name}` is commented out: {reason}\n")),
-            (None, Some(Seen::Down(reason))) => text.push_str(&format!("`{name}` did not answer: {reason}\n")),
+            (None, Some(Seen::Down(absence))) => {
+                text.push_str(&format!("`{name}` did not answer: {}\n", absence.reason));
+            }
             (None, _) => {}
         }
         for lost in &part.written.lost {

@@ -98,8 +98,8 @@ fn upstream(text: &mut String, part: &Part, alone: bool) {
             let software = presence.software.as_deref().unwrap_or("It");
             say(text, &format!("{software} answered: {}, {} tools.", presence.era, presence.tools.len()));
         }
-        Some(Seen::Down(reason)) => {
-            say(text, &format!("It did not answer, so nothing is known of its tools: {reason}"));
+        Some(Seen::Down(absence)) => {
+            say(text, &format!("It did not answer, so nothing is known of its tools: {}", absence.reason));
         }
         None => say(text, "It was not started, so nothing is known of its tools."),
     }

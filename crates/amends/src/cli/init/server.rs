@@ -38,7 +38,7 @@ pub(super) struct Written {
 impl Source {
     pub(super) fn typed(name: Option<&str>, command: &[String], pass: &[String]) -> Self {
         let name = name.map_or_else(|| name::of_command(command), str::to_owned);
-        let reach = ServerReach::Command { command: command.to_vec(), env: BTreeMap::new() };
+        let reach = ServerReach::Command { command: command.to_vec(), env: BTreeMap::new(), cwd: None };
         Self { name, reach, pass: pass.to_vec(), from: "the command line".into(), notes: Vec::new(), typed: true }
     }
 
@@ -61,8 +61,9 @@ impl Source {
     pub(super) fn write(&self) -> Written {
         let mut written = Written::default();
         match &self.reach {
-            ServerReach::Command { command, env } => {
+            ServerReach::Command { command, env, cwd } => {
                 written.command(command);
+                written.lines.extend(cwd.as_ref().map(|folder| format!("cwd = {}", quoted(folder))));
                 written.environment(env, &self.pass, &self.from);
             }
             ServerReach::Url { url, headers } => {
