@@ -192,7 +192,8 @@ pub(super) fn still_in_flight() -> Refusal {
 
 /// The refusal of a repeat whose call waits for the agent, which is asked the same once more.
 pub(super) fn asked_elsewhere() -> Refusal {
-    let message = "an equal call waits for what its upstream asks; the same is asked again, and the answer goes to that call";
+    let message =
+        "an equal call waits for what its upstream asks; the same is asked again, and the answer goes to that call";
     Refusal::of(RefusalKind::InFlight, message)
 }
 

@@ -21,14 +21,16 @@ fn look(path: &Path) -> Result<Option<Glance>, Trouble> {
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     // All of it at one moment.
     connection.execute_batch("BEGIN")?;
-    let count = |query: &str| -> Result<u64, Trouble> { Ok(read_number(connection.query_row(query, [], |row| row.get(0))?)?) };
+    let count =
+        |query: &str| -> Result<u64, Trouble> { Ok(read_number(connection.query_row(query, [], |row| row.get(0))?)?) };
     if count("SELECT count(*) FROM sqlite_schema")? == 0 {
         return Ok(None);
     }
     if count("SELECT count(*) FROM sqlite_schema WHERE name = 'meta'")? == 0 {
         return Err(Error::Unavailable { reason: "the file holds tables that are not a ledger's".into() }.into());
     }
-    let mut glance = Glance { version: count("SELECT version FROM meta")?, version_known: VERSION as u64, ..Glance::default() };
+    let mut glance =
+        Glance { version: count("SELECT version FROM meta")?, version_known: VERSION as u64, ..Glance::default() };
     if glance.version != glance.version_known {
         // What else is there is another version's business.
         return Ok(Some(glance));

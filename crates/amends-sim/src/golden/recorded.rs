@@ -211,7 +211,7 @@ impl Maker<'_> {
     fn inquiry(&mut self, inquiry: &Inquiry) -> Box<Inquiry> {
         let asks = inquiry.asks.iter().map(|ask| Ask {
             payload: Payload { digest: self.digest(&ask.payload.digest), size: ask.payload.size },
-            kind: ask.kind
+            kind: ask.kind,
         });
         Box::new(Inquiry { asks: asks.collect(), way: inquiry.way })
     }

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use amends_core::attempt::Payload;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::dispatcher::redecide::{call_under, redecide};
-use amends_core::attempt::Payload;
 use amends_core::gates::OpenBreaker;
 use amends_core::{
     Answer, AttemptId, ClaimChange, Dispatcher, Effect, Event, Fact, Gates, Input, Inquiry, PersonAnswer, Report,

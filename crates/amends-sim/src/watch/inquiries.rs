@@ -23,7 +23,9 @@ impl Watch {
             Fact::AttemptStarted { attempt, purpose: Purpose::Act, .. } if view.paused.is_some() => {
                 format!("{attempt} begins while the agent is asked")
             }
-            Fact::InquiryOpened { .. } if view.inquiries.len() >= INQUIRIES_MAX => "the agent is asked too often".into(),
+            Fact::InquiryOpened { .. } if view.inquiries.len() >= INQUIRIES_MAX => {
+                "the agent is asked too often".into()
+            }
             Fact::InputsGiven { inquiry, .. } if open(*inquiry).is_none() => {
                 format!("inquiry {inquiry} is answered and was not open")
             }
@@ -43,9 +45,7 @@ impl Watch {
     pub(crate) fn every_inquiry_over(&self) -> Verdicts {
         let open = self.calls.iter().find(|(_, view)| view.inquiries.values().any(|inquiry| inquiry.open));
         match open {
-            Some((call, _)) => {
-                Err(self.broken("inquiries", Some(call.clone()), "the agent is asked for good".into()))
-            }
+            Some((call, _)) => Err(self.broken("inquiries", Some(call.clone()), "the agent is asked for good".into())),
             None => Ok(()),
         }
     }

@@ -34,9 +34,7 @@ impl Watch {
                 Effect::Tell(telling) => {
                     let said = |fact: &Fact| match fact {
                         Fact::InputsGiven { call, inquiry, .. } => {
-                            telling.unanswered.is_none()
-                                && *call == telling.attempt.call
-                                && *inquiry == telling.inquiry
+                            telling.unanswered.is_none() && *call == telling.attempt.call && *inquiry == telling.inquiry
                         }
                         Fact::InquiryClosed { call, inquiry, .. } => {
                             *call == telling.attempt.call && *inquiry == telling.inquiry
@@ -85,9 +83,10 @@ impl Watch {
                 Fact::InteractionOpened { interaction } => {
                     step.effects.iter().any(|e| matches!(e, Effect::Ask(asked) if asked.id == interaction.id))
                 }
-                Fact::InquiryOpened { attempt, inquiry, .. } => step.effects.iter().any(
-                    |e| matches!(e, Effect::Inquire(a) if a.attempt == *attempt && a.inquiry == *inquiry),
-                ),
+                Fact::InquiryOpened { attempt, inquiry, .. } => step
+                    .effects
+                    .iter()
+                    .any(|e| matches!(e, Effect::Inquire(a) if a.attempt == *attempt && a.inquiry == *inquiry)),
                 Fact::InquiryMade { attempt, .. } => step.effects.iter().any(|e| match e {
                     Effect::Inquire(asking) => asking.attempt == *attempt,
                     Effect::Tell(telling) => telling.attempt == *attempt,

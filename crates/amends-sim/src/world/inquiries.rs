@@ -3,7 +3,8 @@
 use amends_core::attempt::Payload;
 use amends_core::inquiry::{Asking, Telling};
 use amends_core::{
-    Ask, AskKind, AttemptId, CallId, Certainty, Code, Failure, Input, Inquiry, Purpose, Report, SessionId, Unanswered, Way,
+    Ask, AskKind, AttemptId, CallId, Certainty, Code, Failure, Input, Inquiry, Purpose, Report, SessionId, Unanswered,
+    Way,
 };
 
 use crate::catalog::INPUT_WITHIN_MS;

@@ -252,8 +252,7 @@ pub fn with_inputs(params: &str, inputs: Option<&str>, state: Option<&str>) -> S
 
 /// Answers to questions, as one object.
 pub fn responses<'a>(answers: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    let members: Vec<String> =
-        answers.into_iter().map(|(key, answer)| format!("{}:{answer}", quoted(key))).collect();
+    let members: Vec<String> = answers.into_iter().map(|(key, answer)| format!("{}:{answer}", quoted(key))).collect();
     format!("{{{}}}", members.join(","))
 }
 

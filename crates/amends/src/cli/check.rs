@@ -74,11 +74,7 @@ pub(super) async fn check(args: CheckArgs) -> Result<ExitCode> {
     };
     let fit = if args.live { Some(compare(&source, &args).await?) } else { None };
     let fits = fit.as_ref().is_none_or(|fit| fit.problems.is_empty());
-    print(&if args.json {
-        explained.as_json(&file, fit.as_ref())?
-    } else {
-        explained.as_text(&file, fit.as_ref())
-    })?;
+    print(&if args.json { explained.as_json(&file, fit.as_ref())? } else { explained.as_text(&file, fit.as_ref()) })?;
     Ok(if fits { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -132,12 +128,7 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
         tools.push(Checked::rest(&config, source, &keys, name.as_str(), upstream)?);
     }
     let upstreams = config.upstreams.iter().map(|(name, upstream)| CheckedUpstream::of(name.as_str(), upstream, &keys));
-    Ok(Explained {
-        upstreams: upstreams.collect(),
-        tools,
-        unsealed: config.ledger.unsealed(),
-        release: config.release,
-    })
+    Ok(Explained { upstreams: upstreams.collect(), tools, unsealed: config.ledger.unsealed(), release: config.release })
 }
 
 fn refused(file: &str, error: &ConfigError) -> Value {

@@ -167,10 +167,12 @@ mod tests {
         assert_eq!(file.skipped[0].0, "ext");
         let windsurf = r#"{"mcpServers": {"d": {"serverUrl": "https://h/mcp"}, "e": {"httpUrl": "http://h/e"}}}"#;
         assert_eq!(names(&ClientFile::parse(windsurf, false).unwrap()), ["d", "e"]);
-        let codex = "[mcp_servers.f]\ncommand = \"z\"\nargs = [\"3\"]\n[mcp_servers.g]\nurl = \"http://h\"\nenabled = false\n";
+        let codex =
+            "[mcp_servers.f]\ncommand = \"z\"\nargs = [\"3\"]\n[mcp_servers.g]\nurl = \"http://h\"\nenabled = false\n";
         let file = ClientFile::parse(codex, true).unwrap();
         assert_eq!((command(&file, "f"), file.skipped.len()), (&["z".to_owned(), "3".into()][..], 1));
-        let claude = r#"{"mcpServers": {"h": {"command": "x"}}, "projects": {"/p": {"mcpServers": {"i": {"command": "y"}}}}}"#;
+        let claude =
+            r#"{"mcpServers": {"h": {"command": "x"}}, "projects": {"/p": {"mcpServers": {"i": {"command": "y"}}}}}"#;
         assert_eq!(names(&ClientFile::parse(claude, false).unwrap()), ["h", "i"]);
         let open = r#"{"mcp": {"j": {"type": "local", "command": ["x", "1"], "environment": {"A": "b"}}}}"#;
         assert_eq!(command(&ClientFile::parse(open, false).unwrap(), "j"), ["x", "1"]);
@@ -179,7 +181,9 @@ mod tests {
     #[test]
     fn what_is_no_configuration_is_said_to_be_none() {
         for text in ["", "[]", "7", "{\"mcpServers\": [1]}", "{}"] {
-            assert!(ClientFile::parse(text, false).is_err() || ClientFile::parse(text, false).unwrap().servers.is_empty());
+            assert!(
+                ClientFile::parse(text, false).is_err() || ClientFile::parse(text, false).unwrap().servers.is_empty()
+            );
         }
         let odd = r#"{"mcpServers": {"a": 1, "b": {}, "c": {"command": ""}, "d": {"command": "x", "args": "y"}}}"#;
         assert_eq!(ClientFile::parse(odd, false).unwrap().skipped.len(), 4);

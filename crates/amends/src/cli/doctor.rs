@@ -116,5 +116,11 @@ fn as_text(found: &[Finding]) -> String {
     let coloured = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let count = |level: Level| found.iter().filter(|finding| finding.level == level).count();
     let lines: Vec<String> = found.iter().map(|finding| finding.line(coloured)).collect();
-    format!("{}\n\n{} bad, {} to look at, {} ok", lines.join("\n"), count(Level::Bad), count(Level::Warn), count(Level::Ok))
+    format!(
+        "{}\n\n{} bad, {} to look at, {} ok",
+        lines.join("\n"),
+        count(Level::Bad),
+        count(Level::Warn),
+        count(Level::Ok)
+    )
 }

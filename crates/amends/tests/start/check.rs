@@ -21,7 +21,10 @@ fn tools() -> Value {
 
 fn live(place: &Place, config: &str) -> (Option<i32>, Value) {
     let command = listed(place, "tools.json", &tools(), &["--log", &place.path("asked.log").display().to_string()]);
-    place.write("amends.toml", &format!("[ledger]\nurl = \"sqlite:here.db\"\n[upstreams.a]\ncommand = {command:?}\nprefix = \"\"\n{config}"));
+    place.write(
+        "amends.toml",
+        &format!("[ledger]\nurl = \"sqlite:here.db\"\n[upstreams.a]\ncommand = {command:?}\nprefix = \"\"\n{config}"),
+    );
     let output = run(place, &["check", "--live", "--json"]);
     (output.status.code(), serde_json::from_slice(&output.stdout).expect("JSON"))
 }
@@ -53,7 +56,14 @@ fn what_does_not_fit_is_a_problem_each() {
     );
     assert_eq!(code, Some(1), "{said}");
     let problems = said["live"]["problems"].to_string();
-    for word in ["`pya` is declared", "did you mean `pay`", "key goes into `request`", "`ordr`", "does not give `get_payment` its `order`", "`refund`, named by `reverse`"] {
+    for word in [
+        "`pya` is declared",
+        "did you mean `pay`",
+        "key goes into `request`",
+        "`ordr`",
+        "does not give `get_payment` its `order`",
+        "`refund`, named by `reverse`",
+    ] {
         assert!(problems.contains(word), "{word}: {problems}");
     }
     assert!(said["live"]["warnings"].to_string().contains("`wipe`"), "{said}");
@@ -66,7 +76,10 @@ fn what_does_not_fit_is_a_problem_each() {
 #[test]
 fn an_upstream_that_is_away_is_a_problem_and_its_tools_are_not() {
     let place = Place::new();
-    place.write("amends.toml", "[upstreams.a]\ncommand = [\"no-such-program-anywhere\"]\nprefix = \"\"\n[tools.pay]\neffect = \"write\"\n");
+    place.write(
+        "amends.toml",
+        "[upstreams.a]\ncommand = [\"no-such-program-anywhere\"]\nprefix = \"\"\n[tools.pay]\neffect = \"write\"\n",
+    );
     let output = run(&place, &["check", "--live", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");

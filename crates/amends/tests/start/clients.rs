@@ -35,7 +35,9 @@ fn named(name: &str, servers: &str, url: Option<&str>) -> (Vec<String>, Option<S
     };
     let shop = &file[servers]["shop"];
     let mut command = vec![shop["command"].as_str().expect("a command").to_owned()];
-    command.extend(shop["args"].as_array().expect("arguments").iter().map(|word| word.as_str().expect("a text").to_owned()));
+    command.extend(
+        shop["args"].as_array().expect("arguments").iter().map(|word| word.as_str().expect("a text").to_owned()),
+    );
     let url = url.map(|key| file[servers]["amends"][key].as_str().expect("an address").to_owned());
     (command, url)
 }
@@ -95,7 +97,10 @@ fn every_example_is_understood_by_init() {
         let output = run(&place, &["init", "--client", &file, "--no-start", "--only", "shop"]);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
         let written = std::fs::read_to_string(place.path("amends.toml")).expect("the file");
-        assert!(written.contains("command = [\"python3\", \"/path/to/shop.py\"]"), "the server behind `wrap`: {written}");
+        assert!(
+            written.contains("command = [\"python3\", \"/path/to/shop.py\"]"),
+            "the server behind `wrap`: {written}"
+        );
     }
 }
 
@@ -106,7 +111,8 @@ fn no_example_is_left_out() {
         .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
         .filter(|name| !name.starts_with("__"))
         .collect();
-    let mut known: Vec<String> = FILES.iter().map(|(name, ..)| (*name).to_owned()).chain(PROGRAMS.map(str::to_owned)).collect();
+    let mut known: Vec<String> =
+        FILES.iter().map(|(name, ..)| (*name).to_owned()).chain(PROGRAMS.map(str::to_owned)).collect();
     there.sort();
     known.sort();
     assert_eq!(there, known);

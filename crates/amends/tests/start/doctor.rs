@@ -16,7 +16,9 @@ fn findings(place: &Place, arguments: &[&str]) -> (Option<i32>, Vec<Value>) {
 }
 
 fn find<'a>(found: &'a [Value], about: &str, words: &str) -> &'a Value {
-    let fits = |finding: &&Value| finding["about"] == about && finding["words"].as_str().is_some_and(|said| said.contains(words));
+    let fits = |finding: &&Value| {
+        finding["about"] == about && finding["words"].as_str().is_some_and(|said| said.contains(words))
+    };
     found.iter().find(fits).unwrap_or_else(|| panic!("nothing about {about}: {words}: {found:#?}"))
 }
 
@@ -26,7 +28,10 @@ fn free() -> u16 {
 }
 
 fn configured(place: &Place, port: u16, upstream: &str) {
-    place.write("amends.toml", &format!("[ledger]\nurl = \"{}\"\n[listen]\nhttp = \"127.0.0.1:{port}\"\n{upstream}\n", place.ledger()));
+    place.write(
+        "amends.toml",
+        &format!("[ledger]\nurl = \"{}\"\n[listen]\nhttp = \"127.0.0.1:{port}\"\n{upstream}\n", place.ledger()),
+    );
 }
 
 /// Every file of a place, with its size and its time.
@@ -63,7 +68,8 @@ fn a_machine_in_order_is_said_to_be_so_and_nothing_changes() {
     find(&found, "disk", "until something is on the disk");
     find(&found, "open files", "files");
     // Its log is shared memory, which readers note themselves in.
-    let lasting = |files: BTreeMap<String, _>| files.into_iter().filter(|(name, _)| !name.ends_with("-shm")).collect::<Vec<_>>();
+    let lasting =
+        |files: BTreeMap<String, _>| files.into_iter().filter(|(name, _)| !name.ends_with("-shm")).collect::<Vec<_>>();
     assert_eq!(lasting(files(&place)), lasting(before));
 }
 
@@ -77,10 +83,16 @@ fn trouble_is_found_with_what_to_do_about_it() {
     let (code, found) = findings(&place, &[]);
     assert_eq!(code, Some(1), "{found:#?}");
     let port = find(&found, "port", "is in use");
-    assert!(port["level"] == "bad" && port["advice"].as_str().is_some_and(|advice| advice.contains("listen.http")), "{port}");
+    assert!(
+        port["level"] == "bad" && port["advice"].as_str().is_some_and(|advice| advice.contains("listen.http")),
+        "{port}"
+    );
     assert_eq!(find(&found, "upstream a", "which is not set here")["level"], "warn");
     let upstream = find(&found, "upstream a", "it does not answer");
-    assert!(upstream["words"].as_str().is_some_and(|words| words.contains("NOT_SET_ANYWHERE is not set")), "its last words are told: {upstream}");
+    assert!(
+        upstream["words"].as_str().is_some_and(|words| words.contains("NOT_SET_ANYWHERE is not set")),
+        "its last words are told: {upstream}"
+    );
     find(&found, "ledger", "is made at the first start");
     assert!(!place.path("amends.db").exists());
     place.write("amends.toml", "[tools.a]\nefect = \"read\"\n");
@@ -102,10 +114,16 @@ fn a_ledger_that_was_touched_lost_its_key_or_is_open_to_all_is_bad() {
     drop(ledger);
     std::fs::remove_file(place.path("amends.db.seal")).expect("the key was there");
     #[cfg(unix)]
-    std::fs::set_permissions(place.path("amends.db"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("a mode");
+    std::fs::set_permissions(place.path("amends.db"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .expect("a mode");
     let (code, found) = findings(&place, &["--no-start"]);
     assert_eq!(code, Some(1), "{found:#?}");
-    for (about, words) in [("ledger", "faults in the newest sessions"), ("keys", "the sealing key is not in"), ("clock", "still to come"), ("ledger", "by others (mode 644)")] {
+    for (about, words) in [
+        ("ledger", "faults in the newest sessions"),
+        ("keys", "the sealing key is not in"),
+        ("clock", "still to come"),
+        ("ledger", "by others (mode 644)"),
+    ] {
         assert_eq!(find(&found, about, words)["level"], "bad");
     }
     assert!(!place.path("amends.db.seal").exists(), "looking makes no key");

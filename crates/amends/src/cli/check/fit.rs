@@ -93,7 +93,9 @@ fn others(contract: &Contract) -> Vec<(&'static str, &str, &BTreeMap<String, Exp
 /// What a tool's own listing says against its contract.
 fn own(name: &str, contract: &Contract, live: &LiveTool, fit: &mut Fit) {
     let hint = |key: &str| live.entry.get("annotations")?.get(key)?.as_bool();
-    if contract.effect == EffectKind::Read && (hint("readOnlyHint") == Some(false) || hint("destructiveHint") == Some(true)) {
+    if contract.effect == EffectKind::Read
+        && (hint("readOnlyHint") == Some(false) || hint("destructiveHint") == Some(true))
+    {
         fit.warnings.push(format!("`{name}` is declared as a `read`, and its server says that it is none"));
     }
     if let Some(Place::Argument(argument)) = contract.key.as_ref().map(|key| &key.place)
@@ -109,7 +111,9 @@ fn arguments(name: &str, part: &str, other: &str, args: &BTreeMap<String, Expres
         let known = live.entry.pointer("/inputSchema/properties").and_then(Value::as_object);
         let near = nearest(argument, known.into_iter().flat_map(|known| known.keys().map(String::as_str)));
         let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        fit.problems.push(format!("`{name}`: `{part}` gives `{other}` the argument `{argument}`, which it does not take{hint}"));
+        fit.problems.push(format!(
+            "`{name}`: `{part}` gives `{other}` the argument `{argument}`, which it does not take{hint}"
+        ));
     }
     let required = live.entry.pointer("/inputSchema/required").and_then(Value::as_array);
     for wanted in required.into_iter().flatten().filter_map(Value::as_str) {
@@ -129,7 +133,8 @@ fn takes(live: &LiveTool, argument: &str) -> bool {
         // What a schema does not forbid it allows; but one that names its properties most likely means all of them.
         None => named.is_none_or(serde_json::Map::is_empty),
     };
-    let composed = ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"].iter().any(|key| schema.get(*key).is_some());
+    let composed =
+        ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"].iter().any(|key| schema.get(*key).is_some());
     open || composed || named.is_some_and(|named| named.contains_key(argument))
 }
 

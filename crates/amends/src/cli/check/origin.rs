@@ -24,7 +24,8 @@ impl Keys {
     /// The keys of a text that is known to be TOML; none where it is not.
     pub(super) fn of(text: &str) -> Self {
         let mut keys = Self::default();
-        let mut ends: Vec<usize> = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+        let mut ends: Vec<usize> =
+            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
         ends.push(usize::MAX);
         if let Ok(document) = DeTable::parse(text) {
             keys.add(document.get_ref(), &mut Vec::new(), &ends);
@@ -95,7 +96,9 @@ mod tests {
 
     #[test]
     fn the_nearest_place_is_told_with_its_line() {
-        let keys = Keys::of("[upstreams.a]\ntimeout = \"1s\"\nqueue = 3\n\n[tools.\"a.b\"]\ndeadline = \"2s\"\n[repeats]\nwindow = \"1m\"\n");
+        let keys = Keys::of(
+            "[upstreams.a]\ntimeout = \"1s\"\nqueue = 3\n\n[tools.\"a.b\"]\ndeadline = \"2s\"\n[repeats]\nwindow = \"1m\"\n",
+        );
         assert_eq!(keys.of_tool("a.b", Some("a"), "timeout"), Origin::Upstream(2));
         assert_eq!(keys.of_tool("a.b", Some("a"), "deadline"), Origin::Own(6));
         assert_eq!(keys.of_tool("a.b", Some("a"), "queue"), Origin::Default, "the upstream's queue is another thing");

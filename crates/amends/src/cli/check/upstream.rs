@@ -44,11 +44,15 @@ impl CheckedUpstream {
             }
             let secret = |(name, value): &(&String, &String)| looks_secret(name, value);
             for (name, _) in env.iter().filter(secret) {
-                warnings.push(format!("`env.{name}` looks like a secret: take it out of the file and name it in `env_pass`"));
+                warnings.push(format!(
+                    "`env.{name}` looks like a secret: take it out of the file and name it in `env_pass`"
+                ));
             }
         }
         if upstream.trust_hints {
-            warnings.push("its own hints count for tools that are not declared: what it calls a read is sent again".to_owned());
+            warnings.push(
+                "its own hints count for tools that are not declared: what it calls a read is sent again".to_owned(),
+            );
         }
         let values = shown.into_iter().map(|(key, value)| (key, value, keys.of_upstream(name, key))).collect();
         Self { name: name.to_owned(), reach: reach(name, &upstream.reach), values, warnings }

@@ -74,7 +74,10 @@ mod tests {
     #[test]
     fn comments_and_last_commas_are_left_out_and_texts_stay() {
         assert_eq!(read("{\"a\": [1, 2, /* x, */ ], // ,}\n}"), json!({ "a": [1, 2] }));
-        assert_eq!(read(r#"{"u": "http://x, // no /* no */", "q": "\"//\\",}"#), json!({ "u": "http://x, // no /* no */", "q": "\"//\\" }));
+        assert_eq!(
+            read(r#"{"u": "http://x, // no /* no */", "q": "\"//\\",}"#),
+            json!({ "u": "http://x, // no /* no */", "q": "\"//\\" })
+        );
         assert_eq!(read("[\"é\",\n// ü\n]"), json!(["é"]));
     }
 

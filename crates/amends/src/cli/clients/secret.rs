@@ -4,14 +4,48 @@ use amends_core::privacy::Mask;
 
 /// Words in a name that say that its value is nobody's business.
 const SECRET_WORDS: [&str; 22] = [
-    "token", "tokens", "secret", "secrets", "password", "passwd", "pwd", "pass", "passphrase", "key", "keys", "apikey",
-    "credential", "credentials", "auth", "authorization", "cookie", "dsn", "pat", "bearer", "jwt", "signature",
+    "token",
+    "tokens",
+    "secret",
+    "secrets",
+    "password",
+    "passwd",
+    "pwd",
+    "pass",
+    "passphrase",
+    "key",
+    "keys",
+    "apikey",
+    "credential",
+    "credentials",
+    "auth",
+    "authorization",
+    "cookie",
+    "dsn",
+    "pat",
+    "bearer",
+    "jwt",
+    "signature",
 ];
 
 /// What known services' secrets begin with.
 const SECRET_STARTS: [&str; 16] = [
-    "sk-", "sk_", "rk_", "pk_", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xapp-", "AKIA", "eyJ",
-    "Bearer ", "Basic ",
+    "sk-",
+    "sk_",
+    "rk_",
+    "pk_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "AKIA",
+    "eyJ",
+    "Bearer ",
+    "Basic ",
 ];
 
 /// A text of letters and digits this long is rather a secret than a word.

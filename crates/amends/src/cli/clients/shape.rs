@@ -8,24 +8,20 @@ use super::{Server, ServerReach};
 
 /// Where the servers stand in a file, whichever client it is of.
 pub(super) fn entries(file: &Value) -> Vec<(String, &Value)> {
-    let mut found: Vec<(String, &Value)> = Vec::new();
-    let mut add = |servers: Option<&Value>| {
-        for (name, entry) in servers.and_then(Value::as_object).into_iter().flatten() {
-            if !found.iter().any(|(known, _)| known == name) {
-                found.push((name.clone(), entry));
-            }
-        }
-    };
-    for key in ["mcpServers", "servers", "context_servers", "mcp_servers"] {
-        add(file.get(key));
-    }
-    match file.get("mcp") {
-        Some(mcp) if mcp.get("servers").is_some_and(Value::is_object) => add(mcp.get("servers")),
-        mcp => add(mcp),
-    }
+    let mut places: Vec<Option<&Value>> =
+        ["mcpServers", "servers", "context_servers", "mcp_servers"].iter().map(|key| file.get(key)).collect();
+    places.push(match file.get("mcp") {
+        Some(mcp) if mcp.get("servers").is_some_and(Value::is_object) => mcp.get("servers"),
+        mcp => mcp,
+    });
     // One file for all projects, each with servers of its own.
-    for project in file.get("projects").and_then(Value::as_object).into_iter().flatten() {
-        add(project.1.get("mcpServers"));
+    let projects = file.get("projects").and_then(Value::as_object).into_iter().flatten();
+    places.extend(projects.map(|(_, project)| project.get("mcpServers")));
+    let mut found: Vec<(String, &Value)> = Vec::new();
+    for (name, entry) in places.into_iter().flatten().filter_map(Value::as_object).flatten() {
+        if !found.iter().any(|(known, _)| known == name) {
+            found.push((name.clone(), entry));
+        }
     }
     found
 }

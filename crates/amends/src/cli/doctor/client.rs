@@ -21,7 +21,11 @@ fn one(found: &Found, address: SocketAddr) -> Finding {
     let file = match &found.file {
         Ok(file) => file,
         Err(error) => {
-            return Finding::warn(about, format!("{path} cannot be read: {error:#}"), "the client may not read it either; mend it");
+            return Finding::warn(
+                about,
+                format!("{path} cannot be read: {error:#}"),
+                "the client may not read it either; mend it",
+            );
         }
     };
     let door = address.to_string();

@@ -66,10 +66,16 @@ fn sync(folder: &Path) -> Finding {
     match timed {
         Ok(time) if time > SLOW => Finding::warn(
             DISK,
-            format!("it takes {} ms until something is on the disk, and a write waits for that twice", time.as_millis()),
+            format!(
+                "it takes {} ms until something is on the disk, and a write waits for that twice",
+                time.as_millis()
+            ),
             "put the ledger on a faster disk, and not on a network's",
         ),
-        Ok(time) => Finding::ok(DISK, format!("it takes {}.{} ms until something is on the disk", time.as_millis(), time.as_micros() / 100 % 10)),
+        Ok(time) => Finding::ok(
+            DISK,
+            format!("it takes {}.{} ms until something is on the disk", time.as_millis(), time.as_micros() / 100 % 10),
+        ),
         Err(error) => Finding::bad(
             DISK,
             format!("nothing can be written in {}: {error}", folder.display()),
@@ -90,11 +96,21 @@ fn timed(probe: &Path) -> std::io::Result<Duration> {
 
 fn key(what: &str, source: Option<&KeySource>, is_default: bool, place: &LedgerPlace) -> Finding {
     match source {
-        None if matches!(place, LedgerPlace::Memory) => Finding::ok(KEYS, format!("{what} is not needed for a ledger in memory")),
-        None => Finding::warn(KEYS, format!("{what} is not set"), "name one in `[ledger]`: see docs/privacy.md and docs/verify.md"),
+        None if matches!(place, LedgerPlace::Memory) => {
+            Finding::ok(KEYS, format!("{what} is not needed for a ledger in memory"))
+        }
+        None => Finding::warn(
+            KEYS,
+            format!("{what} is not set"),
+            "name one in `[ledger]`: see docs/privacy.md and docs/verify.md",
+        ),
         Some(KeySource::Env(name)) => match std::env::var_os(name).is_some_and(|value| !value.is_empty()) {
             true => Finding::ok(KEYS, format!("{what} is in `{name}`")),
-            false => Finding::bad(KEYS, format!("{what} should be in `{name}`, which is not set here"), "set it where `amends` is started"),
+            false => Finding::bad(
+                KEYS,
+                format!("{what} should be in `{name}`, which is not set here"),
+                "set it where `amends` is started",
+            ),
         },
         Some(KeySource::File(path)) if !path.exists() => missing(what, path, is_default, place),
         Some(KeySource::File(path)) => match private(KEYS, path) {
@@ -124,7 +140,9 @@ fn private(about: &str, path: &Path) -> Option<Finding> {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let advice = format!("chmod 600 {}", path.display());
-    (mode & 0o077 != 0).then(|| Finding::bad(about, format!("{} can be read or written by others (mode {mode:o})", path.display()), &advice))
+    (mode & 0o077 != 0).then(|| {
+        Finding::bad(about, format!("{} can be read or written by others (mode {mode:o})", path.display()), &advice)
+    })
 }
 
 #[cfg(not(unix))]

@@ -19,7 +19,11 @@ const LEASE_MS: u64 = 10_000;
 pub(super) async fn look(config: &LedgerConfig, now: Timestamp) -> Vec<Finding> {
     let (place, file) = disk::place(&config.place);
     if matches!(config.place, LedgerPlace::Memory) {
-        return vec![Finding::warn(LEDGER, "it is in memory, and gone with the process", "name a file or a database with `ledger.url`")];
+        return vec![Finding::warn(
+            LEDGER,
+            "it is in memory, and gone with the process",
+            "name a file or a database with `ledger.url`",
+        )];
     }
     if file.is_some_and(|file| !file.exists()) {
         return vec![Finding::ok(LEDGER, format!("{place} is not there yet; it is made at the first start"))];
@@ -56,8 +60,16 @@ fn seen(place: &str, config: &LedgerConfig, glance: &Glance, now: Timestamp, too
     let tables = format!("{place}: tables of version {version}");
     let mut found = vec![match version.cmp(version_known) {
         std::cmp::Ordering::Equal => Finding::ok(LEDGER, tables),
-        std::cmp::Ordering::Less => Finding::warn(LEDGER, format!("{tables}; this program knows {version_known}"), "they are brought up to date at the next start"),
-        std::cmp::Ordering::Greater => Finding::bad(LEDGER, format!("{tables}; this program knows up to {version_known}"), "a newer `amends` wrote it: use that one"),
+        std::cmp::Ordering::Less => Finding::warn(
+            LEDGER,
+            format!("{tables}; this program knows {version_known}"),
+            "they are brought up to date at the next start",
+        ),
+        std::cmp::Ordering::Greater => Finding::bad(
+            LEDGER,
+            format!("{tables}; this program knows up to {version_known}"),
+            "a newer `amends` wrote it: use that one",
+        ),
     }];
     if version != version_known {
         return found;
@@ -72,7 +84,9 @@ fn seen(place: &str, config: &LedgerConfig, glance: &Glance, now: Timestamp, too
 fn open(glance: &Glance, now: Timestamp) -> Finding {
     let Glance { sessions, open_calls, questions, .. } = glance;
     let alive = glance.leases.iter().filter(|lease| **lease > now).count();
-    let words = format!("{sessions} sessions, {open_calls} calls open, {questions} questions for a person, {alive} nodes alive");
+    let words = format!(
+        "{sessions} sessions, {open_calls} calls open, {questions} questions for a person, {alive} nodes alive"
+    );
     match (*open_calls, alive) {
         (1.., 0) => Finding::warn(LEDGER, words, "calls are open and nobody drives them; the next start takes them up"),
         _ if *questions > 0 => Finding::warn(LEDGER, words, "`amends queue` lists the questions"),
@@ -91,19 +105,30 @@ fn checkpoint(config: &LedgerConfig, glance: &Glance, now: Timestamp) -> Option<
     let words = format!("the newest checkpoint is of {} UTC; {} sessions went on since", utc(at), glance.unlogged);
     let late = glance.unlogged > 0 && now.since_ms(at) > every_ms.saturating_mul(10);
     Some(match late {
-        true => Finding::warn(LEDGER, words, "see why the gateway does not sign (its log says so), or run `amends checkpoint`"),
+        true => Finding::warn(
+            LEDGER,
+            words,
+            "see why the gateway does not sign (its log says so), or run `amends checkpoint`",
+        ),
         false => Finding::ok(LEDGER, words),
     })
 }
 
 fn chains(glance: &Glance) -> Finding {
     match glance.faults.first() {
-        None if glance.checked == 0 => Finding::ok(LEDGER, "no chain was recomputed; `amends verify` does that for all"),
+        None if glance.checked == 0 => {
+            Finding::ok(LEDGER, "no chain was recomputed; `amends verify` does that for all")
+        }
         None => Finding::ok(LEDGER, format!("the chains of the newest {} sessions are whole", glance.checked)),
         Some(fault) => {
             let session = fault.session.as_ref().map_or("", |session| session.as_str());
-            let words = format!("{} faults in the newest sessions; first: {session}: {}", glance.faults.len(), fault.words);
-            Finding::bad(LEDGER, words, "somebody or something changed the ledger: run `amends verify --anchor FILE`, and keep a copy")
+            let words =
+                format!("{} faults in the newest sessions; first: {session}: {}", glance.faults.len(), fault.words);
+            Finding::bad(
+                LEDGER,
+                words,
+                "somebody or something changed the ledger: run `amends verify --anchor FILE`, and keep a copy",
+            )
         }
     }
 }
@@ -116,7 +141,11 @@ fn clock(glance: &Glance, now: Timestamp, took_ms: u64) -> Vec<Finding> {
         // Asking took a while, which may have been on either side of the answer.
         let off = apart(theirs, now).saturating_sub(took_ms);
         found.push(match off > CLOCK_MS_MAX {
-            true => Finding::warn(CLOCK, format!("the database's clock differs from ours by {off} ms"), "keep both machines' clocks by NTP"),
+            true => Finding::warn(
+                CLOCK,
+                format!("the database's clock differs from ours by {off} ms"),
+                "keep both machines' clocks by NTP",
+            ),
             false => Finding::ok(CLOCK, "the database's clock agrees with ours"),
         });
     }

@@ -76,7 +76,9 @@ fn holder(address: SocketAddr) -> Option<String> {
     let wanted = format!("socket:[{inode}]");
     for process in std::fs::read_dir("/proc").ok()?.flatten() {
         let Ok(files) = std::fs::read_dir(process.path().join("fd")) else { continue };
-        let holds = |file: std::fs::DirEntry| std::fs::read_link(file.path()).is_ok_and(|link| link.to_string_lossy() == wanted);
+        let holds = |file: std::fs::DirEntry| {
+            std::fs::read_link(file.path()).is_ok_and(|link| link.to_string_lossy() == wanted)
+        };
         if files.flatten().any(holds) {
             let name = std::fs::read_to_string(process.path().join("comm")).unwrap_or_default();
             return Some(format!("`{}`, process {}", name.trim(), process.file_name().to_string_lossy()));

@@ -13,7 +13,10 @@ pub(super) fn look(calls: usize) -> Vec<Finding> {
 
 fn version() -> Finding {
     let (name, system) = (env!("CARGO_PKG_VERSION"), std::env::consts::OS);
-    Finding::ok("version", format!("amends {name} on {system} ({}), SQLite {}", std::env::consts::ARCH, rusqlite::version()))
+    Finding::ok(
+        "version",
+        format!("amends {name} on {system} ({}), SQLite {}", std::env::consts::ARCH, rusqlite::version()),
+    )
 }
 
 /// Clients start `amends` by its name.
@@ -28,7 +31,9 @@ fn on_path() -> Finding {
             "`amends` is in no folder of PATH, so a client cannot start it by its name",
             "put it into a folder of PATH, or write its whole path into the client's configuration",
         ),
-        Some(found) if found.canonicalize().ok() == own => Finding::ok("program", format!("clients find it as {}", found.display())),
+        Some(found) if found.canonicalize().ok() == own => {
+            Finding::ok("program", format!("clients find it as {}", found.display()))
+        }
         Some(found) => Finding::warn(
             "program",
             format!("`amends` in PATH is another file: {}", found.display()),
@@ -45,11 +50,19 @@ fn files(calls: usize) -> Finding {
     let wanted = (calls as u64).saturating_mul(FILES_PER_CALL).saturating_add(64);
     if limit < FILES_MIN {
         let words = format!("this process may open {limit} files only");
-        return Finding::bad(about, words, "raise it where it is started: `ulimit -n 65536`, or LimitNOFILE= of its service");
+        return Finding::bad(
+            about,
+            words,
+            "raise it where it is started: `ulimit -n 65536`, or LimitNOFILE= of its service",
+        );
     }
     if limit < wanted {
         let words = format!("this process may open {limit} files, and `limits.calls` = {calls} could want {wanted}");
-        return Finding::warn(about, words, "raise it where it is started (`ulimit -n 65536`), or lower `limits.calls`");
+        return Finding::warn(
+            about,
+            words,
+            "raise it where it is started (`ulimit -n 65536`), or lower `limits.calls`",
+        );
     }
     Finding::ok(about, format!("this process may open {limit} files"))
 }

@@ -28,7 +28,11 @@ pub(super) async fn look(config: &Config, patience: Duration) -> Result<Vec<Find
         }
     }
     if config.upstreams.is_empty() {
-        found.push(Finding::warn("upstreams", "none is declared, so no tool is served", "add `[upstreams.NAME]`, or run `amends init`"));
+        found.push(Finding::warn(
+            "upstreams",
+            "none is declared, so no tool is served",
+            "add `[upstreams.NAME]`, or run `amends init`",
+        ));
         return Ok(found);
     }
     for (name, seen) in live::look(config.clone(), patience).await? {
@@ -44,7 +48,10 @@ pub(super) async fn look(config: &Config, patience: Duration) -> Result<Vec<Find
 fn up(about: &str, presence: &Presence) -> Finding {
     let Presence { software, era, greeted_ms, listed_ms, tools } = presence;
     let software = software.as_deref().unwrap_or("it");
-    let words = format!("{software} answers: {era}, {} tools; greeted in {greeted_ms} ms, listed in {listed_ms} ms", tools.len());
+    let words = format!(
+        "{software} answers: {era}, {} tools; greeted in {greeted_ms} ms, listed in {listed_ms} ms",
+        tools.len()
+    );
     if tools.is_empty() {
         return Finding::warn(about, words, "it has no tools, or `expose` and `hide` leave none");
     }
@@ -61,5 +68,9 @@ fn down(about: &str, absence: &Absence) -> Finding {
     if !last.is_empty() && !last.iter().all(|line| absence.reason.contains(line)) {
         words.push_str(&format!("; it said last: {}", last.join(" | ")));
     }
-    Finding::bad(about, words, "run its command by hand, in an environment as bare as the one it gets: see `env` and `env_pass`")
+    Finding::bad(
+        about,
+        words,
+        "run its command by hand, in an environment as bare as the one it gets: see `env` and `env_pass`",
+    )
 }

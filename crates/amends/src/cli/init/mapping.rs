@@ -16,14 +16,37 @@ pub(super) enum Mapping {
 
 /// Words of CEL that cannot stand after a dot.
 const RESERVED: [&str; 22] = [
-    "in", "true", "false", "null", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-    "loop", "package", "namespace", "return", "var", "void", "while", "has",
+    "in",
+    "true",
+    "false",
+    "null",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+    "has",
 ];
 
 /// Whether a name can stand after a dot in an expression.
 pub(super) fn is_plain(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    starts && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !RESERVED.contains(&name)
+    starts
+        && name.len() <= 64
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !RESERVED.contains(&name)
 }
 
 /// A field as an expression.
@@ -77,7 +100,9 @@ fn map(to: &Tool, from: impl Fn(&str) -> Option<String>) -> Mapping {
         }
     }
     if args.is_empty() {
-        let telling = |(field, _): &(&str, _)| *field == "id" || field.ends_with("_id") || field.ends_with("Id") || is_key(field) || *field == "key";
+        let telling = |(field, _): &(&str, _)| {
+            *field == "id" || field.ends_with("_id") || field.ends_with("Id") || is_key(field) || *field == "key"
+        };
         let found = to.input.all().filter(telling).find_map(|(field, _)| Some((field, from(field)?)));
         args.extend(found);
     }

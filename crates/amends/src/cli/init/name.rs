@@ -5,7 +5,8 @@ const NAME_CHARS_MAX: usize = 24;
 
 /// Programs that start another one, which is what the server is.
 const STARTERS: [&str; 15] = [
-    "npx", "npm", "bunx", "bun", "pnpm", "yarn", "node", "deno", "uvx", "uv", "pipx", "python", "python3", "docker", "podman",
+    "npx", "npm", "bunx", "bun", "pnpm", "yarn", "node", "deno", "uvx", "uv", "pipx", "python", "python3", "docker",
+    "podman",
 ];
 /// Words of those programs that name nothing.
 const FILLERS: [&str; 10] = ["run", "exec", "dlx", "tool", "x", "start", "-m", "mcp-remote", "env", "sh"];
@@ -79,7 +80,8 @@ fn base(word: &str) -> &str {
 fn shortened(word: &str) -> String {
     // `name@1.2` and `image:tag` name a version as well.
     let bare = word.split(['@', ':']).find(|part| !part.is_empty()).unwrap_or(word);
-    let bare = [".py", ".js", ".mjs", ".ts", ".rb", ".sh"].iter().find_map(|end| bare.strip_suffix(end)).unwrap_or(bare);
+    let bare =
+        [".py", ".js", ".mjs", ".ts", ".rb", ".sh"].iter().find_map(|end| bare.strip_suffix(end)).unwrap_or(bare);
     let mut short = bare;
     for start in ["mcp-server-", "server-", "mcp-"] {
         short = short.strip_prefix(start).unwrap_or(short);

@@ -57,12 +57,20 @@ pub(super) fn of(tool: &Tool, all: &[Tool], trusted: bool) -> Proposal {
     } else if said_to_read {
         seen.push("The server says that it only reads (`readOnlyHint`). Nobody has checked that.".to_owned());
     } else if named_to_read && tool.read_only != Some(false) {
-        seen.push(format!("Its name says `{}`; the server does not say that it only reads.", verb.map_or("", |(verb, _)| verb)));
+        seen.push(format!(
+            "Its name says `{}`; the server does not say that it only reads.",
+            verb.map_or("", |(verb, _)| verb)
+        ));
     }
-    let reads = !contradicted && (said_to_read || (named_to_read && tool.read_only != Some(false) && tool.destructive != Some(true)));
+    let reads = !contradicted
+        && (said_to_read || (named_to_read && tool.read_only != Some(false) && tool.destructive != Some(true)));
     if reads {
         let counts = trusted && said_to_read;
-        let why = if counts { "its server's hints are trusted" } else { "Does it change nothing? Then it may be sent again." };
+        let why = if counts {
+            "its server's hints are trusted"
+        } else {
+            "Does it change nothing? Then it may be sent again."
+        };
         let effect = Line { toml: "effect = \"read\"".into(), counts, why: why.into() };
         return Proposal { counts, taken_for: TakenFor::Read, seen, lines: vec![effect] };
     }
@@ -91,16 +99,24 @@ pub(super) fn of(tool: &Tool, all: &[Tool], trusted: bool) -> Proposal {
 /// The effect of a tool that may write. It stands there once: without it the tool is a write.
 fn effect(tool: &Tool, trusted: bool) -> Line {
     if let Some(key) = tool.key_argument() {
-        let question = format!("It takes `{key}`. Does the same key twice have one effect? Then it may be sent again with its key.");
+        let question = format!(
+            "It takes `{key}`. Does the same key twice have one effect? Then it may be sent again with its key."
+        );
         return Line { toml: "effect = \"keyed\"".into(), counts: false, why: question };
     }
     match (tool.idempotent, trusted) {
-        (Some(true), true) => Line { toml: "effect = \"idempotent\"".into(), counts: true, why: "its server's hints are trusted".into() },
+        (Some(true), true) => {
+            Line { toml: "effect = \"idempotent\"".into(), counts: true, why: "its server's hints are trusted".into() }
+        }
         (Some(true), false) => Line::ask(
             "effect = \"idempotent\"".into(),
             "The server says so (`idempotentHint`). Does the same call twice end like once? Then it may be sent again.",
         ),
-        _ => Line { toml: "effect = \"write\"".into(), counts: true, why: "it is sent once; a doubt is settled by its status, else by a person".into() },
+        _ => Line {
+            toml: "effect = \"write\"".into(),
+            counts: true,
+            why: "it is sent once; a doubt is settled by its status, else by a person".into(),
+        },
     }
 }
 
@@ -145,7 +161,9 @@ fn reverse(tool: &Tool, all: &[Tool], lines: &mut Vec<Line>, seen: &mut Vec<Stri
         return;
     }
     let undoes = |other: &&Tool| {
-        other.words.manner() == Some(Manner::Undoes) && other.words.noun == tool.words.noun && other.served != tool.served
+        other.words.manner() == Some(Manner::Undoes)
+            && other.words.noun == tool.words.noun
+            && other.served != tool.served
     };
     let Some(undo) = all.iter().find(undoes) else { return };
     match mapping::for_reverse(tool, undo) {
@@ -153,7 +171,10 @@ fn reverse(tool: &Tool, all: &[Tool], lines: &mut Vec<Line>, seen: &mut Vec<Stri
             format!("reverse = {{ tool = {}, args = {{ {args} }}, within = \"24h\" }}", quoted(&undo.served)),
             "Does this undo it, and until when? Then its answer gives a token.",
         )),
-        Mapping::Missing(field) => seen.push(format!("`{}` may undo it, and wants `{field}`, which neither the call nor its answer is known to tell.", undo.served)),
+        Mapping::Missing(field) => seen.push(format!(
+            "`{}` may undo it, and wants `{field}`, which neither the call nor its answer is known to tell.",
+            undo.served
+        )),
         Mapping::Nothing => {}
     }
 }
@@ -180,7 +201,8 @@ fn reader<'a>(tool: &Tool, all: &'a [Tool]) -> Option<&'a Tool> {
     }
     let about = |other: &&Tool| other.words.noun == *noun || other.words.noun == format!("{noun}_status");
     let may_read = |other: &&Tool| other.read_only != Some(false) && other.words.manner() == Some(Manner::Reads);
-    let place = |other: &&Tool| READS_ONE.iter().position(|verb| other.words.is(verb)).map(|at| (at, other.served.clone()));
+    let place =
+        |other: &&Tool| READS_ONE.iter().position(|verb| other.words.is(verb)).map(|at| (at, other.served.clone()));
     all.iter().filter(about).filter(may_read).filter(|other| place(other).is_some()).min_by_key(place)
 }
 
@@ -190,14 +212,34 @@ fn object(tool: &Tool) -> Option<&str> {
     let required: Vec<&str> = tool
         .input
         .required()
-        .filter(|(name, field)| mapping::is_plain(name) && !super::tool::is_key(name) && ["string", "integer", "number", ""].contains(&field.kind.as_str()))
+        .filter(|(name, field)| {
+            mapping::is_plain(name)
+                && !super::tool::is_key(name)
+                && ["string", "integer", "number", ""].contains(&field.kind.as_str())
+        })
         .map(|(name, _)| name)
         .collect();
     let own = [format!("{noun}_id"), format!("{noun}Id"), "id".to_owned(), noun.clone()];
     let own = own.iter().find_map(|wanted| required.iter().find(|name| *name == wanted));
     let any_id = || required.iter().find(|name| name.ends_with("_id") || name.ends_with("Id") || **name == "uuid");
     let known = || {
-        let things = ["order", "account", "invoice", "customer", "user", "path", "file", "repo", "repository", "branch", "bucket", "table", "channel", "ticket", "issue"];
+        let things = [
+            "order",
+            "account",
+            "invoice",
+            "customer",
+            "user",
+            "path",
+            "file",
+            "repo",
+            "repository",
+            "branch",
+            "bucket",
+            "table",
+            "channel",
+            "ticket",
+            "issue",
+        ];
         required.iter().find(|name| things.contains(name))
     };
     own.or_else(any_id).or_else(known).copied()

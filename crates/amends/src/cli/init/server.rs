@@ -89,7 +89,9 @@ impl Written {
             }
             let inside = words[at].starts_with('-');
             let place = if flag.is_empty() { format!("argument {at}") } else { format!("the value of `--{flag}`") };
-            self.lost.push(format!("{place} looks like a secret and was not copied; write it another way than into this file"));
+            self.lost.push(format!(
+                "{place} looks like a secret and was not copied; write it another way than into this file"
+            ));
             words[at] = if inside { format!("--{flag}=REPLACE_ME") } else { "REPLACE_ME".to_owned() };
         }
         self.lines.push(format!("command = {}", list(&words)));
@@ -120,14 +122,16 @@ impl Written {
         passed.sort();
         passed.dedup();
         if !passed.is_empty() {
-            self.lines.push(format!("env_pass = {}    # their values come from the environment of `amends`", list(&passed)));
+            self.lines
+                .push(format!("env_pass = {}    # their values come from the environment of `amends`", list(&passed)));
         }
     }
 
     fn address(&mut self, url: &str) {
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
         let (place, query) = rest.split_once('?').map_or((rest, None), |(place, query)| (place, Some(query)));
-        let (authority, path) = place.split_once('/').map_or((place, None), |(authority, path)| (authority, Some(path)));
+        let (authority, path) =
+            place.split_once('/').map_or((place, None), |(authority, path)| (authority, Some(path)));
         let mut kept = match authority.rsplit_once('@') {
             Some((_, host)) => {
                 self.lost.push("its address holds a name or a password, which were not copied".to_owned());

@@ -57,7 +57,10 @@ fn shop() -> Vec<LiveTool> {
                     "inputSchema": object(&[("order", "string"), ("amount", "number"), ("idempotency_key", "string")], &["order"]),
                     "outputSchema": object(&[("id", "string")], &["id"]) }),
         ),
-        tool("cancel_refund", json!({ "inputSchema": object(&[("id", "string")], &["id"]), "annotations": { "idempotentHint": true } })),
+        tool(
+            "cancel_refund",
+            json!({ "inputSchema": object(&[("id", "string")], &["id"]), "annotations": { "idempotentHint": true } }),
+        ),
         tool("update_order", json!({ "inputSchema": object(&[("order", "string"), ("note", "string")], &["order"]) })),
         tool("delete_everything", json!({ "annotations": { "readOnlyHint": true } })),
     ]
@@ -69,7 +72,9 @@ fn nothing_is_resendable_without_a_persons_word() {
     let config = settled(&text);
     for (name, tool) in &config.tools {
         assert!(matches!(tool.spec().effect, None | Some(EffectKind::Write)), "{name}\n{text}");
-        assert!(tool.spec().key.is_none() && tool.spec().status.is_none() && tool.spec().rejects_before_effect.is_none());
+        assert!(
+            tool.spec().key.is_none() && tool.spec().status.is_none() && tool.spec().rejects_before_effect.is_none()
+        );
     }
     assert!(!config.tools.contains_key("get_order"), "a read waits for a person's word\n{text}");
     assert!(config.tools.contains_key("delete_everything"), "a name that says otherwise outweighs a hint\n{text}");
@@ -85,7 +90,10 @@ fn every_answer_by_yes_makes_a_configuration_as_meant() {
     assert_eq!(refund.effect, Some(EffectKind::Keyed));
     assert_eq!(refund.key.as_ref().unwrap().argument.as_deref(), Some("idempotency_key"));
     let status = refund.status.as_ref().unwrap();
-    assert_eq!((status.tool.as_str(), status.args["key"].as_str(), status.happened.as_str()), ("get_refund", "key", "result.found"));
+    assert_eq!(
+        (status.tool.as_str(), status.args["key"].as_str(), status.happened.as_str()),
+        ("get_refund", "key", "result.found")
+    );
     let reverse = refund.reverse.as_ref().unwrap();
     assert_eq!((reverse.tool.as_str(), reverse.args["id"].as_str()), ("cancel_refund", "result.id"));
     assert_eq!(refund.object.as_deref(), Some("args.order"));
@@ -100,26 +108,67 @@ fn a_persons_word_for_the_hints_makes_them_count() {
     let config = settled(&written(shop(), true));
     assert_eq!(config.tools["get_order"].spec().effect, Some(EffectKind::Read));
     assert_eq!(config.tools["cancel_refund"].spec().effect, Some(EffectKind::Idempotent));
-    assert_eq!(config.tools["delete_everything"].spec().effect, Some(EffectKind::Write), "not where the name contradicts");
+    assert_eq!(
+        config.tools["delete_everything"].spec().effect,
+        Some(EffectKind::Write),
+        "not where the name contradicts"
+    );
 }
 
 #[test]
 fn whatever_a_server_says_the_file_settles_and_says_only_what_we_mean() {
     let nasty = [
-        "a\"b", "a\nb", "[ledger]\nurl = \"memory:\"", "\u{0}", "\u{7f}\u{85}\u{2028}", "'''", "\"\"\"", "a.b", "a]b", "#", "\\", "é", " ", "=",
-        "get_\u{202e}x", "constructor", "issue_refund\r\n[tools.x]\r\neffect = \"read\"", "\\u0022", "true", "1", "-",
-        "{ }", "get", "create", "create_", "_", "a\tb",
+        "a\"b",
+        "a\nb",
+        "[ledger]\nurl = \"memory:\"",
+        "\u{0}",
+        "\u{7f}\u{85}\u{2028}",
+        "'''",
+        "\"\"\"",
+        "a.b",
+        "a]b",
+        "#",
+        "\\",
+        "é",
+        " ",
+        "=",
+        "get_\u{202e}x",
+        "constructor",
+        "issue_refund\r\n[tools.x]\r\neffect = \"read\"",
+        "\\u0022",
+        "true",
+        "1",
+        "-",
+        "{ }",
+        "get",
+        "create",
+        "create_",
+        "_",
+        "a\tb",
     ];
     let long = "x".repeat(5_000);
     let mut tools = Vec::new();
     for (n, text) in nasty.iter().copied().chain([long.as_str()]).enumerate() {
         let schema = json!({ "type": "object", "properties": { text: { "type": "string" }, "id": { "type": ["null", "string"] }, "in": {}, "idempotency-key": { "type": "string" } }, "required": [text, "id", "in", 7] });
-        tools.push(tool(text, json!({ "description": text, "title": text, "inputSchema": schema, "outputSchema": schema })));
-        tools.push(tool(&format!("create_{text}{n}"), json!({ "description": format!("\n\n{text}"), "inputSchema": schema })));
-        tools.push(tool(&format!("get_{text}{n}"), json!({ "inputSchema": schema, "annotations": { "readOnlyHint": "yes" } })));
+        tools.push(tool(
+            text,
+            json!({ "description": text, "title": text, "inputSchema": schema, "outputSchema": schema }),
+        ));
+        tools.push(tool(
+            &format!("create_{text}{n}"),
+            json!({ "description": format!("\n\n{text}"), "inputSchema": schema }),
+        ));
+        tools.push(tool(
+            &format!("get_{text}{n}"),
+            json!({ "inputSchema": schema, "annotations": { "readOnlyHint": "yes" } }),
+        ));
         tools.push(tool(&format!("delete_{text}{n}"), json!({ "inputSchema": schema, "annotations": text })));
     }
-    for odd in [json!({}), json!({ "inputSchema": 7, "outputSchema": [], "annotations": null, "description": {} }), json!({ "inputSchema": { "properties": [], "required": {} } })] {
+    for odd in [
+        json!({}),
+        json!({ "inputSchema": 7, "outputSchema": [], "annotations": null, "description": {} }),
+        json!({ "inputSchema": { "properties": [], "required": {} } }),
+    ] {
         tools.push(tool(&format!("odd{}", tools.len()), odd));
     }
     let count = tools.len();
@@ -153,7 +202,15 @@ fn no_secret_of_a_client_is_copied() {
     }
     let next = super::next::words(None, &parts, Default::default());
     assert!(!next.contains("sk-") && !next.contains("ghp_"), "{next}");
-    for kept in ["REGION = \"eu\"", "\"GITHUB_TOKEN\"", "\"FROM\"", "ELSEWHERE", "example.com/mcp?x=1", "\"--port\", \"80\"", "REPLACE_ME"] {
+    for kept in [
+        "REGION = \"eu\"",
+        "\"GITHUB_TOKEN\"",
+        "\"FROM\"",
+        "ELSEWHERE",
+        "example.com/mcp?x=1",
+        "\"--port\", \"80\"",
+        "REPLACE_ME",
+    ] {
         assert!(text.contains(kept), "{kept}\n{text}");
     }
 }

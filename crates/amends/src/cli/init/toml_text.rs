@@ -52,11 +52,21 @@ mod tests {
 
     #[test]
     fn every_text_reads_back_and_stays_on_its_line() {
-        for text in ["", "plain", "a\"b\\c", "a\nb\r\nc\u{0}\u{7f}\u{85}", "\"\"\"\n[x]", "'", "é\u{202e}z", "\u{2028}\u{1f600}"] {
+        for text in [
+            "",
+            "plain",
+            "a\"b\\c",
+            "a\nb\r\nc\u{0}\u{7f}\u{85}",
+            "\"\"\"\n[x]",
+            "'",
+            "é\u{202e}z",
+            "\u{2028}\u{1f600}",
+        ] {
             let line = quoted(text);
             assert!(!line.contains(['\n', '\r', '\u{2028}', '\u{202e}']), "{line}");
-            let table: toml::Table = toml::from_str(&format!("{line} = {line}\n[t]\n{} = {}", key(text), list(&[text.into()])))
-                .unwrap_or_else(|error| panic!("{line}: {error}"));
+            let table: toml::Table =
+                toml::from_str(&format!("{line} = {line}\n[t]\n{} = {}", key(text), list(&[text.into()])))
+                    .unwrap_or_else(|error| panic!("{line}: {error}"));
             assert_eq!(table[text].as_str(), Some(text));
             assert_eq!(table["t"][text][0].as_str(), Some(text));
             assert!(toml::from_str::<toml::Table>(&format!("# {}\n", comment(text))).is_ok());

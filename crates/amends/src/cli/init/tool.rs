@@ -74,7 +74,9 @@ impl Fields {
         let fields = schema["properties"].as_object().into_iter().flatten().take(FIELDS_MAX).map(|(name, field)| {
             let kind = match &field["type"] {
                 Value::String(kind) => kind.clone(),
-                Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("").into(),
+                Value::Array(kinds) => {
+                    kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null").unwrap_or("").into()
+                }
                 _ => String::new(),
             };
             (name.clone(), Field { kind, required: required.contains(&name.as_str()) })
@@ -106,8 +108,17 @@ impl Fields {
 /// Whether a field's name is one that idempotency keys go by.
 pub(super) fn is_key(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    ["idempotencykey", "idempotencytoken", "idempotentkey", "clienttoken", "clientrequesttoken", "clientrequestid", "dedupekey", "deduplicationid"]
-        .contains(&plain.as_str())
+    [
+        "idempotencykey",
+        "idempotencytoken",
+        "idempotentkey",
+        "clienttoken",
+        "clientrequesttoken",
+        "clientrequestid",
+        "dedupekey",
+        "deduplicationid",
+    ]
+    .contains(&plain.as_str())
 }
 
 fn is_text(field: &Field) -> bool {

@@ -24,24 +24,67 @@ pub(super) struct Words {
 
 const READS: [&str; 27] = [
     "get", "read", "list", "search", "find", "fetch", "lookup", "query", "describe", "show", "view", "count", "check",
-    "inspect", "browse", "whoami", "ping", "explain", "preview", "validate", "exists", "status", "stat", "tail", "grep",
-    "compare", "info",
+    "inspect", "browse", "whoami", "ping", "explain", "preview", "validate", "exists", "status", "stat", "tail",
+    "grep", "compare", "info",
 ];
 /// The verbs by which one thing is looked at, the best first.
 pub(super) const READS_ONE: [&str; 10] =
     ["get", "read", "find", "fetch", "lookup", "show", "view", "describe", "check", "status"];
 const MAKES: [&str; 31] = [
-    "create", "add", "issue", "make", "open", "start", "book", "reserve", "place", "submit", "post", "send", "publish",
-    "insert", "charge", "pay", "transfer", "schedule", "register", "upload", "deploy", "grant", "subscribe", "invite",
-    "order", "refund", "buy", "run", "execute", "append", "import",
+    "create",
+    "add",
+    "issue",
+    "make",
+    "open",
+    "start",
+    "book",
+    "reserve",
+    "place",
+    "submit",
+    "post",
+    "send",
+    "publish",
+    "insert",
+    "charge",
+    "pay",
+    "transfer",
+    "schedule",
+    "register",
+    "upload",
+    "deploy",
+    "grant",
+    "subscribe",
+    "invite",
+    "order",
+    "refund",
+    "buy",
+    "run",
+    "execute",
+    "append",
+    "import",
 ];
 const CHANGES: [&str; 14] = [
-    "update", "set", "edit", "patch", "put", "change", "modify", "rename", "move", "replace", "upsert", "assign", "write",
-    "merge",
+    "update", "set", "edit", "patch", "put", "change", "modify", "rename", "move", "replace", "upsert", "assign",
+    "write", "merge",
 ];
 const UNDOES: [&str; 17] = [
-    "cancel", "delete", "remove", "revoke", "undo", "revert", "void", "close", "stop", "unsubscribe", "release",
-    "withdraw", "archive", "drop", "destroy", "unschedule", "reverse",
+    "cancel",
+    "delete",
+    "remove",
+    "revoke",
+    "undo",
+    "revert",
+    "void",
+    "close",
+    "stop",
+    "unsubscribe",
+    "release",
+    "withdraw",
+    "archive",
+    "drop",
+    "destroy",
+    "unschedule",
+    "reverse",
 ];
 
 impl Words {
@@ -117,7 +160,10 @@ mod tests {
             let words = Words::of(name);
             assert_eq!((words.manner(), words.noun.as_str()), (Some(Manner::Makes), "refund"), "{name}");
         }
-        assert_eq!(Words::of("get_order_status"), Words { verb: Some(("get".into(), Manner::Reads)), noun: "order_status".into() });
+        assert_eq!(
+            Words::of("get_order_status"),
+            Words { verb: Some(("get".into(), Manner::Reads)), noun: "order_status".into() }
+        );
         assert_eq!(Words::of("charge_card").noun, "card");
         assert_eq!(Words::of("list_categories").noun, "category");
         assert_eq!(Words::of("frobnicate"), Words { verb: None, noun: "frobnicate".into() });
