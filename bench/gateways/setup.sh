@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the gateways that the bench compares with, each in a virtual environment of its own: bench/gateways/setup.sh [FOLDER]
+# Installs the gateways that the bench compares with, each in a folder of its own: bench/gateways/setup.sh [FOLDER]
 set -euo pipefail
 
 FASTMCP_VERSION=4.1.2
@@ -21,6 +21,13 @@ install() {
   echo "$package installed"
 }
 
+# Its own folder, so that nothing of ours is built with its features.
+build() {
+  cargo install --quiet --locked --path "$(dirname "$0")/rmcp_proxy" --root "$folder/rmcp" --target-dir "$folder/rmcp/target"
+  echo "the proxy of the Rust SDK is there"
+}
+
 mkdir -p "$folder"
+build
 install fastmcp "fastmcp==$FASTMCP_VERSION"
 install ctrlrun "ctrlrun[gateway]==$CTRLRUN_VERSION"

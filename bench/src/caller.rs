@@ -18,6 +18,8 @@ use crate::rpc;
 /// The newest version, whose requests stand alone.
 const STATELESS: &str = "2026-07-28";
 
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
 /// No two calls of a run have the same number, so that none is another's repeat.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -61,6 +63,8 @@ impl Target {
                     if let Some(session) = session {
                         headers.insert(HeaderName::from_static("mcp-session-id"), session);
                     }
+                    // Some servers take nothing before this.
+                    post(&mut connection, &headers, INITIALIZED.into()).await?;
                 }
                 Ok(Caller::Http { connection, headers, stateless: *stateless })
             }
@@ -89,7 +93,7 @@ impl Caller {
 pub(crate) async fn greet(child: &Child) -> Result<()> {
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     child.send(n, greeting(n)).await?;
-    child.tell(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.into());
+    child.tell(INITIALIZED.into());
     Ok(())
 }
 

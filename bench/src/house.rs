@@ -32,6 +32,8 @@ pub(crate) enum Route {
 pub(crate) enum Way {
     Direct,
     Proxy,
+    Rmcp,
+    FastMcp,
     AmendsRead,
     AmendsWrite,
 }
@@ -70,6 +72,8 @@ impl fmt::Display for Way {
         f.pad(match self {
             Self::Direct => "direct",
             Self::Proxy => "bare proxy",
+            Self::Rmcp => "rmcp proxy",
+            Self::FastMcp => "FastMCP proxy",
             Self::AmendsRead => "Amends, read",
             Self::AmendsWrite => "Amends, write",
         })
@@ -80,7 +84,7 @@ impl Way {
     /// The tool that is called.
     pub(crate) fn tool(self) -> &'static str {
         match self {
-            Self::Direct | Self::Proxy | Self::AmendsRead => "echo_read",
+            Self::Direct | Self::Proxy | Self::Rmcp | Self::FastMcp | Self::AmendsRead => "echo_read",
             Self::AmendsWrite => "echo_write",
         }
     }
@@ -112,6 +116,10 @@ impl House {
         let route = Route::HttpToHttp;
         add(route, Way::Direct, http(&echo), echo.id(), echo.id());
         add(route, Way::Proxy, http(&proxy), proxy.id(), echo.id());
+        let others = foreign(&measure.gateways, &to)?;
+        for (way, other) in &others {
+            add(route, *way, http(other), other.id(), echo.id());
+        }
         add(route, Way::AmendsRead, http(&serve), serve.id(), echo.id());
         add(route, Way::AmendsWrite, http(&serve), serve.id(), echo.id());
 
@@ -146,13 +154,34 @@ impl House {
         for variant in &variants {
             ready(variant).await?;
         }
-        Ok((Self { _subjects: vec![echo, proxy, serve, proxy_child, serve_child], folder }, variants))
+        let mut subjects = vec![echo, proxy, serve, proxy_child, serve_child];
+        subjects.extend(others.into_iter().map(|(_, other)| other));
+        Ok((Self { _subjects: subjects, folder }, variants))
     }
 
     /// A ledger on the same disk, to measure commits alone.
     pub(crate) fn commits(&self) -> Result<Commits> {
         Commits::open(self.folder.path())
     }
+}
+
+/// Starts the proxies of others that `bench/gateways/setup.sh` has installed in that folder.
+fn foreign(gateways: &Path, to: &str) -> Result<Vec<(Way, Subject)>> {
+    let mut started = Vec::new();
+    let rmcp = gateways.join("rmcp/bin/rmcp-proxy");
+    let fastmcp = gateways.join("fastmcp/bin/python");
+    if rmcp.exists() {
+        started.push((Way::Rmcp, Subject::start(&rmcp, &[to])?));
+    }
+    if fastmcp.exists() {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/gateways/fastmcp_proxy.py");
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+        started.push((Way::FastMcp, Subject::start(&fastmcp, &[script, to, &port])?));
+    }
+    if started.len() < 2 {
+        eprintln!("not all proxies of others are in `{}`; bench/gateways/setup.sh installs them", gateways.display());
+    }
+    Ok(started)
 }
 
 /// Starts a command whose pipes the callers share.

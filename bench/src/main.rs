@@ -61,6 +61,9 @@ struct Measure {
     /// Where the ledgers are kept while it runs. The default is beside this binary.
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
+    /// Where `bench/gateways/setup.sh` has put the proxies of others.
+    #[arg(long, value_name = "FOLDER", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench-gateways"))]
+    gateways: PathBuf,
     /// Each HTTP call stands alone, as in MCP 2026-07-28. The default is one session for each caller.
     #[arg(long)]
     stateless: bool,

@@ -26,7 +26,7 @@ impl Subject {
         let mut lines = BufReader::new(child.stderr.take().context("no standard error")?).lines();
         let mut said = Vec::new();
         let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let address = line.split_once(" on http://").and_then(|(_, rest)| rest.split([';', '/']).next());
+            let address = line.split_once(" on http://").and_then(|(_, rest)| rest.split([';', '/', ' ']).next());
             let address = address.map(str::to_owned);
             said.push(line);
             address

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the MCP SDKs that the client drivers use, and what checks our types. Does nothing when they are already there.
+# Installs the MCP SDKs that the client drivers use, what checks our types, the conformance suite, and servers that are
+# widely used. Does nothing when they are already there.
 set -euo pipefail
 cd "$(dirname "$0")"
 clients=$PWD
@@ -13,6 +14,14 @@ main() {
   npm_sdk typescript
   npm_sdk typescript-v1
   npm_sdk types
+  npm_sdk ../conformance
+  npm_sdk ../servers
+  newer_node
+}
+
+# The suite and the inspector need Node.js 22. Where there is an older one, a newer is put beside it for them alone.
+newer_node() {
+  if [ "$(node --print 'process.versions.node.split(".")[0]')" -lt 22 ]; then npm_sdk ../node; fi
 }
 
 python_sdk() {
@@ -33,7 +42,7 @@ npm_sdk() {
   local folder=$clients/$1
   local wanted=$folder/package-lock.json stamp=$folder/node_modules/.installed.json
   if cmp --silent "$wanted" "$stamp"; then return; fi
-  echo "installing the SDK of $1" >&2
+  echo "installing what is in tests/clients/$1" >&2
   (cd "$folder" && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2)
   cp "$wanted" "$stamp"
 }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use amends_core::{Digest, EffectKind, Rules, ToolName, UpstreamName};
 use amends_wire::mcp::lists::{self, Entry, Kind};
-use amends_wire::mcp::{ToolListing, tools};
+use amends_wire::mcp::mirror::{MirrorError, Mirrors};
+use amends_wire::mcp::{Era, ToolListing, tools};
 use amends_wire::schema::Schema;
 
 pub use served::{Listing, Served, ServedTemplate};
@@ -58,6 +59,8 @@ pub struct ServedTool {
     pub input: Option<Schema>,
     /// What it gives, where it says so and we understand it.
     pub output: Option<Schema>,
+    /// The arguments that it wants repeated in headers.
+    pub mirrors: Mirrors,
     /// Its entry in a list, as its upstream wrote it but for the name.
     pub entry: String,
     /// How its upstream wrote it.
@@ -86,7 +89,8 @@ impl Catalogue {
         let offer = held.offers.entry(upstream.name.clone()).or_insert_with(fresh);
         offer.upstream = upstream.clone();
         if kind == Kind::Tools {
-            offer.tools = entries.iter().filter_map(|entry| ToolListing::parse(&entry.raw)).collect();
+            let listings = entries.iter().filter_map(|entry| ToolListing::parse(&entry.raw));
+            offer.tools = listings.filter(|listing| is_callable(upstream, listing)).collect();
         }
         offer.lists.insert(kind, if kind == Kind::Tools { Vec::new() } else { entries });
         self.rebuild(&held, false)
@@ -229,6 +233,7 @@ fn serve(
         rules: Arc::new(rules),
         input: compiled(&listing.input_schema),
         output: compiled(&listing.output_schema),
+        mirrors: mirrors(listing).unwrap_or_default(),
         entry: if name == listing.name { listing.raw.get().to_owned() } else { tools::rename(&listing.raw, &name) },
         raw: listing.raw.get().to_owned(),
         name: ToolName::new(name),
@@ -237,6 +242,22 @@ fn serve(
 
 fn weak(upstreams: &Upstreams) -> BTreeMap<UpstreamName, Weak<Upstream>> {
     upstreams.iter().map(|(name, upstream)| (name.clone(), Arc::downgrade(upstream))).collect()
+}
+
+fn mirrors(listing: &ToolListing) -> Result<Mirrors, MirrorError> {
+    listing.input_schema.as_deref().map_or_else(|| Ok(Mirrors::default()), Mirrors::of)
+}
+
+/// Whether a tool can be called at all: the stateless era over HTTP wants headers that some schemas make impossible.
+fn is_callable(upstream: &Upstream, listing: &ToolListing) -> bool {
+    if upstream.era() != Some(Era::Modern) || !upstream.is_remote() {
+        return true;
+    }
+    let wanted = mirrors(listing);
+    if let Err(error) = &wanted {
+        tracing::warn!(upstream = %upstream.name, tool = listing.name, %error, "the tool is not served");
+    }
+    wanted.is_ok()
 }
 
 impl Offer {

@@ -9,7 +9,7 @@ mod retry;
 mod seal;
 mod settle;
 mod source;
-mod span;
+
 pub mod spec;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
 pub use source::Source;
-pub use span::Span;
+pub use amends_core::span::Span;
 pub use spec::Spec;
 
 /// A configuration in which every key has its value and every rule is allowed.

@@ -1,5 +1,7 @@
 //! The gateway as a whole: its ledger, its upstreams, its tools, and the sessions it drives.
 
+mod tending;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,18 +12,19 @@ use amends_ledger::{Ledger, MemoryLedger, Node, PostgresLedger, SqliteLedger};
 use futures_util::future::join_all;
 use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
 
 use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
-use crate::hub::{self, Hub, News};
+use crate::hub::{Hub, News};
 use crate::key::{self, KeyError};
-use crate::listing;
 use crate::request_state::Seal;
-use crate::restraint::{self, Rates};
+use crate::restraint::Rates;
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::upstream::{Greeting, Unasked, Upstream};
+use tending::Tending;
 
 /// How long a heartbeat counts.
 const LEASE_MS: u64 = 10_000;
@@ -69,11 +72,13 @@ pub struct Gateway {
     drivers: std::sync::Mutex<HashMap<SessionId, mpsc::UnboundedSender<Mail>>>,
     /// Sessions of this node that it stopped driving while the ledger was away, to be taken up again.
     given_up: std::sync::Mutex<Vec<SessionId>>,
+    /// Held while a session is taken up.
+    pub(crate) adopting: tokio::sync::Mutex<()>,
     /// Whether the ledger recorded when it was last asked to.
     pub(crate) recording: AtomicBool,
     lease_until: AtomicU64,
-    tasks: std::sync::Mutex<Vec<tokio::task::JoinHandle<()>>>,
-    tending: std::sync::Mutex<HashMap<UpstreamName, Vec<tokio::task::JoinHandle<()>>>>,
+    tasks: std::sync::Mutex<Vec<JoinHandle<()>>>,
+    tending: std::sync::Mutex<HashMap<UpstreamName, Tending>>,
 }
 
 /// Whom a gateway calls, by name.
@@ -169,6 +174,7 @@ impl Gateway {
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
             given_up: std::sync::Mutex::default(),
+            adopting: tokio::sync::Mutex::default(),
             recording: AtomicBool::new(true),
             lease_until: AtomicU64::new(lease_until.ms()),
             tasks: std::sync::Mutex::default(),
@@ -206,27 +212,6 @@ impl Gateway {
     pub async fn stop_upstreams(&self) {
         let upstreams = self.upstreams();
         join_all(upstreams.values().map(|upstream| upstream.stop())).await;
-    }
-
-    /// Looks after an upstream from now on, instead of another of its name.
-    pub(crate) fn tend(self: &Arc<Self>, upstream: &Arc<Upstream>) {
-        let mut tasks = vec![tokio::spawn(restraint::look_after(Arc::downgrade(self), upstream.clone()))];
-        if self.greeting == Greeting::Ours {
-            tasks.push(tokio::spawn(listing::follow(Arc::downgrade(self), upstream.clone())));
-            tasks.push(tokio::spawn(hub::listen(Arc::downgrade(self), upstream.clone())));
-        }
-        let before = self.tending().insert(upstream.name.clone(), tasks);
-        before.into_iter().flatten().for_each(|task| task.abort());
-    }
-
-    /// Stops looking after the upstream of that name.
-    pub(crate) fn leave(&self, upstream: &UpstreamName) {
-        let tasks = self.tending().remove(upstream);
-        tasks.into_iter().flatten().for_each(|task| task.abort());
-    }
-
-    fn tending(&self) -> std::sync::MutexGuard<'_, HashMap<UpstreamName, Vec<tokio::task::JoinHandle<()>>>> {
-        self.tending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a session for that principal.
@@ -293,7 +278,7 @@ impl Gateway {
         Timestamp::from_ms(self.lease_until.load(Ordering::Relaxed))
     }
 
-    fn keep(&self, task: tokio::task::JoinHandle<()>) {
+    fn keep(&self, task: JoinHandle<()>) {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(task);
     }
 }
@@ -339,9 +324,6 @@ impl Drop for Driven {
 impl Drop for Gateway {
     fn drop(&mut self) {
         for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            task.abort();
-        }
-        for task in self.tending().drain().flat_map(|(_, tasks)| tasks) {
             task.abort();
         }
     }

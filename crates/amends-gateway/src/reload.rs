@@ -86,9 +86,8 @@ impl Gateway {
         self.hub.meet(&serving.upstreams);
         let changed = self.catalogue.reload(serving.config, &serving.upstreams);
         reloaded.removed.iter().for_each(|name| self.leave(name));
-        for name in reloaded.started.iter().chain(&reloaded.changed) {
-            self.tend(&serving.upstreams[name]);
-        }
+        reloaded.started.iter().for_each(|name| self.tend(&serving.upstreams[name]));
+        reloaded.changed.iter().for_each(|name| self.tend_on(&serving.upstreams[name]));
         self.hub.lists_changed(changed.into_iter().collect::<BTreeSet<_>>());
         for name in reloaded.started.iter().chain(&reloaded.removed) {
             if let Some(known) = before.upstreams.get(name) {
@@ -144,5 +143,42 @@ async fn retire(gateway: Weak<Gateway>, upstream: Weak<Upstream>) {
             return left.stop().await;
         }
         tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Spec, settle};
+
+    fn config(text: &str) -> Config {
+        settle(Spec::parse(text, "test").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_only_a_restart_changes_is_kept_and_named() {
+        let before = config("[limits]\ncalls = 5\n");
+        let mut other = config(
+            "[ledger]\nreads = \"sync\"\n[listen]\nhttp = \"127.0.0.1:1\"\nhosts = [\"a\"]\n[limits]\nbody_bytes = 9\n",
+        );
+        let fixed = keep_fixed(&mut other, &before);
+        assert_eq!(fixed, ["ledger", "listen.http", "limits.calls"]);
+        assert_eq!((other.http, other.limits.calls), (before.http, 5));
+        assert_eq!((other.limits.body_bytes, other.hosts.len()), (9, 1), "the rest is taken");
+        assert!(keep_fixed(&mut before.clone(), &before).is_empty());
+    }
+
+    #[test]
+    fn what_was_done_is_said_in_a_sentence() {
+        assert_eq!(Reloaded::default().to_string(), "every upstream goes on as it is");
+        let names = |names: &[&str]| names.iter().map(|name| UpstreamName::new(*name)).collect::<Vec<_>>();
+        let reloaded = Reloaded {
+            started: names(&["a", "b"]),
+            removed: names(&["c"]),
+            fixed: vec!["ledger"],
+            ..Reloaded::default()
+        };
+        let said = "started `a`, `b`, removed `c`; only a restart changes `ledger`";
+        assert_eq!(reloaded.to_string(), said);
     }
 }

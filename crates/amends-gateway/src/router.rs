@@ -5,6 +5,7 @@ pub mod names;
 pub mod page;
 pub mod pattern;
 mod route;
+pub mod task;
 
 pub use pattern::Patterns;
 pub use route::{Route, alone, route};

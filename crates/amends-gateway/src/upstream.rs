@@ -1,5 +1,6 @@
 //! Whom we call: an upstream sends requests and gives back replies, and knows no rule about failures.
 
+mod asides;
 mod exchange;
 pub mod http;
 pub mod line;
@@ -12,6 +13,7 @@ use amends_core::UpstreamName;
 use amends_wire::mcp::Era;
 use tokio::sync::{Semaphore, mpsc, watch};
 
+pub use asides::{AsideReceiver, AsideSender, asides};
 pub use exchange::{Aside, Asides, Asking, Exchange, Fault, Progress, Reply, Request, RpcFault, Said};
 
 use crate::config::{Limits, Reach, UpstreamConfig};
@@ -226,6 +228,20 @@ impl Upstream {
         match &*self.health().borrow() {
             Health::Ready { era, .. } => Some(*era),
             Health::Starting | Health::Down { .. } => None,
+        }
+    }
+
+    /// Whether it is behind an address.
+    pub fn is_remote(&self) -> bool {
+        matches!(*self.link, Link::Http(_))
+    }
+
+    /// Greets it ourselves, in its own era, where the agent's greeting was to be passed through and was not taken; `false`
+    /// where it takes ours no more than that.
+    pub async fn greet(&self) -> bool {
+        match &*self.link {
+            Link::Stdio(child) => child.greet().await,
+            Link::Http(_) => true,
         }
     }
 

@@ -1,6 +1,7 @@
 """Drives the Python `mcp` SDK from JSON lines, so that a test can hold a real client by its pipes.
 
-Usage: client.py [--era auto|legacy|modern] [--header 'Name: value']... [--inputs JSON] (--http URL | --stdio -- COMMAND ARGS...)
+Usage: client.py [--era auto|legacy|modern] [--header 'Name: value']... [--inputs JSON] [--log-level LEVEL]
+                 (--http URL | --stdio -- COMMAND ARGS...)
 
 The commands and answers are described in docs/testing.md.
 """
@@ -15,13 +16,22 @@ import sys
 from typing import Any
 
 import anyio
+import anyio.abc
 import anyio.to_thread
 from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CreateMessageResult, ElicitResult, Implementation, ListRootsResult
+from mcp_types import (
+    CreateMessageResult,
+    ElicitResult,
+    Implementation,
+    ListRootsResult,
+    PromptReference,
+    ResourceTemplateReference,
+    SubscriptionFilter,
+)
 
 DEFAULT_TIMEOUT_MS = 30_000
 MODES = {"auto": "auto", "legacy": "legacy", "modern": "2026-07-28"}
@@ -31,8 +41,9 @@ async def main() -> int:
     options = parse_arguments()
     try:
         inputs = Inputs(json.loads(options.inputs))
-        async with connect(options, inputs) as client:
-            await Driver(client, inputs).serve()
+        heard: list[dict[str, Any]] = []
+        async with connect(options, inputs, heard) as client:
+            await Driver(client, inputs, heard).serve()
     except Exception as error:
         answer({"fatal": describe(root_cause(error))["message"]})
         return 1
@@ -68,19 +79,27 @@ class Inputs:
         async def answered(_context: Any, params: Any) -> Any:
             shown = params.model_dump(mode="json", by_alias=True, exclude_unset=True) if params else None
             self.asked.append({"method": method, "params": shown})
+            if self.answers[method].get("never"):
+                await anyio.sleep_forever()
             return result.model_validate(self.answers[method])
 
         return answered
 
 
 class Driver:
-    def __init__(self, client: Client, inputs: Inputs) -> None:
+    def __init__(self, client: Client, inputs: Inputs, heard: list[dict[str, Any]]) -> None:
         self.client = client
         self.inputs = inputs
+        self.heard = heard
         self.running: dict[int, anyio.CancelScope] = {}
 
     async def serve(self) -> None:
         """Reads commands until end of input, and returns when the last call has been answered."""
+        async with anyio.create_task_group() as listening:
+            await self.take(listening)
+            listening.cancel_scope.cancel()
+
+    async def take(self, listening: anyio.abc.TaskGroup) -> None:
         async with anyio.create_task_group() as calls:
             while line := await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
                 if not line.strip():
@@ -96,6 +115,14 @@ class Driver:
                         await self.list(command)
                     case "info":
                         self.info(command)
+                    case "ask":
+                        await self.ask(command)
+                    case "listen":
+                        await listening.start(self.listen, command)
+                    case "heard":
+                        answer({"n": command["n"], "ok": True, "heard": self.heard})
+                    case "prompt":
+                        await self.prompt(command)
                     case other:
                         fail(command["n"], {"message": f"unknown op {other!r}", "type": "usage"})
 
@@ -148,6 +175,68 @@ class Driver:
         except Exception as error:
             fail(command["n"], describe(root_cause(error)))
 
+    async def ask(self, command: dict[str, Any]) -> None:
+        """Any other request, by the method's own name and parameters."""
+        params = command.get("params", {})
+        try:
+            match command["method"]:
+                case "tools/list":
+                    result = await self.client.list_tools(cursor=params.get("cursor"), cache_mode="refresh")
+                case "prompts/list":
+                    result = await self.client.list_prompts(cursor=params.get("cursor"), cache_mode="refresh")
+                case "prompts/get":
+                    result = await self.client.get_prompt(params["name"], params.get("arguments"))
+                case "resources/list":
+                    result = await self.client.list_resources(cursor=params.get("cursor"), cache_mode="refresh")
+                case "resources/templates/list":
+                    result = await self.client.list_resource_templates(cursor=params.get("cursor"), cache_mode="refresh")
+                case "resources/read":
+                    result = await self.client.read_resource(params["uri"], cache_mode="refresh")
+                case "resources/subscribe":
+                    result = await self.client.subscribe_resource(params["uri"])
+                case "resources/unsubscribe":
+                    result = await self.client.unsubscribe_resource(params["uri"])
+                case "completion/complete":
+                    kind = PromptReference if params["ref"]["type"] == "ref/prompt" else ResourceTemplateReference
+                    result = await self.client.complete(kind.model_validate(params["ref"]), params["argument"])
+                case "logging/setLevel":
+                    result = await self.client.set_logging_level(params["level"])
+                case "ping":
+                    result = await self.client.send_ping()
+                case other:
+                    raise ValueError(f"unknown method {other!r}")
+            shown = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            answer({"n": command["n"], "ok": True, "result": shown})
+        except Exception as error:
+            fail(command["n"], describe(root_cause(error)))
+
+    async def listen(self, command: dict[str, Any], *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Keeps a stateless subscription open."""
+        wanted = SubscriptionFilter.model_validate(command["filter"])
+        try:
+            async with self.client.listen(
+                tools_list_changed=bool(wanted.tools_list_changed),
+                prompts_list_changed=bool(wanted.prompts_list_changed),
+                resources_list_changed=bool(wanted.resources_list_changed),
+                resource_subscriptions=wanted.resource_subscriptions or (),
+            ) as subscription:
+                answer({"n": command["n"], "ok": True})
+                task_status.started()
+                # What comes in on it goes to the message handler too.
+                async for _ in subscription:
+                    pass
+        except Exception as error:
+            fail(command["n"], describe(root_cause(error)))
+            with contextlib.suppress(RuntimeError):
+                task_status.started()
+
+    async def prompt(self, command: dict[str, Any]) -> None:
+        try:
+            result = await self.client.get_prompt(command["name"], command.get("args"))
+            answer({"n": command["n"], "ok": True, "result": result.model_dump(mode="json", by_alias=True, exclude_unset=True)})
+        except Exception as error:
+            fail(command["n"], describe(root_cause(error)))
+
     def info(self, command: dict[str, Any]) -> None:
         server = self.client.server_info
         answer(
@@ -160,8 +249,12 @@ class Driver:
         )
 
 
+def shown_notification(notification: Any) -> dict[str, Any]:
+    return notification.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
 @contextlib.asynccontextmanager
-async def connect(options: argparse.Namespace, inputs: Inputs):
+async def connect(options: argparse.Namespace, inputs: Inputs, heard: list[dict[str, Any]]):
     if options.http:
         headers = dict(header.split(": ", 1) for header in options.header)
         http = create_mcp_http_client(headers=headers)
@@ -171,7 +264,12 @@ async def connect(options: argparse.Namespace, inputs: Inputs):
         target = StdioServerParameters(command=options.command[0], args=options.command[1:], env=dict(os.environ))
         http = contextlib.nullcontext()
     info = Implementation(name="amends-test-python", version="0")
-    callbacks = inputs.callbacks()
+
+    async def hear(message: Any) -> None:
+        if not isinstance(message, Exception):
+            heard.append(shown_notification(message))
+
+    callbacks = inputs.callbacks() | {"message_handler": hear, "log_level": options.log_level}
     async with http, Client(target, mode=MODES[options.era], client_info=info, **callbacks) as client:
         yield client
 
@@ -186,6 +284,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--era", choices=sorted(MODES), default="auto")
     parser.add_argument("--header", action="append", default=[])
     parser.add_argument("--inputs", metavar="JSON", default="{}")
+    parser.add_argument("--log-level")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--http", metavar="URL")
     where.add_argument("--stdio", action="store_true")

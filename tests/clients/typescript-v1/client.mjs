@@ -4,7 +4,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { run } from '../typescript/driver.mjs';
+import { ask, listening, run } from '../typescript/driver.mjs';
 
 await run({
   eras: ['legacy'],
@@ -15,8 +15,14 @@ await run({
       : // The SDK hands on only a few variables; a test's own must reach the process it starts.
         new StdioClientTransport({ command, args, env: process.env });
     const protocol = rememberProtocol(transport);
+    const heard = listening(client);
     await client.connect(transport);
     return {
+      ask: (method, params) => ask(client, method, params),
+      listen: async () => {
+        throw new Error('this SDK knows no stateless subscription');
+      },
+      heard,
       listTools: () => listEveryPage(client),
       callTool: (params, options) => client.callTool(params, CallToolResultSchema, options),
       info: () => ({ protocol: protocol.version, server: client.getServerVersion()?.name ?? null }),

@@ -1,7 +1,7 @@
 // Drives the TypeScript client SDK, version 2, from JSON lines. See docs/testing.md.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { run } from './driver.mjs';
+import { ask, listening, run } from './driver.mjs';
 
 const MODES = { legacy: 'legacy', auto: 'auto', modern: { pin: '2026-07-28' } };
 
@@ -28,9 +28,13 @@ await run({
       ? new StreamableHTTPClientTransport(http, { requestInit: { headers } })
       : // The SDK hands on only a few variables; a test's own must reach the process it starts.
         new StdioClientTransport({ command, args, env: process.env });
+    const heard = listening(client);
     await client.connect(transport);
     return {
+      ask: (method, params) => ask(client, method, params),
       asked: () => asked,
+      listen: (filter) => client.listen(filter),
+      heard,
       listTools: async () => (await client.listTools()).tools.map((tool) => tool.name),
       callTool: (params, options) => client.callTool(params, options),
       info: () => ({

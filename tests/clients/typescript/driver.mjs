@@ -6,7 +6,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 
 /**
  * `sdk.connect(options)` gives a connected client:
- * `{ listTools(), callTool(params, requestOptions), info(), close() }`.
+ * `{ listTools(), callTool(params, requestOptions), ask(method, params), listen(filter), heard, info(), close() }`.
  */
 export async function run(sdk) {
   const options = parseArguments(process.argv.slice(2), sdk.eras);
@@ -40,6 +40,15 @@ async function serve(client) {
         break;
       case 'list':
         await list(client, command);
+        break;
+      case 'ask':
+        await settle(command.n, async () => ({ result: await client.ask(command.method, command.params ?? {}) }));
+        break;
+      case 'listen':
+        await settle(command.n, async () => void (await client.listen(command.filter)));
+        break;
+      case 'heard':
+        answer({ n: command.n, ok: true, heard: client.heard });
         break;
       case 'info':
         answer({ n: command.n, ok: true, ...client.info() });
@@ -82,11 +91,53 @@ function cancel({ n, call }, running) {
 }
 
 async function list(client, { n }) {
+  await settle(n, async () => ({ tools: await client.listTools() }));
+}
+
+/** Answers with what comes of it. */
+async function settle(n, work) {
   try {
-    answer({ n, ok: true, tools: await client.listTools() });
+    answer({ n, ok: true, ...(await work()) });
   } catch (error) {
     fail(n, describe(error));
   }
+}
+
+/** Any other request, by the method's own name and parameters. */
+export function ask(client, method, params) {
+  switch (method) {
+    case 'tools/list':
+      return client.listTools(params);
+    case 'prompts/list':
+      return client.listPrompts(params);
+    case 'prompts/get':
+      return client.getPrompt(params);
+    case 'resources/list':
+      return client.listResources(params);
+    case 'resources/templates/list':
+      return client.listResourceTemplates(params);
+    case 'resources/read':
+      return client.readResource(params);
+    case 'resources/subscribe':
+      return client.subscribeResource(params);
+    case 'resources/unsubscribe':
+      return client.unsubscribeResource(params);
+    case 'completion/complete':
+      return client.complete(params);
+    case 'logging/setLevel':
+      return client.setLoggingLevel(params.level);
+    case 'ping':
+      return client.ping();
+    default:
+      throw new Error(`unknown method ${method}`);
+  }
+}
+
+/** Keeps the notifications that a client gets. */
+export function listening(client) {
+  const heard = [];
+  client.fallbackNotificationHandler = async ({ method, params }) => void heard.push({ method, params });
+  return heard;
 }
 
 function describe(error) {

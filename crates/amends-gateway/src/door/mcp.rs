@@ -9,6 +9,7 @@ mod methods;
 mod outbox;
 mod own;
 mod progress;
+mod rounds;
 mod wrapped;
 
 use std::pin::Pin;

@@ -14,7 +14,8 @@ use amends_core::{
 use amends_ledger::{Form, digest};
 use amends_wire::mcp::classify::{self, structured};
 use amends_wire::mcp::shape::shape;
-use amends_wire::mcp::{Edits, Era, InputRequired, ProgressToken, ToolCall, era, with_deadline};
+use amends_wire::mcp::{Edits, Era, InputRequired, ProgressToken, ToolCall, era, tasks, with_deadline};
+use amends_wire::object::Object;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -24,7 +25,7 @@ use super::undo;
 use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
-use crate::upstream::{Asides, Exchange, Fault, Reply, Request};
+use crate::upstream::{self, Asides, Exchange, Fault, Reply, Request};
 
 /// How long a cancelled or timed-out attempt is still listened for.
 const LATE_MS: u64 = 60_000;
@@ -216,6 +217,15 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
     })
 }
 
+/// The headers that repeat arguments, as they are sent, where the upstream's era has such headers.
+fn mirrored(tool: &ServedTool, params: Option<&str>) -> Vec<(String, String)> {
+    if tool.mirrors.is_empty() || tool.upstream.era() != Some(Era::Modern) {
+        return Vec::new();
+    }
+    let arguments = params.and_then(Object::parse).and_then(|params| params.get("arguments"));
+    tool.mirrors.headers(arguments.map(RawValue::get))
+}
+
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
 async fn exchange(
     outgoing: Outgoing,
@@ -227,7 +237,8 @@ async fn exchange(
     let deadline = attempt.deadline;
     let asks = whose.is_some();
     let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request } = outgoing;
-    let seen = Seen { stands_for, canonical, based_on, arguments };
+    let takes_tasks = request.params.as_deref().is_some_and(tasks::wanted);
+    let seen = Seen { stands_for, canonical, based_on, arguments, takes_tasks };
     let contract = &rules.contract;
     let send_by = tokio::time::Instant::from_std(request.send_by);
     let permit = tokio::time::timeout_at(send_by, tool.upstream.permits.acquire()).await;
@@ -239,12 +250,18 @@ async fn exchange(
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     }
     request.params = request.params.map(|params| with_deadline(&params, left_ms));
+    request.headers.extend(mirrored(&tool, request.params.as_deref()));
     let restraint = &tool.upstream.restraint;
-    let (to, mut asides) = mpsc::unbounded_channel();
-    request.asides = asks.then_some(Asides { to, whose });
+    let (to, mut asides) = upstream::asides();
+    // Nobody is asked for the sake of a read of ours; the upstream is told so.
+    request.asides = Some(Asides { to, whose });
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
     // The driver outlives its calls, unless the process ends.
-    let pass_on = |aside| drop(mail.send(Mail::Aside { attempt: attempt.id.clone(), aside }));
+    let pass_on = |aside| {
+        if asks {
+            drop(mail.send(Mail::Aside { attempt: attempt.id.clone(), aside }));
+        }
+    };
     let answered = async {
         loop {
             tokio::select! {
@@ -295,15 +312,21 @@ struct Seen {
     canonical: bool,
     based_on: Option<ToolName>,
     arguments: Option<Value>,
+    takes_tasks: bool,
 }
 
 fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (Report, Carried) {
-    let Seen { stands_for, canonical: compared, based_on, arguments } = seen;
+    let Seen { stands_for, canonical: compared, based_on, arguments, takes_tasks } = seen;
     let translate = &tool.upstream.config.translate;
     let now = clock::now().ms();
     match reply {
         Reply::Result(result) => {
             let text = String::from_utf8_lossy(&result);
+            // The handle is the answer: whoever asked for it fetches the result.
+            if takes_tasks && tasks::is_handle(&text) {
+                let payload = Payload { digest: digest(&result), size: result.len() as u64 };
+                return (Report::success(Some(payload)), Carried::Result(result.clone()));
+            }
             let mut report = classify::result(&text, contract, tool.output.as_ref(), translate).report;
             report.payload = Some(Payload { digest: digest(&result), size: result.len() as u64 });
             if let Some(stands_for) = stands_for.filter(|_| report.failure.is_none()) {

@@ -2,15 +2,14 @@
 
 use amends_core::Way;
 use amends_wire::mcp::{Askable, Question};
-use tokio::sync::mpsc;
 
-use crate::upstream::{Aside, Asking};
+use crate::upstream::{Aside, AsideSender, Asking};
 
 /// Who waits for a call's answer, and what else can be said to it meanwhile.
 #[derive(Debug)]
 pub struct Listener {
     /// Where goes what is said before the answer, where it takes that.
-    pub asides: Option<mpsc::UnboundedSender<Aside>>,
+    pub asides: Option<AsideSender>,
     /// Whether it wants to hear of progress.
     pub progress: bool,
     /// Whether it wants to hear what upstreams note down.
@@ -30,7 +29,7 @@ impl Listener {
     /// How it can be asked that.
     pub(super) fn way_for(&self, questions: &[Question]) -> Way {
         let askable = Askable::of(self.capabilities.as_deref());
-        let gone = self.way == Way::Line && self.asides.as_ref().is_none_or(mpsc::UnboundedSender::is_closed);
+        let gone = self.way == Way::Line && self.asides.as_ref().is_none_or(AsideSender::is_closed);
         match self.way {
             way if !way.is_open() => way,
             _ if gone => Way::Closed,

@@ -55,6 +55,14 @@ pub async fn settle_orphans(gateway: Weak<Gateway>) {
 
 /// Takes up one orphan, if its open calls are for upstreams of ours: a ledger may be shared by processes with others.
 pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<Mail>) -> Result<(), Error> {
+    // Of two that take up the same session at once, the second would fence the first.
+    let _one_at_a_time = gateway.adopting.lock().await;
+    if let Some(driver) = gateway.driver_of(id) {
+        if let Some(first) = first {
+            let _ = driver.send(first);
+        }
+        return Ok(());
+    }
     let ledger = &gateway.ledger;
     let Some(trace) = ledger.trace(id).await? else { return Ok(()) };
     let mut rules: HashMap<Digest, Arc<Rules>> = HashMap::new();

@@ -1,8 +1,10 @@
 //! An agent comes back with what it was asked for: the call that waits goes on, wherever it waits.
 
 use amends_core::claim::ClaimState;
+use amends_core::refusal::ArgumentFault;
 use amends_core::{CallId, Held, Refusal, RefusalKind};
 use amends_ledger::{Error, Form};
+use amends_wire::mcp::inputs::REQUEST_STATE;
 use amends_wire::mcp::{Returned, ToolCall};
 use tokio::sync::{mpsc, oneshot};
 
@@ -31,7 +33,7 @@ impl SessionHandle {
         }
         let state = match self.opened(params, returned) {
             Ok(state) => state,
-            Err(refusal) => return self.refuse(call.name(), refusal),
+            Err(refusal) => return self.refuse(call.name(), *refusal),
         };
         let Some(waiting) = state.waiting else {
             return self.refuse(call.name(), stale("it names no call"));
@@ -100,7 +102,8 @@ impl SessionHandle {
     async fn look_up(&self, params: &str, call: &ToolCall<'_>, waiting: &Waiting, listener: Listener) -> CallHandle {
         match self.gateway.ledger.answer(&waiting.call).await {
             Ok(Some(stored)) if stored.form != Form::Asked => self.repeat(params, call, waiting, listener),
-            Ok(_) => self.refuse(call.name(), stale("the call it was given for is over, or waits at another node")),
+            Ok(Some(stored)) if !stored.body.is_empty() => self.refuse(call.name(), elsewhere()),
+            Ok(_) => self.refuse(call.name(), stale("the call it was given for is over")),
             Err(error) => {
                 tracing::warn!(%error, "the answer of a call could not be read");
                 let refusal =
@@ -133,11 +136,11 @@ impl SessionHandle {
         CallHandle { id, answer, session: self.clone() }
     }
 
-    fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Refusal> {
+    fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Box<Refusal>> {
         let (name, arguments) = subject(params).unwrap_or_default();
         let asked = self.gateway.seal.asked("tools/call", &name, &arguments);
         let opened = self.gateway.seal.open(&returned.state, &self.principal, &asked, clock::now());
-        opened.map_err(|refused| stale(&refused.to_string()))
+        opened.map_err(|refused| Box::new(stale(&refused.to_string())))
     }
 
     fn refuse(&self, requested: &str, refusal: Refusal) -> CallHandle {
@@ -146,9 +149,16 @@ impl SessionHandle {
     }
 }
 
+/// The refusal of a state that does not count.
 fn stale(why: &str) -> Refusal {
-    let message = format!(
-        "`requestState` does not count: {why}; nothing was sent, and what was sent before is not undone by that"
-    );
-    Refusal::of(RefusalKind::StaleState, message)
+    let message = format!("`requestState` does not count: {why}; nothing was sent for it");
+    let expected = "the state that was given with the questions, while it is good".to_owned();
+    let fault = ArgumentFault { field: REQUEST_STATE.to_owned(), expected, got: None, nearest: Vec::new() };
+    Refusal { details: vec![fault], ..Refusal::of(RefusalKind::InvalidArgument, message) }
+}
+
+/// The refusal of a state whose call waits where we cannot go on with it.
+fn elsewhere() -> Refusal {
+    let message = "the call that waits for this is driven by another node; nothing was sent, come back to that one";
+    Refusal { retry_after_ms: Some(1000), ..Refusal::of(RefusalKind::InFlight, message) }
 }

@@ -1,5 +1,6 @@
 //! What all upstreams can do together, and what they say of themselves.
 
+use amends_wire::mcp::tasks;
 use serde_json::{Map, Value, json};
 
 use crate::upstream::Upstream;
@@ -34,6 +35,13 @@ fn add(all: &mut Value, offered: &Map<String, Value>) {
             ours["subscribe"] = json!(true);
         }
         all["resources"] = ours;
+    }
+    // Everybody shares one session with an upstream, so a list of tasks would show everybody's.
+    if let Some(calls) = offered.get("tasks").and_then(|tasks| tasks.get("requests")?.get("tools")) {
+        all["tasks"] = json!({ "cancel": {}, "requests": { "tools": calls } });
+    }
+    if let Some(settings) = offered.get("extensions").and_then(|extensions| extensions.get(tasks::EXTENSION)) {
+        all["extensions"][tasks::EXTENSION] = settings.clone();
     }
     for plain in ["completions", "logging"] {
         if let Some(offer) = offered.get(plain) {
@@ -74,11 +82,13 @@ mod tests {
     fn whatever_one_offers_all_offer() {
         let both = merged(&[
             json!({ "prompts": {}, "resources": { "subscribe": true } }),
-            json!({ "resources": { "listChanged": false }, "completions": {}, "experimental": { "x": {} } }),
+            json!({ "resources": { "listChanged": false }, "completions": {}, "experimental": { "x": {} },
+                "tasks": { "list": {}, "requests": { "tools": { "call": {} } } } }),
         ]);
         let all = json!({
             "tools": {}, "prompts": { "listChanged": true },
             "resources": { "listChanged": true, "subscribe": true }, "completions": {},
+            "tasks": { "cancel": {}, "requests": { "tools": { "call": {} } } },
         });
         assert_eq!(both, all);
         assert_eq!(merged(&[json!({})]), json!({ "tools": {} }));

@@ -7,7 +7,9 @@ use amends_core::SessionId;
 use amends_wire::mcp::classify::Signal;
 use amends_wire::message;
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
+
+use super::asides::AsideSender;
 
 /// A request to be sent.
 #[derive(Debug)]
@@ -36,10 +38,36 @@ pub struct Progress(pub String);
 #[derive(Clone, Debug)]
 pub struct Asides {
     /// Where to.
-    pub to: mpsc::UnboundedSender<Aside>,
+    pub to: AsideSender,
     /// Whose request it is, where questions to its agent are taken. On a line that several requests share, a question is
     /// brought to an agent only if all of them are its own.
     pub whose: Option<SessionId>,
+}
+
+/// Whose agent a question is for that does not say on account of which request it is asked.
+#[derive(Debug)]
+pub(super) enum Whose {
+    /// No call is in flight that takes questions.
+    Nobody,
+    /// Calls of several agents are in flight, and nothing tells which of them is meant.
+    Several,
+    /// One agent's.
+    One(Asides),
+}
+
+impl Whose {
+    /// Whose it is, if those requests are in flight.
+    pub(super) fn of<'a>(requests: impl Iterator<Item = (u64, &'a Asides)>) -> Self {
+        let mut newest: Option<(u64, &Asides)> = None;
+        for (ticket, asides) in requests.filter(|(_, asides)| asides.whose.is_some()) {
+            match newest {
+                Some((_, other)) if other.whose != asides.whose => return Self::Several,
+                Some((other, _)) if other > ticket => {}
+                _ => newest = Some((ticket, asides)),
+            }
+        }
+        newest.map_or(Self::Nobody, |(_, asides)| Self::One(asides.clone()))
+    }
 }
 
 /// What an upstream says on account of a request, before its answer.

@@ -4,12 +4,13 @@ mod answer;
 mod ear;
 mod pool;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use amends_core::gates::UNSEEN_RUN;
-use amends_wire::mcp::{Era, era};
+use amends_wire::mcp::{Era, era, http as headers};
 use amends_wire::message;
 use amends_wire::object::Object;
 use bytes::Bytes;
@@ -19,13 +20,20 @@ use hyper::{Method, Uri};
 use tokio::sync::{Mutex, oneshot, watch};
 
 use super::Health;
-use super::exchange::{Aside, Asides, Asking, Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault, Said};
+use super::exchange::{Aside, Asides, Asking, Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault, Said, Whose};
 use crate::config::Limits;
 use crate::hub::News;
+use answer::{Cut, Read};
 use pool::Pool;
 
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 const GREETING_BACKOFF: Duration = Duration::from_secs(1);
+/// How long an endpoint may think about a greeting that it may not know.
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(3);
+/// How often a stream that ended before its answer is asked for again.
+const RESUMPTIONS_MAX: usize = 8;
+/// When it is asked for, where the endpoint does not say.
+const RESUME_AFTER: Duration = Duration::from_millis(500);
 
 /// An MCP server over HTTP.
 #[derive(Debug)]
@@ -43,6 +51,8 @@ struct Shared {
     next: AtomicU64,
     health: watch::Sender<Health>,
     session: Mutex<Option<Session>>,
+    /// Who listens to the requests in flight.
+    listening: std::sync::Mutex<BTreeMap<u64, Asides>>,
 }
 
 /// What was agreed when the endpoint was greeted.
@@ -64,6 +74,7 @@ impl Endpoint {
             next: AtomicU64::new(1),
             health: watch::Sender::new(Health::Starting),
             session: Mutex::new(None),
+            listening: std::sync::Mutex::default(),
         });
         let greeter = tokio::spawn(greet_until_ready(shared.clone()));
         let ear = tokio::spawn(ear::listen(shared.clone(), news));
@@ -124,6 +135,7 @@ impl Shared {
             Ok(session) => session,
             Err(_) => return Reply::Fault(Fault::ConnectRefused),
         };
+        let _listed = request.asides.clone().map(|asides| Listed::new(self.clone(), ticket, asides));
         let body = message::request(&ticket.to_string(), &request.method, request.params.as_deref());
         let post = Post {
             body,
@@ -143,7 +155,42 @@ impl Shared {
             return Reply::Fault(Fault::SessionGone);
         }
         let asides = request.asides.map(|asides| Listening { asides, shared: self.clone() });
-        answer::read(sent, ticket, asides, self.limits.answer_bytes, &self.pool).await
+        let read = answer::read(sent, ticket, asides.as_ref(), self.limits.answer_bytes, &self.pool).await;
+        self.resumed(read, ticket, &session, asides.as_ref()).await
+    }
+
+    /// Goes on reading a stream that ended before its answer, where the endpoint keeps it. Nothing is sent again: what is asked for
+    /// is only what was said after the last event that arrived. Whoever waits for the answer bounds all of it.
+    async fn resumed(&self, mut read: Read, ticket: u64, session: &Session, asides: Option<&Listening>) -> Reply {
+        let mut after = None;
+        for _ in 0..RESUMPTIONS_MAX {
+            let cut = match read {
+                Read::Reply(reply) => return reply,
+                Read::Cut(cut) => cut,
+            };
+            after = cut.last_id.or(after);
+            let Some(id) = after.as_deref().filter(|_| session.era == Era::Legacy) else { break };
+            let wait = cut.retry_ms.map_or(RESUME_AFTER, Duration::from_millis).min(GREETING_TIMEOUT);
+            tokio::time::sleep(wait).await;
+            let sent = self.pool.send(ear::get(self, session, Some(id)), Instant::now() + GREETING_TIMEOUT).await;
+            read = match sent {
+                Ok(sent) if ear::is_stream(&sent) => {
+                    answer::read(sent, ticket, asides, self.limits.answer_bytes, &self.pool).await
+                }
+                Ok(_) => break,
+                Err(_) => Read::Cut(Cut { last_id: None, retry_ms: cut.retry_ms }),
+            };
+        }
+        Reply::Fault(Fault::Lost)
+    }
+
+    fn listeners(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Asides>> {
+        self.listening.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whose agent a question is for that came apart from any request's stream.
+    fn whose_question(&self) -> Whose {
+        Whose::of(self.listeners().iter().map(|(ticket, asides)| (*ticket, asides)))
     }
 
     /// Posts a message that has no answer. Whether it arrives is nobody's business but the endpoint's.
@@ -167,26 +214,47 @@ impl Shared {
         Ok(session)
     }
 
+    /// Greets the endpoint: in the stateless way first, as that revision asks of whoever speaks both, else in the older one.
     async fn greet(&self) -> Result<(Session, String), String> {
-        let stateful = Session { era: Era::Legacy, version: era::LEGACY.into(), id: None };
-        let (reply, id) = self.ask("initialize", &era::initialize_params(), &stateful).await?;
-        if let Reply::Result(result) = reply {
-            let text = String::from_utf8_lossy(&result);
-            let version = Object::parse(&text)
-                .and_then(|greeting| greeting.string("protocolVersion").map(|version| version.into_owned()))
-                .unwrap_or_else(|| era::LEGACY.into());
-            let session = Session { era: Era::Legacy, version, id };
-            let line = message::notification("notifications/initialized", None);
-            let post = Post { body: line, method: None, subject: None, headers: &[], session: Some(&session) };
-            let sent = self.pool.send(self.build(post), Instant::now() + GREETING_TIMEOUT).await;
-            sent.map_err(|fault| format!("the greeting broke off: {fault}"))?;
-            return Ok((session, String::from_utf8_lossy(&result).into_owned()));
+        match tokio::time::timeout(DISCOVERY_TIMEOUT, self.discover()).await {
+            Ok(Ok(Some(greeted))) => return Ok(greeted),
+            Ok(Ok(None)) | Err(_) => {}
+            Ok(Err(unreachable)) => return Err(unreachable),
         }
-        let modern = Session { era: Era::Modern, version: era::MODERN.into(), id: None };
-        match self.ask("server/discover", &era::with_own_meta(None, era::MODERN), &modern).await? {
-            (Reply::Result(result), _) => Ok((modern, String::from_utf8_lossy(&result).into_owned())),
+        let stateful = Session { era: Era::Legacy, version: era::LEGACY.into(), id: None };
+        match self.ask("initialize", &era::initialize_params(), &stateful).await? {
+            (Reply::Result(result), id) => {
+                let text = String::from_utf8_lossy(&result);
+                let version = Object::parse(&text)
+                    .and_then(|greeting| greeting.string("protocolVersion").map(|version| version.into_owned()))
+                    .unwrap_or_else(|| era::LEGACY.into());
+                let session = Session { era: Era::Legacy, version, id };
+                let line = message::notification("notifications/initialized", None);
+                let post = Post { body: line, method: None, subject: None, headers: &[], session: Some(&session) };
+                let sent = self.pool.send(self.build(post), Instant::now() + GREETING_TIMEOUT).await;
+                sent.map_err(|fault| format!("the greeting broke off: {fault}"))?;
+                Ok((session, text.into_owned()))
+            }
             (other, _) => Err(format!("it takes neither greeting: {other:?}")),
         }
+    }
+
+    /// The stateless greeting; nothing where the endpoint does not take it.
+    async fn discover(&self) -> Result<Option<(Session, String)>, String> {
+        let modern = Session { era: Era::Modern, version: era::MODERN.into(), id: None };
+        // Again, where it is refused for its version and that version is offered: a refusal may be of what was said before.
+        for _ in 0..2 {
+            match self.ask("server/discover", &era::with_own_meta(None, era::MODERN), &modern).await?.0 {
+                Reply::Result(result) => {
+                    let text = String::from_utf8_lossy(&result).into_owned();
+                    return Ok(era::offers_modern(&text, "supportedVersions").then_some((modern, text)));
+                }
+                Reply::Error(RpcFault { code: era::UNSUPPORTED_VERSION, data: Some(data), .. })
+                    if era::offers_modern(&data, "supported") => {}
+                Reply::Error(_) | Reply::Fault(_) => return Ok(None),
+            }
+        }
+        Ok(None)
     }
 
     async fn ask(&self, method: &str, params: &str, session: &Session) -> Result<(Reply, Option<String>), String> {
@@ -196,7 +264,11 @@ impl Shared {
         let sent = self.pool.send(self.build(post), Instant::now() + GREETING_TIMEOUT).await;
         let sent = sent.map_err(|fault| format!("{fault}"))?;
         let id = sent.response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
-        Ok((answer::read(sent, ticket, None, self.limits.answer_bytes, &self.pool).await, id))
+        let reply = match answer::read(sent, ticket, None, self.limits.answer_bytes, &self.pool).await {
+            Read::Reply(reply) => reply,
+            Read::Cut(_) => Reply::Fault(Fault::Lost),
+        };
+        Ok((reply, id))
     }
 
     fn build(&self, post: Post<'_>) -> hyper::Request<Full<Bytes>> {
@@ -218,7 +290,7 @@ impl Shared {
                     request = request.header("mcp-method", method);
                 }
                 if let Some(subject) = post.subject {
-                    request = request.header("mcp-name", subject);
+                    request = request.header("mcp-name", &*headers::encode(subject));
                 }
             }
         }
@@ -238,6 +310,25 @@ impl Shared {
             let send_by = Instant::now() + Duration::from_secs(2);
             let _ = tokio::time::timeout(Duration::from_secs(2), self.pool.send(self.build(post), send_by)).await;
         }
+    }
+}
+
+/// A request in flight that questions may be about, until this is dropped.
+struct Listed {
+    shared: Arc<Shared>,
+    ticket: u64,
+}
+
+impl Listed {
+    fn new(shared: Arc<Shared>, ticket: u64, asides: Asides) -> Self {
+        shared.listeners().insert(ticket, asides);
+        Self { shared, ticket }
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.shared.listeners().remove(&self.ticket);
     }
 }
 

@@ -11,12 +11,18 @@ pub struct Events {
     searched: usize,
     data: Vec<u8>,
     id: Option<String>,
+    retry_ms: Option<u64>,
 }
 
 impl Events {
     /// The id of the last event that had one.
     pub fn last_id(&self) -> Option<&str> {
         self.id.as_deref()
+    }
+
+    /// How long to wait before the stream is asked for again, where it said so.
+    pub fn retry_ms(&self) -> Option<u64> {
+        self.retry_ms
     }
 
     /// Takes more bytes and gives back the data of each event they complete.
@@ -39,6 +45,9 @@ impl Events {
             if let Some(id) = line.strip_prefix(b"id:").filter(|id| id.len() <= ID_MAX) {
                 let id = id.strip_prefix(b" ").unwrap_or(id);
                 self.id = std::str::from_utf8(id).ok().filter(|id| !id.contains('\0')).map(str::to_owned);
+            } else if let Some(wait) = line.strip_prefix(b"retry:") {
+                self.retry_ms =
+                    std::str::from_utf8(wait).ok().and_then(|wait| wait.trim().parse().ok()).or(self.retry_ms);
             } else if let Some(data) = line.strip_prefix(b"data:") {
                 if !self.data.is_empty() {
                     self.data.push(b'\n');

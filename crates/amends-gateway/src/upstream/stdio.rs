@@ -12,7 +12,7 @@ mod traffic;
 mod unheard;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use amends_core::UpstreamName;
@@ -41,7 +41,10 @@ pub struct Child {
 struct Shared {
     name: UpstreamName,
     reach: Reach,
-    greeting: Greeting,
+    /// Whether we greet it, rather than the agent.
+    ours: AtomicBool,
+    /// Whether it belongs to one agent, who wrapped it.
+    wrapped: bool,
     limits: Limits,
     traffic: Traffic,
     health: watch::Sender<Health>,
@@ -68,7 +71,8 @@ impl Child {
         let shared = Arc::new(Shared {
             name,
             reach,
-            greeting,
+            ours: AtomicBool::new(greeting == Greeting::Ours),
+            wrapped: greeting == Greeting::Forwarded,
             limits,
             traffic: Traffic::default(),
             health: watch::Sender::new(Health::Starting),
@@ -106,7 +110,7 @@ impl Child {
         let line = message::request(&ticket.to_string(), &request.method, params.as_deref());
         let out = Outgoing { ticket: Some(ticket), line, send_by: Some(request.send_by), run: request.run };
         shared.traffic.expect(ticket, end.reply, request.asides);
-        if request.method == "initialize" && shared.greeting == Greeting::Forwarded {
+        if request.method == "initialize" && shared.greeting() == Greeting::Forwarded {
             shared.traffic.is_greeting(ticket, request.params.unwrap_or_else(|| "{}".into()));
         }
         tokio::spawn(shared.clone().cancels(ticket, end.abort));
@@ -119,6 +123,16 @@ impl Child {
             None => {}
         }
         exchange
+    }
+
+    /// Greets the child ourselves from now on, in its own era; `false` where it takes no greeting.
+    pub async fn greet(&self) -> bool {
+        self.shared.ours.store(true, Ordering::Release);
+        if let Err(reason) = greet::greet(self.shared.clone()).await {
+            tracing::warn!(upstream = %self.shared.name, reason, "the upstream did not take our greeting");
+            self.shared.health.send_replace(Health::Down { reason });
+        }
+        self.shared.is_ready()
     }
 
     /// Ends the child and whoever looks after it.
@@ -159,6 +173,11 @@ impl Shared {
     /// A number for a request of our own.
     fn ticket(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Who greets the child.
+    fn greeting(&self) -> Greeting {
+        if self.ours.load(Ordering::Acquire) { Greeting::Ours } else { Greeting::Forwarded }
     }
 
     fn is_ready(&self) -> bool {

@@ -83,6 +83,14 @@ pub fn declares_capabilities(params: Option<&RawValue>) -> bool {
     declared.is_some_and(crate::object::is_object)
 }
 
+/// Whether a list of versions, under that name in an object, has the newest one.
+pub fn offers_modern(text: &str, name: &str) -> bool {
+    let listed = Object::parse(text).and_then(|object| object.get(name));
+    listed
+        .and_then(|list| serde_json::from_str::<Vec<String>>(list.get()).ok())
+        .is_some_and(|list| list.iter().any(|version| version == MODERN))
+}
+
 /// Whether that version is one we speak.
 pub fn is_known(version: &str) -> bool {
     VERSIONS.contains(&version)
@@ -148,11 +156,6 @@ pub fn is_cacheable(method: &str) -> bool {
     )
 }
 
-/// The members of `_meta` that a modern request of our own must carry, without the braces.
-pub fn own_meta(version: &str) -> String {
-    format!(r#""{PROTOCOL_VERSION}":"{version}","{CLIENT_CAPABILITIES}":{{}},"{CLIENT_INFO}":{}"#, own_info())
-}
-
 /// The parameters of our own `initialize`: what can be asked of an agent can be asked of us.
 pub fn initialize_params() -> String {
     format!(r#"{{"protocolVersion":"{LEGACY}","capabilities":{OURS},"clientInfo":{}}}"#, own_info())
@@ -165,14 +168,24 @@ pub fn own_info() -> String {
 
 /// The params with what a modern request of our own must carry put into their `_meta`, where it is not there already.
 pub fn with_own_meta(params: Option<&str>, version: &str) -> String {
+    with_meta(params, version, "{}")
+}
+
+/// The same for a client that declared those capabilities, as they were written.
+pub fn with_meta(params: Option<&str>, version: &str, capabilities: &str) -> String {
+    let all = || {
+        let info = own_info();
+        format!(r#""{PROTOCOL_VERSION}":"{version}","{CLIENT_CAPABILITIES}":{capabilities},"{CLIENT_INFO}":{info}"#)
+    };
     let Some((text, object)) = params.and_then(|text| Some((text, Object::parse(text)?))) else {
-        return format!(r#"{{"_meta":{{{}}}}}"#, own_meta(version));
+        return format!(r#"{{"_meta":{{{}}}}}"#, all());
     };
     let mut splice = Splice::new(text);
     match object.get("_meta").and_then(|meta| Some((meta.get(), Object::parse(meta.get())?))) {
         Some((meta, known)) => {
             let (version, info) = (format!("\"{version}\""), own_info());
-            let ours = [(PROTOCOL_VERSION, version.as_str()), (CLIENT_CAPABILITIES, "{}"), (CLIENT_INFO, &info)];
+            let ours =
+                [(PROTOCOL_VERSION, version.as_str()), (CLIENT_CAPABILITIES, capabilities), (CLIENT_INFO, &info)];
             for (name, value) in ours {
                 if known.get(name).is_none() {
                     let _ = splice.set_member(meta, name, value);
@@ -180,7 +193,7 @@ pub fn with_own_meta(params: Option<&str>, version: &str) -> String {
             }
         }
         None => {
-            let _ = splice.set_member(text, "_meta", format!("{{{}}}", own_meta(version)));
+            let _ = splice.set_member(text, "_meta", format!("{{{}}}", all()));
         }
     }
     splice.finish()

@@ -5,6 +5,7 @@ mod support;
 
 mod asking;
 mod crash;
+mod more;
 mod pairings;
 mod state;
 mod wrap;

@@ -11,3 +11,4 @@ mod news;
 mod place;
 mod routing;
 mod sdks;
+mod tasks;

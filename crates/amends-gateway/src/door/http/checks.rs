@@ -2,11 +2,14 @@
 
 use amends_wire::mcp::{Era, era, http as headers};
 use amends_wire::message;
+use amends_wire::object::Object;
 use hyper::{Response, StatusCode};
+use serde_json::value::RawValue;
 
 use super::body::Body;
 use super::json;
 use crate::door::mcp::Asked;
+use crate::gateway::Gateway;
 
 /// The answer to a request that is not as its era demands; nothing where it is.
 ///
@@ -34,6 +37,23 @@ pub(super) fn refused(asked: &Asked, routing: headers::Routing<'_>, has_session:
     // The method belongs to the other era.
     (asked.method == "initialize")
         .then(|| fail(asked, message::METHOD_NOT_FOUND, "there is no such method in this version", None))
+}
+
+/// The answer to a stateless tool call whose headers do not repeat the arguments that its tool wants repeated.
+pub(super) fn unmirrored<'h>(
+    gateway: &Gateway,
+    asked: &Asked,
+    header: impl Fn(&str) -> Option<&'h str>,
+) -> Option<Response<Body>> {
+    let params = asked.params.as_deref().filter(|_| asked.method == "tools/call")?;
+    let call = Object::parse(params.get())?;
+    let listing = gateway.catalogue.now();
+    let tool = listing.find(&call.string("name")?).filter(|tool| !tool.mirrors.is_empty())?;
+    if Era::detect(&asked.method, Some(params)) != Some(Era::Modern) {
+        return None;
+    }
+    let mismatch = tool.mirrors.check(call.get("arguments").map(RawValue::get), header).err()?;
+    Some(fail(asked, mismatch.code(), &mismatch.to_string(), None))
 }
 
 fn fail(asked: &Asked, code: i64, text: &str, data: Option<&str>) -> Response<Body> {

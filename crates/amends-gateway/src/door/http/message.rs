@@ -53,6 +53,9 @@ pub(super) async fn post(door: &Arc<Door>, connection: &Arc<Connection>, request
             if let Some(refused) = checks::refused(&asked, routing, stateful.is_some()) {
                 return refused;
             }
+            if let Some(refused) = checks::unmirrored(&door.gateway, &asked, header) {
+                return refused;
+            }
             let streams = header("accept").is_some_and(|accept| accept.contains("text/event-stream"));
             answer(door, connection, asked, stateful, streams).await
         }

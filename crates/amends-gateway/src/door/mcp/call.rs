@@ -5,15 +5,16 @@ use std::time::Instant;
 
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Refusal, RefusalKind, Way};
-use amends_wire::mcp::{Era, Meta, Returned, ToolCall};
+use amends_wire::mcp::{CallError, Era, Meta, Returned, ToolCall, tasks};
 use amends_wire::message::Message;
+use amends_wire::splice::Splice;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::{Answer, Asked, Client, Outbox, ProgressRelay, Running, render, render_protocol_error};
 use crate::driver::{CallHandle, Listener, Wish};
-use crate::upstream::{Aside, Asking, RpcFault, Said};
+use crate::router::task;
+use crate::upstream::{self, Aside, AsideSender, Asking, RpcFault, Said};
 
 /// Makes the call and waits for its answer.
 pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Option<Answer> {
@@ -24,7 +25,7 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
     let meta = parsed.as_ref().ok().and_then(|call| call.meta().ok());
     let dialect = meta.as_ref().and_then(|meta| meta.dialect).unwrap_or(client.gateway.config().dialect);
     let traits = client.said(&asked).traits.speaking(dialect);
-    let (asides_to, mut asides) = mpsc::unbounded_channel();
+    let (asides_to, mut asides) = upstream::asides();
     let mut relay = relay(meta.as_ref(), &outbox);
     let listener = listener(&client, &asked, &outbox, relay.is_some(), asides_to);
     let params = asked.text().unwrap_or("{}");
@@ -58,7 +59,10 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
                     let _ = say(aside, &mut relay, &outbox, &mut running, &mut questions).await;
                 }
                 let answered = answer.ok()?;
-                let (message, code) = render(&asked.id, &answered, traits);
+                let (mut message, code) = render(&asked.id, &answered, traits);
+                if tasks::wanted(params) {
+                    message = with_our_task(message, &client, &parsed);
+                }
                 let delivery = answered.delivery.zip(handle).map(|(delivery, handle)| delivery.keeping(handle.session()));
                 return Some(Answer { message, code, delivery });
             }
@@ -70,19 +74,30 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
     }
 }
 
+/// An answer that is the handle of a task names it by an id of ours, by which it finds its upstream again.
+fn with_our_task(message: String, client: &Client, call: &Result<ToolCall<'_>, CallError>) -> String {
+    let Ok(Message::Success { result, .. }) = Message::parse(&message) else { return message };
+    let tool = call.as_ref().ok().and_then(|call| client.gateway.catalogue.now().find(call.name()).cloned());
+    let Some(tool) = tool.filter(|_| client.wrapped().is_none() && tasks::is_handle(result.get())) else {
+        return message;
+    };
+    let upstream = &tool.upstream.name;
+    let given = |id: &str| task::give(&client.gateway.secret, &client.principal, upstream, id);
+    let renamed = tasks::renamed(result.get(), given);
+    let mut splice = Splice::new(&message);
+    match splice.replace(result.get(), renamed) {
+        Ok(()) => splice.finish(),
+        Err(_) => message.clone(),
+    }
+}
+
 fn relay(meta: Option<&Meta<'_>>, outbox: &Outbox) -> Option<ProgressRelay> {
     let token = meta.and_then(|meta| meta.progress_token).filter(|_| outbox.is_open());
     token.map(|token| ProgressRelay::new(token.get().to_owned()))
 }
 
 /// What can be said to a client before its answer, and how it can be asked something.
-fn listener(
-    client: &Client,
-    asked: &Asked,
-    outbox: &Outbox,
-    progress: bool,
-    to: mpsc::UnboundedSender<Aside>,
-) -> Listener {
+fn listener(client: &Client, asked: &Asked, outbox: &Outbox, progress: bool, to: AsideSender) -> Listener {
     let said = client.said(asked);
     let way = match (said.traits.era, outbox.is_open()) {
         // A request that stands alone is answered with the questions, and comes back.
@@ -132,7 +147,7 @@ async fn say(
 }
 
 /// Asks the client something and hands over what it says. A question that nobody waits for any more is taken back.
-async fn ask(outbox: Outbox, asking: Asking) {
+pub(super) async fn ask(outbox: Outbox, asking: Asking) {
     let Asking { method, params, mut answer } = asking;
     let message = tokio::select! {
         message = outbox.ask(&method, params.as_deref()) => message,

@@ -107,7 +107,7 @@ impl Client {
 
     /// The server it is in front of, where everything but tool calls is passed through.
     pub fn wrapped(&self) -> Option<&Wrapped> {
-        self.wrapped.as_ref()
+        self.wrapped.as_ref().filter(|wrapped| !wrapped.is_bridged())
     }
 
     /// The session its calls belong to, begun with the first of them.

@@ -8,14 +8,15 @@ use amends_wire::mcp::{Era, classify, era};
 use amends_wire::message;
 use bytes::Bytes;
 use serde_json::json;
-use tokio::sync::mpsc;
 
 use super::methods::ASK_TIMEOUT;
+use super::rounds::{Next, Rounds};
 use super::{Answer, Asked, Client, Outbox, ProgressRelay, progress};
 use crate::clock;
-use crate::upstream::{Asides, Exchange, Fault, Reply, Request, Upstream};
+use crate::upstream::{Asides, Exchange, Fault, Reply, Request, Upstream, asides};
 
-/// Sends a request and waits for what comes of it. Dropped before that, it is cancelled.
+/// Sends a request and waits for what comes of it. Dropped before that, it is cancelled. Where the upstream asks something
+/// first, the client is asked.
 pub(super) async fn forward(
     client: &Client,
     asked: &Asked,
@@ -24,27 +25,57 @@ pub(super) async fn forward(
     params: Option<&str>,
     subject: Option<String>,
 ) -> Reply {
+    if !Rounds::allowed(&asked.method) {
+        return send(client, asked, outbox, upstream, params, subject, None).await;
+    }
+    let mut rounds = Rounds::new(client, asked, outbox);
+    let mut params = match rounds.begin(params.unwrap_or("{}")) {
+        Ok(params) => params,
+        Err(refused) => return refused,
+    };
+    // Ends: the rounds are counted.
+    loop {
+        let reply = send(client, asked, outbox, upstream, Some(&params), subject.clone(), Some(&rounds)).await;
+        match rounds.next(&params, reply).await {
+            Next::Answer(reply) => return reply,
+            Next::Again(next) => params = next,
+        }
+    }
+}
+
+async fn send(
+    client: &Client,
+    asked: &Asked,
+    outbox: &Outbox,
+    upstream: &Arc<Upstream>,
+    params: Option<&str>,
+    subject: Option<String>,
+    rounds: Option<&Rounds<'_>>,
+) -> Reply {
     let ticket = upstream.ticket();
-    let (progress_to, reports) = mpsc::unbounded_channel();
+    let (progress_to, reports) = asides();
     let token = params.and_then(progress::token).filter(|_| outbox.is_open());
     let mut params = match (params, &token) {
         (Some(params), Some(_)) => Some(progress::with_token(params, ticket)),
         (params, _) => params.map(str::to_owned),
     };
     if upstream.era() == Some(Era::Modern) && client.era(asked) == Era::Legacy {
-        params = Some(era::with_own_meta(params.as_deref(), era::MODERN));
+        let declared = client.said(asked).capabilities.filter(|_| rounds.is_some() && outbox.is_open());
+        let declared = declared.as_deref().map_or("{}", |raw| raw.get());
+        params = Some(era::with_meta(params.as_deref(), era::MODERN, declared));
     }
     let request = Request {
         method: asked.method.clone(),
         subject,
         params,
         headers: Vec::new(),
-        asides: token.is_some().then_some(Asides { to: progress_to, whose: None }),
+        asides: (token.is_some() || rounds.is_some())
+            .then_some(Asides { to: progress_to, whose: rounds.map(|_| client.session().id.clone()) }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };
     let mut sent = Sent(upstream.send(ticket, request));
-    let reply = progress::relayed(&mut sent.0, token.map(ProgressRelay::new), reports, outbox);
+    let reply = progress::relayed(&mut sent.0, token.map(ProgressRelay::new), reports, outbox, rounds);
     tokio::time::timeout(ASK_TIMEOUT, reply).await.unwrap_or(Reply::Fault(Fault::Lost))
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use amends_wire::mcp::Era;
 use amends_wire::mcp::lists::Kind;
+use amends_wire::mcp::{Era, tasks};
 use amends_wire::message;
 use amends_wire::object::Object;
 
@@ -12,7 +12,7 @@ use super::own::{discover, initialize, list};
 use super::{Answer, Asked, Client, Outbox, Running, forward, listen, logging};
 use crate::hub::{SubscribeError, subscribe};
 use crate::listing;
-use crate::router::{Route, alone, route};
+use crate::router::{Route, alone, route, task};
 use crate::upstream::Reply;
 
 /// How long something that is not a tool call may take.
@@ -47,8 +47,12 @@ async fn by_method(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
         ("resources/subscribe", Era::Legacy) => subscribes(client, asked).await,
         ("resources/unsubscribe", Era::Legacy) => unsubscribes(client, asked),
         ("subscriptions/listen", Era::Modern) => listen::listen(client, asked, outbox).await,
-        // What the one era has and the other has not.
-        ("ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe", Era::Modern)
+        ("tasks/get" | "tasks/cancel", _) | ("tasks/result", Era::Legacy) | ("tasks/update", Era::Modern) => {
+            task(client, asked, outbox).await
+        }
+        // What the one era has and the other has not, and what would show everybody's tasks.
+        ("tasks/list" | "tasks/result" | "tasks/update", _)
+        | ("ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe", Era::Modern)
         | ("subscriptions/listen", Era::Legacy) => no_method(asked),
         (method, _) => match Kind::of_method(method) {
             Some(kind) => lists(client, asked, outbox, kind).await,
@@ -61,11 +65,18 @@ async fn by_method(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
 /// anything but tools, byte for byte, for as long as it answers.
 async fn lists(client: &Client, asked: &Asked, outbox: &Outbox, kind: Kind) -> Answer {
     let gateway = &client.gateway;
-    if let Some(only) = alone(gateway).filter(|_| kind != Kind::Tools)
-        && only.run().is_some()
-        && let Reply::Result(result) = forward::forward(client, asked, outbox, &only, asked.text(), None).await
-    {
-        return Answer::result(asked, &forward::dressed(&result, asked, client, &only));
+    if let Some(only) = alone(gateway).filter(|_| kind != Kind::Tools) {
+        let known = gateway.catalogue.now().has(&only.name, kind);
+        if only.run().is_some() || !known {
+            match forward::forward(client, asked, outbox, &only, asked.text(), None).await {
+                Reply::Result(result) => {
+                    return Answer::result(asked, &forward::dressed(&result, asked, client, &only));
+                }
+                reply @ Reply::Error(_) => return forward::failed(client, asked, &only, reply),
+                reply if !known => return forward::failed(client, asked, &only, reply),
+                Reply::Fault(_) => {}
+            }
+        }
     }
     let params = asked.text().and_then(Object::parse);
     let cursor = match params.as_ref().and_then(|params| params.get("cursor")).filter(|cursor| cursor.get() != "null") {
@@ -116,6 +127,25 @@ async fn pass(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
     match last {
         Some((upstream, reply)) => forward::failed(client, asked, upstream, reply),
         None => no_method(asked),
+    }
+}
+
+/// Passes a request about a task on to where the task is, under the id it has there.
+async fn task(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
+    let (secret, principal) = (&client.gateway.secret, &client.principal);
+    let named = tasks::id(asked.params.as_deref()).and_then(|given| task::take(secret, principal, &given));
+    let upstreams = client.gateway.upstreams();
+    let known = named.and_then(|(upstream, id)| Some((upstreams.get(&upstream)?, id)));
+    let (Some((upstream, id)), Some(params)) = (known, asked.text()) else {
+        return Answer::error(asked, message::INVALID_PARAMS, "there is no such task", None);
+    };
+    let params = tasks::with_id(params, &id);
+    match forward::forward(client, asked, outbox, upstream, Some(&params), Some(id)).await {
+        Reply::Result(result) => {
+            let result = forward::dressed(&result, asked, client, upstream);
+            Answer::result(asked, &tasks::renamed(&result, |id| task::give(secret, principal, &upstream.name, id)))
+        }
+        reply => forward::failed(client, asked, upstream, reply),
     }
 }
 

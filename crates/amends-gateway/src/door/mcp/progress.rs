@@ -3,10 +3,10 @@
 use amends_wire::message;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
-use tokio::sync::mpsc;
 
 use super::Outbox;
-use crate::upstream::{Aside, Exchange, Progress, Reply};
+use super::rounds::Rounds;
+use crate::upstream::{Aside, AsideReceiver, Exchange, Progress, Reply};
 
 /// Relays the progress of one call.
 #[derive(Debug)]
@@ -53,11 +53,16 @@ pub(super) fn with_token(params: &str, ticket: u64) -> String {
 pub(super) async fn relayed(
     exchange: &mut Exchange,
     mut relay: Option<ProgressRelay>,
-    mut progress: mpsc::UnboundedReceiver<Aside>,
+    mut progress: AsideReceiver,
     outbox: &Outbox,
+    rounds: Option<&Rounds<'_>>,
 ) -> Reply {
-    let mut report = async |aside: &Aside| {
-        if let Aside::Progress(progress) = aside
+    let mut report = async |aside: Aside| {
+        let heard = match rounds {
+            Some(rounds) => rounds.hear(aside),
+            None => Some(aside),
+        };
+        if let Some(Aside::Progress(progress)) = &heard
             && let Some(line) = relay.as_mut().and_then(|relay| relay.notification(progress))
         {
             outbox.send(line).await;
@@ -66,10 +71,10 @@ pub(super) async fn relayed(
     loop {
         tokio::select! {
             biased;
-            Some(reported) = progress.recv() => report(&reported).await,
+            Some(reported) = progress.recv() => report(reported).await,
             reply = exchange.reply() => {
                 while let Ok(reported) = progress.try_recv() {
-                    report(&reported).await;
+                    report(reported).await;
                 }
                 return reply;
             }

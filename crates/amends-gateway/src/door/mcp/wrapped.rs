@@ -9,14 +9,13 @@ use amends_wire::mcp::{era, tools};
 use amends_wire::message;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
-use tokio::sync::mpsc;
 
 use super::client::Said;
-use super::methods::ASK_TIMEOUT;
+use super::methods::{self, ASK_TIMEOUT};
 use super::own::reverse_entry;
 use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running, progress};
 use crate::listing;
-use crate::upstream::{Asides, Reply, Request, Upstream};
+use crate::upstream::{Asides, Reply, Request, Upstream, asides};
 
 /// The server that a client is in front of.
 #[derive(Debug)]
@@ -24,12 +23,30 @@ pub struct Wrapped {
     /// The server.
     pub upstream: Arc<Upstream>,
     listed: AtomicBool,
+    bridged: AtomicBool,
 }
 
 impl Wrapped {
     /// That server, of whose tools nothing is known yet.
     pub fn new(upstream: Arc<Upstream>) -> Self {
-        Self { upstream, listed: AtomicBool::new(false) }
+        Self { upstream, listed: AtomicBool::new(false), bridged: AtomicBool::new(false) }
+    }
+
+    /// Whether client and server are of different eras, so that we stand between them as the server of the one and the client
+    /// of the other.
+    pub fn is_bridged(&self) -> bool {
+        self.bridged.load(Ordering::Acquire)
+    }
+
+    /// Greets the server in its own era, which is not the client's; `false` where it takes no greeting of ours either.
+    async fn bridge(&self, client: &Client) -> bool {
+        if !self.upstream.greet().await {
+            return false;
+        }
+        self.bridged.store(true, Ordering::Release);
+        client.gateway.follows(&self.upstream);
+        tracing::info!(upstream = %self.upstream.name, "client and server are of different eras; standing between them");
+        true
     }
 
     /// Its tools may be others now.
@@ -78,7 +95,7 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         wrapped.tools_changed();
     }
     let ticket = upstream.ticket();
-    let (progress_to, reports) = mpsc::unbounded_channel();
+    let (progress_to, reports) = asides();
     let token = asked.text().and_then(progress::token);
     let sent = match (asked.text(), &token) {
         (Some(params), Some(_)) => Some(progress::with_token(params, ticket)),
@@ -97,12 +114,18 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
     Box::pin(async move {
         let relay = token.map(ProgressRelay::new);
         let mut reply = tokio::select! {
-            reply = progress::relayed(&mut exchange, relay, reports, &outbox) => reply,
+            reply = progress::relayed(&mut exchange, relay, reports, &outbox, None) => reply,
             _ = running.stopped() => {
                 exchange.abort();
                 return None;
             }
         };
+        if let (Reply::Error(error), Some(wrapped)) = (&reply, client.wrapped())
+            && is_of_another_era(&asked.method, error.code)
+            && wrapped.bridge(&client).await
+        {
+            return methods::answer(client, asked, outbox, running).await;
+        }
         if let (Reply::Result(result), "tools/list", Some(wrapped)) =
             (&mut reply, asked.method.as_str(), client.wrapped())
         {
@@ -116,6 +139,15 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         }
         Some(passed(&asked, reply))
     })
+}
+
+/// Whether the answer to a greeting says that the server does not know such a greeting.
+fn is_of_another_era(method: &str, code: i64) -> bool {
+    match method {
+        "server/discover" => true,
+        "initialize" => matches!(code, message::METHOD_NOT_FOUND | era::UNSUPPORTED_VERSION),
+        _ => false,
+    }
 }
 
 fn passed(asked: &Asked, reply: Reply) -> Answer {

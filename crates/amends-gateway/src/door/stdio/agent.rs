@@ -77,6 +77,10 @@ impl Agent {
 
     /// A notification of the agent: passed through.
     pub(super) fn tell(&self, line: String) {
+        if self.client.wrapped().is_none() {
+            // The server of another era has its own words with us.
+            return;
+        }
         self.upstream.tell(message::one_line(&line).into_owned());
     }
 

@@ -15,14 +15,36 @@ use crate::upstream::sse::Events;
 /// How much of a body that is no answer is kept.
 const STRANGE_BODY_MAX: usize = 16 * 1024;
 
+/// What was read.
+pub(super) enum Read {
+    /// The answer, or why there is none.
+    Reply(Reply),
+    /// A stream that ended before the answer.
+    Cut(Cut),
+}
+
+/// Where a stream ended.
+pub(super) struct Cut {
+    /// The last event that had an id; without one nobody can go on after it.
+    pub(super) last_id: Option<String>,
+    /// How long the endpoint wants to be left alone.
+    pub(super) retry_ms: Option<u64>,
+}
+
+impl From<Reply> for Read {
+    fn from(reply: Reply) -> Self {
+        Self::Reply(reply)
+    }
+}
+
 /// Reads the answer to a request, handing over what is said on the way.
 pub(super) async fn read(
     mut sent: Sent,
     ticket: u64,
-    asides: Option<Listening>,
+    asides: Option<&Listening>,
     bytes_max: usize,
     pool: &Pool,
-) -> Reply {
+) -> Read {
     let header = |name| sent.response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let status = sent.response.status();
     let content_type = header(CONTENT_TYPE);
@@ -32,23 +54,23 @@ pub(super) async fn read(
     let retry_after = header(RETRY_AFTER).or_else(limited);
     let is = |kind: &str| content_type.as_deref().is_some_and(|it| it.trim_start().starts_with(kind));
     if status.is_success() && is("text/event-stream") {
-        return stream(sent, ticket, asides.as_ref(), bytes_max).await;
+        return stream(sent, ticket, asides, bytes_max).await;
     }
     let bytes_max = if status.is_success() || is("application/json") { bytes_max } else { STRANGE_BODY_MAX };
     let body = match collect(&mut sent, bytes_max).await {
         Ok(body) => body,
-        Err(fault) => return Reply::Fault(fault),
+        Err(fault) => return Reply::Fault(fault).into(),
     };
     pool.keep(sent.connection);
     if let Some(Heard::Answer(reply)) = std::str::from_utf8(&body).ok().map(|text| hear(text, ticket)) {
-        return reply;
+        return reply.into();
     }
     let start = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(STRANGE_BODY_MAX)]).into_owned();
     if status.is_success() {
-        return Reply::Fault(Fault::Unreadable { start: start(&body) });
+        return Reply::Fault(Fault::Unreadable { start: start(&body) }).into();
     }
     let body = start(&body);
-    Reply::Fault(Fault::HttpStatus { status: status.as_u16(), retry_after, content_type, body })
+    Reply::Fault(Fault::HttpStatus { status: status.as_u16(), retry_after, content_type, body }).into()
 }
 
 async fn collect(sent: &mut Sent, bytes_max: usize) -> Result<Bytes, Fault> {
@@ -65,12 +87,14 @@ async fn collect(sent: &mut Sent, bytes_max: usize) -> Result<Bytes, Fault> {
     Ok(body.into())
 }
 
-async fn stream(mut sent: Sent, ticket: u64, asides: Option<&Listening>, bytes_max: usize) -> Reply {
+async fn stream(mut sent: Sent, ticket: u64, asides: Option<&Listening>, bytes_max: usize) -> Read {
     let mut events = Events::default();
     loop {
         let frame = match sent.response.body_mut().frame().await {
             Some(Ok(frame)) => frame,
-            Some(Err(_)) | None => return Reply::Fault(Fault::Lost),
+            Some(Err(_)) | None => {
+                return Read::Cut(Cut { last_id: events.last_id().map(str::to_owned), retry_ms: events.retry_ms() });
+            }
         };
         let Some(data) = frame.data_ref() else {
             continue;
@@ -80,7 +104,7 @@ async fn stream(mut sent: Sent, ticket: u64, asides: Option<&Listening>, bytes_m
                 continue;
             };
             match hear(text, ticket) {
-                Heard::Answer(reply) => return reply,
+                Heard::Answer(reply) => return reply.into(),
                 Heard::Aside(aside) => {
                     if let Some(listening) = asides {
                         // Nobody hears it any more once the request is given up.
@@ -96,7 +120,7 @@ async fn stream(mut sent: Sent, ticket: u64, asides: Option<&Listening>, bytes_m
             }
         }
         if events.waiting() > bytes_max {
-            return Reply::Fault(Fault::TooLarge);
+            return Reply::Fault(Fault::TooLarge).into();
         }
     }
 }

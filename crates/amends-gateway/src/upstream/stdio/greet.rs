@@ -17,7 +17,7 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Greets the child, or says the agent's greeting again, and then calls it ready.
 pub(super) async fn greet(shared: Arc<Shared>) -> Result<(), String> {
-    let (era, greeting) = match shared.greeting {
+    let (era, greeting) = match shared.greeting() {
         Greeting::Ours => greet_as_client(&shared).await,
         Greeting::Forwarded => greet_again(&shared).await,
     }?;

@@ -84,7 +84,7 @@ async fn heard(shared: &Arc<Shared>, line: String) {
 /// Hands over what the child said of its own accord. One agent gets all of it, and the child waits for an agent that reads
 /// slowly; where several share the child, each gets what it wants to hear.
 async fn unasked(shared: &Shared, unasked: Unasked) {
-    match (shared.greeting, &unasked) {
+    match (shared.greeting(), &unasked) {
         (Greeting::Forwarded, _) => shared.unheard.say().await,
         (Greeting::Ours, Unasked::Notification { method, line }) => {
             let params = Object::parse(line).and_then(|line| line.get("params"));

@@ -8,8 +8,8 @@ use amends_wire::message;
 use tokio::sync::oneshot;
 
 use super::Shared;
-use super::traffic::{Outgoing, Whose};
-use crate::upstream::exchange::{Aside, Asking, RpcFault, Said};
+use super::traffic::Outgoing;
+use crate::upstream::exchange::{Aside, Asking, RpcFault, Said, Whose};
 use crate::upstream::{Greeting, Unasked};
 
 /// Brings a question before the agent whose calls are in flight, and writes what the child is told. It gives back what is to be
@@ -20,7 +20,7 @@ pub(super) fn asked(shared: &Arc<Shared>, id: String, method: String, params: Op
     match whose {
         // Nobody hears it any more once the request is given up.
         Whose::One(asides) => drop(asides.to.send(Aside::Question(Asking { method, params, answer }))),
-        Whose::Nobody if shared.greeting == Greeting::Forwarded => {
+        Whose::Nobody if shared.greeting() == Greeting::Forwarded => {
             return Some(Unasked::Request { id, method, params });
         }
         Whose::Nobody if method == "ping" => drop(answer.send(result("{}"))),

@@ -7,7 +7,6 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::ChildStderr;
 
 use super::Shared;
-use crate::upstream::Greeting;
 
 /// How many lines are kept, and how many bytes of each.
 const LINES_MAX: usize = 20;
@@ -42,7 +41,7 @@ impl LastWords {
 /// would without us.
 pub(super) async fn listen(shared: Arc<Shared>, stderr: ChildStderr) {
     let mut reader = BufReader::new(stderr);
-    let mut own = (shared.greeting == Greeting::Forwarded).then(tokio::io::stderr);
+    let mut own = shared.wrapped.then(tokio::io::stderr);
     let mut line = Kept::default();
     loop {
         let chunk = match reader.fill_buf().await {

@@ -42,9 +42,19 @@ def tools():
 def modern(method, params):
     """The answer of the stateless era."""
     if method == "server/discover":
-        return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "prompts": {}}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     if method == "tools/list":
         return {**tools(), "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    if method == "prompts/list":
+        return {"prompts": [{"name": "greeting"}], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    if method == "prompts/get":
+        if "inputResponses" not in params:
+            request = {"method": "elicitation/create", "params": FORM}
+            return {"resultType": "input_required", "inputRequests": {"q": request}, "requestState": "prompt"}
+        if params.get("requestState") != "prompt":
+            raise ValueError("an unknown requestState")
+        text = {"type": "text", "text": str(params["inputResponses"]["q"]["content"]["n"])}
+        return {"messages": [{"role": "user", "content": text}], "resultType": "complete"}
     if method != "tools/call":
         raise LookupError
     name, arguments = params["name"], params.get("arguments", {})
@@ -131,6 +141,9 @@ class Handler(BaseHTTPRequestHandler):
         if "method" not in message or "id" not in message:
             if "id" in message:
                 session.hear(message)
+            elif message["method"] == "notifications/cancelled":
+                with lock, open(DONE, "a", encoding="utf-8") as book:
+                    book.write(json.dumps({"cancelled": message["params"]["requestId"]}) + "\n")
             self.send_response(202)
             self.send_header("content-length", "0")
             self.end_headers()
