@@ -13,6 +13,7 @@
 
 mod columns;
 mod connection;
+mod glance;
 mod ground;
 mod hints;
 mod inbox;
@@ -53,6 +54,7 @@ use crate::whole::Whole;
 use crate::{Ledger, Pending};
 
 use connection::{Connection, Target};
+pub(crate) use glance::glance;
 use hints::Hints;
 use nodes::Here;
 use reader::{Doing, Readers};

@@ -1,6 +1,7 @@
 //! The ledger in SQLite, which several processes may share.
 
 mod file;
+mod glance;
 mod inbox;
 mod log;
 mod nodes;
@@ -41,6 +42,7 @@ use crate::whole::Whole;
 use crate::{Ledger, Pending};
 
 use file::File;
+pub(crate) use glance::glance;
 use reader::Readers;
 use trouble::Trouble;
 use writer::{Answer, Haste, Work, Writer};

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::stored::{number, read_number};
 
 /// The version of the tables. A database with a newer one is refused.
-const VERSION: u64 = 2;
+pub(super) const VERSION: u64 = 2;
 
 /// How long a node tries to make the tables while others do the same.
 const PREPARE_MAX: Duration = Duration::from_secs(30);

@@ -12,7 +12,7 @@ use super::trouble::{Trouble, is_busy, number};
 use crate::error::Error;
 
 /// The version of the tables. A file with a newer one is refused.
-const VERSION: usize = 5;
+pub(super) const VERSION: usize = 5;
 
 /// How long a process waits for another one that is writing.
 const BUSY_MS_MAX: u64 = 5_000;
