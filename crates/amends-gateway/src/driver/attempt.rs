@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::session::{Carried, Live, Mail, Session};
 use super::undo;
 use crate::catalogue::ServedTool;
-use crate::clock;
+use crate::clock::{self, Awake};
 use crate::gateway::Gateway;
 use crate::upstream::{Exchange, Fault, Reply, Request};
 
@@ -82,6 +82,8 @@ struct Outgoing {
     arguments: Option<Value>,
     ticket: u64,
     request: Request,
+    /// When it was made ready.
+    awake: Awake,
 }
 
 /// The call a status read stands in for.
@@ -168,6 +170,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 arguments,
                 ticket,
                 request,
+                awake: Awake::now(),
                 tool,
             })
         }
@@ -208,13 +211,14 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
         arguments: None,
         ticket,
         request,
+        awake: Awake::now(),
         tool,
     })
 }
 
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
 async fn exchange(outgoing: Outgoing, deadline: Timestamp, mut aborted: oneshot::Receiver<()>) -> (Report, Carried) {
-    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request } = outgoing;
+    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request, awake } = outgoing;
     let seen = Seen { stands_for, canonical, based_on, arguments };
     let contract = &rules.contract;
     let send_by = tokio::time::Instant::from_std(request.send_by);
@@ -223,7 +227,7 @@ async fn exchange(outgoing: Outgoing, deadline: Timestamp, mut aborted: oneshot:
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     };
     let left_ms = deadline.since_ms(clock::now());
-    if left_ms < ATTEMPT_MS_MIN.min(contract.timeout_ms / 2) {
+    if left_ms < ATTEMPT_MS_MIN.min(contract.timeout_ms / 2) || !awake.still() {
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     }
     request.params = request.params.map(|params| with_deadline(&params, left_ms));

@@ -125,7 +125,7 @@ impl Record {
         | Fact::AttemptEnded { gates, .. }
         | Fact::InteractionAnswered { gates, .. }
         | Fact::Ticked { gates }
-        | Fact::Resumed { gates } = &event.fact
+        | Fact::Resumed { gates, .. } = &event.fact
         {
             self.gates.push((at, Gates { refusal: None, ..gates.clone() }));
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::clock::Awake;
 use crate::upstream::exchange::{Fault, Progress, Reply};
 
 /// How many messages may wait to be written.
@@ -43,6 +44,7 @@ struct Expected {
     reply: oneshot::Sender<Reply>,
     progress: Option<mpsc::UnboundedSender<Progress>>,
     written: bool,
+    awake: Awake,
     /// The agent's greeting, if it is one.
     greeting: Option<String>,
 }
@@ -100,7 +102,9 @@ impl Traffic {
         reply: oneshot::Sender<Reply>,
         progress: Option<mpsc::UnboundedSender<Progress>>,
     ) {
-        self.lock().expected.insert(ticket, Expected { reply, progress, written: false, greeting: None });
+        self.lock()
+            .expected
+            .insert(ticket, Expected { reply, progress, written: false, awake: Awake::now(), greeting: None });
     }
 
     /// Says that a request is the agent's greeting. Once it is taken, it is kept, to be said again after a restart.
@@ -112,7 +116,8 @@ impl Traffic {
 
     /// Says that the first byte of a request is about to leave. No if it is too late for that, or nobody waits.
     pub(super) fn may_write(&self, ticket: u64, send_by: Option<Instant>) -> bool {
-        if send_by.is_some_and(|at| at < Instant::now()) {
+        let slept = self.lock().expected.get(&ticket).is_some_and(|expected| !expected.awake.still());
+        if send_by.is_some_and(|at| slept || at < Instant::now()) {
             self.answer(ticket, Reply::Fault(Fault::NotWritten));
             return false;
         }
