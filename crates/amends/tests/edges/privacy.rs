@@ -240,7 +240,7 @@ fn a_plain_answer_in_a_sealed_ones_place_is_not_given() {
     let forged = r#"{"status":"success","data":{"forged":true},"charter_version":"1.0"}"#;
     let book = rusqlite::Connection::open(place.path("amends.db")).expect("the ledger");
     book.busy_timeout(std::time::Duration::from_secs(10)).expect("a timeout");
-    assert_eq!(book.execute("UPDATE answers SET body = ?1", [forged.as_bytes()]).expect("it is changed"), 1);
+    assert!(book.execute("UPDATE answers SET body = ?1", [forged.as_bytes()]).expect("it is changed") >= 1);
     let (_, again) = call(&serving, "hang", &json!({ "order": 1 }));
     assert_eq!(again["error"]["kind"], "in_flight", "{again}");
     drop(serving);
