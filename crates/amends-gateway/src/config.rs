@@ -25,6 +25,8 @@ use amends_core::{EffectKind, Playbook, Rules, UpstreamName};
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
+use crate::router::Patterns;
+
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
@@ -70,6 +72,8 @@ pub struct UpstreamConfig {
     pub reach: Reach,
     /// What its tools' names begin with.
     pub prefix: String,
+    /// Which of its tools are served.
+    pub patterns: Patterns,
     /// Whether its own hints about its tools count.
     pub trust_hints: bool,
     /// How long one attempt may take.

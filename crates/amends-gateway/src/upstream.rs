@@ -12,9 +12,10 @@ use amends_core::UpstreamName;
 use amends_wire::mcp::Era;
 use tokio::sync::{Semaphore, mpsc, watch};
 
-pub use exchange::{Exchange, Fault, Progress, Reply, Request, RpcFault};
+pub use exchange::{Aside, Asides, Asking, Exchange, Fault, Progress, Reply, Request, RpcFault, Said};
 
 use crate::config::{Limits, Reach, UpstreamConfig};
+use crate::hub::News;
 use crate::restraint::Restraint;
 
 /// Somebody whose tools are called.
@@ -30,6 +31,8 @@ pub struct Upstream {
     pub(crate) places: Arc<Semaphore>,
     /// What is known of its troubles.
     pub(crate) restraint: Restraint,
+    /// What it says of its own accord.
+    pub news: Arc<News>,
     link: Link,
 }
 
@@ -98,12 +101,14 @@ impl Upstream {
         greeting: Greeting,
         limits: Limits,
         unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+        news: Arc<News>,
     ) -> Self {
         let link = match &config.reach {
             Reach::Stdio { .. } => {
-                Link::Stdio(stdio::Child::start(name.clone(), config.reach.clone(), greeting, limits, unasked))
+                let reach = config.reach.clone();
+                Link::Stdio(stdio::Child::start(name.clone(), reach, greeting, limits, unasked, news.clone()))
             }
-            Reach::Http { url } => Link::Http(http::Endpoint::start(url.clone(), limits)),
+            Reach::Http { url } => Link::Http(http::Endpoint::start(url.clone(), limits, news.clone())),
         };
         let places = config.concurrency.saturating_add(config.queue).min(Semaphore::MAX_PERMITS);
         Self {
@@ -112,6 +117,7 @@ impl Upstream {
             places: Arc::new(Semaphore::new(places)),
             restraint: Restraint::new(config.retry_budget, config.breaker),
             config,
+            news,
             link,
         }
     }
@@ -154,15 +160,11 @@ impl Upstream {
         }
     }
 
-    /// Its tools are being listed anew; from here on it may say again that they changed.
-    pub fn lists_anew(&self) {
-        if let Link::Stdio(child) = &self.link {
-            child.lists_anew();
-        }
-    }
-
-    /// Refuses what it asked of an agent, where there is none it could ask.
+    /// Refuses what it asked of an agent, where there is none it could ask. Whether we are there it may ask at any time.
     pub fn refuse(&self, id: &str, method: &str) {
+        if method == "ping" {
+            return self.tell(amends_wire::message::success(id, "{}"));
+        }
         let text = format!("nobody here answers `{method}`");
         let code = amends_wire::message::METHOD_NOT_FOUND;
         self.tell(amends_wire::message::failure(Some(id), code, &text, None));
@@ -189,6 +191,15 @@ impl Upstream {
         match &*self.health().borrow() {
             Health::Ready { era, .. } => Some(*era),
             Health::Starting | Health::Down { .. } => None,
+        }
+    }
+
+    /// Greets it ourselves, in its own era, where the agent's greeting was to be passed through and was not taken; `false`
+    /// where it takes ours no more than that.
+    pub async fn greet(&self) -> bool {
+        match &self.link {
+            Link::Stdio(child) => child.greet().await,
+            Link::Http(_) => true,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Sessions that a dead process left open are taken up and settled.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use amends_core::{Digest, Dispatcher, Fact, Gates, Input, Rules, SessionId};
 use amends_ledger::Error;
 use tokio::sync::mpsc;
 
+use super::listener::Listener;
 use super::session::{Live, Mail, Session};
 use super::{admission, basis};
 use crate::clock;
@@ -104,7 +105,9 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
                 evidence: basis::of_call(&listing, &rules.contract, &params),
                 params: params.into(),
                 answer: None,
-                progress: None,
+                listener: Listener::of_the_answer(),
+                inquiries: BTreeMap::new(),
+                also: Vec::new(),
                 results: HashMap::new(),
                 recorded: HashMap::new(),
                 attempts: HashMap::new(),

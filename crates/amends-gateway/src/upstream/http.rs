@@ -1,6 +1,7 @@
 //! An upstream behind an address: requests are posted, answers come as JSON or as a stream of events.
 
 mod answer;
+mod ear;
 mod pool;
 
 use std::sync::Arc;
@@ -15,11 +16,12 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
 use hyper::{Method, Uri};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, oneshot, watch};
 
 use super::Health;
-use super::exchange::{Exchange, ExchangeEnd, Fault, Reply, Request};
+use super::exchange::{Aside, Asides, Asking, Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault, Said};
 use crate::config::Limits;
+use crate::hub::News;
 use pool::Pool;
 
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,6 +32,7 @@ const GREETING_BACKOFF: Duration = Duration::from_secs(1);
 pub struct Endpoint {
     shared: Arc<Shared>,
     greeter: tokio::task::JoinHandle<()>,
+    ear: tokio::task::JoinHandle<()>,
 }
 
 #[derive(Debug)]
@@ -52,7 +55,7 @@ struct Session {
 
 impl Endpoint {
     /// Begins to greet the endpoint at that address.
-    pub fn start(url: String, limits: Limits) -> Self {
+    pub fn start(url: String, limits: Limits, news: Arc<News>) -> Self {
         let uri: Uri = url.parse().unwrap_or_else(|_| Uri::from_static("http://invalid.invalid/"));
         let shared = Arc::new(Shared {
             pool: Pool::new(&uri),
@@ -63,7 +66,8 @@ impl Endpoint {
             session: Mutex::new(None),
         });
         let greeter = tokio::spawn(greet_until_ready(shared.clone()));
-        Self { shared, greeter }
+        let ear = tokio::spawn(ear::listen(shared.clone(), news));
+        Self { shared, greeter, ear }
     }
 
     /// A number for a request.
@@ -86,19 +90,14 @@ impl Endpoint {
     /// Sends a message that has no answer.
     pub fn tell(&self, line: String) {
         let shared = self.shared.clone();
-        tokio::spawn(async move {
-            let session = shared.session.lock().await.clone();
-            let post = Post { body: line, method: None, subject: None, headers: &[], session: session.as_ref() };
-            let send_by = Instant::now() + GREETING_TIMEOUT;
-            // Whether a notification arrives is nobody's business but the upstream's.
-            let _ = tokio::time::timeout(GREETING_TIMEOUT, shared.pool.send(shared.build(post), send_by)).await;
-        });
+        tokio::spawn(async move { shared.post(line, Instant::now() + GREETING_TIMEOUT).await });
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.greeter.abort();
+        self.ear.abort();
     }
 }
 
@@ -120,7 +119,7 @@ async fn exchanged(shared: Arc<Shared>, ticket: u64, request: Request, mut end: 
 }
 
 impl Shared {
-    async fn request(&self, ticket: u64, request: Request) -> Reply {
+    async fn request(self: &Arc<Self>, ticket: u64, request: Request) -> Reply {
         let session = match self.session().await {
             Ok(session) => session,
             Err(_) => return Reply::Fault(Fault::ConnectRefused),
@@ -143,7 +142,15 @@ impl Shared {
             *self.session.lock().await = None;
             return Reply::Fault(Fault::SessionGone);
         }
-        answer::read(sent, ticket, request.progress, self.limits.answer_bytes, &self.pool).await
+        let asides = request.asides.map(|asides| Listening { asides, shared: self.clone() });
+        answer::read(sent, ticket, asides, self.limits.answer_bytes, &self.pool).await
+    }
+
+    /// Posts a message that has no answer. Whether it arrives is nobody's business but the endpoint's.
+    async fn post(&self, line: String, send_by: Instant) {
+        let session = self.session.lock().await.clone();
+        let post = Post { body: line, method: None, subject: None, headers: &[], session: session.as_ref() };
+        let _ = tokio::time::timeout(GREETING_TIMEOUT, self.pool.send(self.build(post), send_by)).await;
     }
 
     /// What was agreed with the endpoint; it is greeted if nothing was, or if it forgot.
@@ -232,6 +239,40 @@ impl Shared {
             let _ = tokio::time::timeout(Duration::from_secs(2), self.pool.send(self.build(post), send_by)).await;
         }
     }
+}
+
+/// Somebody who hears what an endpoint says before its answer, and the way back to it.
+struct Listening {
+    asides: Asides,
+    shared: Arc<Shared>,
+}
+
+impl Listening {
+    /// Brings a question to whoever listens, and posts what it is told.
+    fn ask(&self, id: String, method: String, params: Option<String>) {
+        let (answer, said) = oneshot::channel();
+        let shared = self.shared.clone();
+        if method == "ping" {
+            let _ = answer.send(Said { answer: Ok("{}".into()), send_by: Instant::now() + GREETING_TIMEOUT });
+        } else if self.asides.whose.is_some() {
+            // Nobody hears it any more once the request is given up.
+            let _ = self.asides.to.send(Aside::Question(Asking { method, params, answer }));
+        } else {
+            let _ = answer.send(nobody(&method));
+        }
+        tokio::spawn(async move {
+            if let Ok(said) = said.await {
+                shared.post(said.message(&id), said.send_by).await;
+            }
+        });
+    }
+}
+
+/// What an upstream is told that asks where there is no agent to ask.
+pub(super) fn nobody(method: &str) -> Said {
+    let error =
+        RpcFault { code: message::METHOD_NOT_FOUND, message: format!("nobody here answers `{method}`"), data: None };
+    Said { answer: Err(error), send_by: Instant::now() + GREETING_TIMEOUT }
 }
 
 /// One message to be posted.

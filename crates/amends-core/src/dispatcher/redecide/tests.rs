@@ -165,7 +165,10 @@ fn what_an_older_program_decided_otherwise_is_told_from_what_nobody_decided() {
     }
     assert_eq!(again(&same), Ok(None), "it decided the same");
     let older = again(&waiting_longer(Decider::FIRST)).unwrap().expect("it decided otherwise");
-    assert!(older.is_older() && matches!(older.recorded, Some(Event { fact: Fact::WaitBegan { .. }, .. })), "{older:?}");
+    assert!(
+        older.is_older() && matches!(older.recorded, Some(Event { fact: Fact::WaitBegan { .. }, .. })),
+        "{older:?}"
+    );
     let today = again(&waiting_longer(Decider::THIS)).unwrap().expect("nobody decides so");
     assert!(!today.is_older());
 }
