@@ -35,7 +35,7 @@ use crate::call::{Call, Rules};
 use crate::claim::ClaimChange;
 use crate::drift::Drift;
 use crate::effect::Effect;
-use crate::event::{Event, Fact, VERSION};
+use crate::event::{Decider, Event, Fact, VERSION};
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId};
 use crate::inquiry::Inquiry;
@@ -143,6 +143,8 @@ pub struct Deadline {
 pub struct Dispatcher {
     state: Session,
     step: Step,
+    /// The name under which it decides: another than its own only while a trace is decided again.
+    decider: Decider,
 }
 
 /// Why a trace cannot be folded.
@@ -170,6 +172,12 @@ pub enum TraceError {
         /// Its version.
         version: u32,
     },
+    /// It was decided by a newer program.
+    #[error("event {seq} begins what a newer program decided, which this one cannot decide again")]
+    NewerDecider {
+        /// Which event.
+        seq: u64,
+    },
     /// An open call names rules that are not there.
     #[error("the rules `{hash}` of call `{call}` are missing")]
     RulesMissing {
@@ -191,7 +199,7 @@ pub enum TraceError {
 impl Dispatcher {
     /// Begins a session. Its opening is recorded with the first input.
     pub fn open(session: SessionId, seed: u64, principal: Principal, door: &str) -> Self {
-        Self { state: Session::new(session, seed, principal, door), step: Step::default() }
+        Self { state: Session::new(session, seed, principal, door), step: Step::default(), decider: Decider::THIS }
     }
 
     /// Folds a trace into the session it led to. Only open calls need their rules.
@@ -202,7 +210,7 @@ impl Dispatcher {
         let mut events = events.into_iter().peekable();
         let first = events.peek().ok_or(TraceError::NoBeginning)?;
         let mut dispatcher = match &first.fact {
-            Fact::SessionOpened { session, seed, principal, door } => {
+            Fact::SessionOpened { session, seed, principal, door, .. } => {
                 Self::open(session.clone(), *seed, principal.clone(), door)
             }
             Fact::SessionRetired { session, principal, door, events: dropped, .. } => {
@@ -239,7 +247,7 @@ impl Dispatcher {
                 // Nothing is due in a session that has not begun.
                 return Step::default();
             }
-            self.emit(now, self.state.opening());
+            self.emit(now, self.state.opening(self.decider));
         }
         match input {
             Input::Call(call) => self.admit(now, gates, *call),

@@ -22,6 +22,30 @@ use crate::verdict::Verdict;
 /// The version of the stored shape. Every version ever stored keeps loading.
 pub const VERSION: u32 = 1;
 
+/// Which generation of the dispatcher decided. It is raised whenever the same inputs may be decided otherwise, so that what an
+/// older program decided is not taken for something that was never decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Decider(u32);
+
+impl Decider {
+    /// The one that wrote no name of its own.
+    pub const FIRST: Self = Self(1);
+    /// The one of this program. The second measures a wait for quiet anew when a session is taken up.
+    pub const THIS: Self = Self(2);
+
+    /// Whether it is the one that wrote no name of its own.
+    pub fn is_first(&self) -> bool {
+        *self == Self::FIRST
+    }
+}
+
+impl Default for Decider {
+    fn default() -> Self {
+        Self::FIRST
+    }
+}
+
 /// One thing that happened in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -50,6 +74,9 @@ pub enum Fact {
         principal: Principal,
         /// The door it came through.
         door: String,
+        /// Which decider begins it.
+        #[serde(default, skip_serializing_if = "Decider::is_first")]
+        decider: Decider,
     },
     /// Input: a call arrived.
     CallReceived {
@@ -307,6 +334,9 @@ pub enum Fact {
     },
     /// Input: the session was taken up after a crash, or by another node.
     Resumed {
+        /// Which decider goes on with it.
+        #[serde(default, skip_serializing_if = "Decider::is_first")]
+        decider: Decider,
         /// What was sampled with it.
         #[serde(default, skip_serializing_if = "Gates::is_open")]
         gates: Gates,

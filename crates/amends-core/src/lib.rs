@@ -51,7 +51,7 @@ pub use dispatcher::{Deadline, Dispatcher, Input, Step, TraceError};
 pub use drift::Drift;
 pub use effect::{Answer, Effect, Reply};
 pub use envelope::{Envelope, Status};
-pub use event::{Event, Fact};
+pub use event::{Decider, Event, Fact};
 pub use failure::Failure;
 pub use gates::Gates;
 pub use id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName, UpstreamName};

@@ -124,10 +124,14 @@ pub async fn open_ledger(config: &LedgerConfig) -> Result<Arc<dyn Ledger>, Start
         LedgerPlace::Memory => Arc::new(MemoryLedger::new(node)),
         LedgerPlace::Sqlite(path) => {
             let ledger = SqliteLedger::open(path, node).map_err(failed)?;
+            if let Some(shown) = ledger.clock().await.map_err(failed)? {
+                clock::begin_at(shown);
+            }
             Arc::new(ledger.with_vault(config.vault().map_err(failed)?))
         }
         LedgerPlace::Postgres(url) => {
             let ledger = PostgresLedger::open(url, node).await.map_err(failed)?;
+            clock::begin_at(ledger.clock().await.map_err(failed)?);
             Arc::new(ledger.with_vault(config.vault().map_err(failed)?))
         }
     })
@@ -355,9 +359,18 @@ impl Drop for Gateway {
     }
 }
 
+/// By how much the machine's clock may move before it is worth a word.
+const CLOCK_MOVED_MS: u64 = 5_000;
+
 async fn beat(gateway: std::sync::Weak<Gateway>) {
+    let mut ahead = clock::machine_ahead_ms();
     loop {
         tokio::time::sleep(HEARTBEAT).await;
+        let seen = clock::machine_ahead_ms();
+        if seen.abs_diff(ahead) > CLOCK_MOVED_MS {
+            tracing::warn!(ahead_ms = seen, "the machine's clock was set; we go on by the one we began with");
+            ahead = seen;
+        }
         let Some(gateway) = gateway.upgrade() else {
             return;
         };

@@ -46,7 +46,7 @@ pub use interactions::{AnswerFate, Closing, QueueEntry, QueueFilter, QueueState}
 pub use letter::{Letter, LetterId, LetterState};
 pub use log::{Checkpoint, LogEntry, StoredCheckpoint, origin};
 pub use memory::MemoryLedger;
-pub use node::Node;
+pub use node::{Node, uptime_ms};
 pub use pin::{Definition, PinnedTool};
 pub use postgres::{LeaseClock, PostgresLedger};
 pub use reversals::{ReversalRow, StoredUndo};
@@ -78,6 +78,9 @@ pub trait Ledger: Debug + Send + Sync {
 
     /// The session a call belongs to.
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>>;
+
+    /// Where to post a letter for the node that holds the session, dead or alive. `None` where there is no such session.
+    fn holder(&self, session: &SessionId) -> Pending<'_, Option<String>>;
 
     /// Who holds a claim at that time, if anybody does.
     fn held(&self, name: &Digest, now: Timestamp) -> Pending<'_, Option<Held>>;
@@ -132,8 +135,8 @@ pub trait Ledger: Debug + Send + Sync {
     /// Puts a letter into the inbox. It is kept until somebody has replied to it.
     fn post(&self, letter: Letter, now: Timestamp) -> Pending<'_, LetterId>;
 
-    /// Takes letters for this node, the oldest first: those for nobody in particular or for one of these places, that are
-    /// free or whose taker is dead. A letter may so be acted upon twice, if its taker died after it had acted.
+    /// Takes letters for this node, the oldest first: those for nobody in particular, for this node, or for one of these places,
+    /// that are free or whose taker is dead. A letter may so be acted upon twice, if its taker died after it had acted.
     fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>>;
 
     /// Replies to a letter, which is done with it. `false` where it has a reply already, or is not known.
@@ -174,6 +177,10 @@ pub trait Ledger: Debug + Send + Sync {
     /// Keeps a pinned tool, if its version follows the one that is kept; `false` where it does not, and then nothing is
     /// changed.
     fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool>;
+
+    /// Keeps rules of another ledger as they are written there, so that its sessions can be decided again here. A text that has
+    /// not that digest is refused; rules that are there already are left as they are.
+    fn import_rules(&self, hash: Digest, body: String) -> Pending<'_, bool>;
 
     /// Waits until somebody else may have answered a question, posted a letter or replied to one: a hint, which may come
     /// for nothing and may fail to come. Whoever waits must look by itself from time to time.

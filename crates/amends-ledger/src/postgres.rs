@@ -50,7 +50,7 @@ use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
 use crate::vault::Vault;
-use crate::whole::Whole;
+use crate::whole::{Whole, check_rules};
 use crate::{Ledger, Pending};
 
 use connection::{Connection, Target};
@@ -102,6 +102,11 @@ impl PostgresLedger {
             secret,
             vault: Vault::unlocked(),
         })
+    }
+
+    /// The time by the database's clock, which all nodes begin with.
+    pub async fn clock(&self) -> Result<Timestamp, Error> {
+        self.read(|connection| Box::pin(nodes::clock(connection))).await
     }
 
     /// The same ledger, whose payloads are sealed by that vault.
@@ -183,6 +188,14 @@ impl Ledger for PostgresLedger {
         self.read(move |connection| {
             let call = call.clone();
             Box::pin(async move { reader::session_of(connection, &call).await })
+        })
+    }
+
+    fn holder(&self, session: &SessionId) -> Pending<'_, Option<String>> {
+        let session = session.clone();
+        self.read(move |connection| {
+            let session = session.clone();
+            Box::pin(async move { nodes::holder(connection, &session).await })
         })
     }
 
@@ -322,7 +335,7 @@ impl Ledger for PostgresLedger {
     }
 
     fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>> {
-        let (here, places) = (self.here.clone(), places.to_vec());
+        let (here, places) = (self.here.clone(), self.here.node.collects(places));
         Box::pin(async move {
             // The inbox is looked at often and mostly empty: only what is there is worth the one writer's turn.
             let looking = (here.clone(), places.clone());
@@ -412,6 +425,16 @@ impl Ledger for PostgresLedger {
         self.write(move |connection| {
             let pin = pin.clone();
             Box::pin(async move { pins::keep(connection, &pin).await })
+        })
+    }
+
+    fn import_rules(&self, hash: Digest, body: String) -> Pending<'_, bool> {
+        if let Err(error) = check_rules(&hash, &body) {
+            return Box::pin(ready(Err(error)));
+        }
+        self.write(move |connection| {
+            let (hash, body) = (hash.clone(), body.clone());
+            Box::pin(async move { whole::import_rules(connection, &hash, &body).await })
         })
     }
 

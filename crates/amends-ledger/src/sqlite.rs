@@ -38,7 +38,7 @@ use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
 use crate::vault::Vault;
-use crate::whole::Whole;
+use crate::whole::{Whole, check_rules};
 use crate::{Ledger, Pending};
 
 use file::File;
@@ -75,6 +75,12 @@ impl SqliteLedger {
             Error::Unavailable { reason } => Error::Unavailable { reason: format!("`{}`: {reason}", path.display()) },
             other => other,
         })
+    }
+
+    /// The time by the clock of another process that uses the ledger on this machine, where one does: whoever joins it goes by
+    /// the same clock, though the machine's may have been set since.
+    pub async fn clock(&self) -> Result<Option<Timestamp>, Error> {
+        self.read(nodes::clock).await
     }
 
     /// The same ledger, whose payloads are sealed by that vault.
@@ -140,6 +146,11 @@ impl Ledger for SqliteLedger {
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>> {
         let call = call.clone();
         self.read(move |connection| reader::session_of(connection, &call))
+    }
+
+    fn holder(&self, session: &SessionId) -> Pending<'_, Option<String>> {
+        let session = session.clone();
+        self.read(move |connection| nodes::holder(connection, &session))
     }
 
     fn held(&self, name: &Digest, now: Timestamp) -> Pending<'_, Option<Held>> {
@@ -229,7 +240,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>> {
-        let (node, places) = (self.node.clone(), places.to_vec());
+        let (node, places) = (self.node.clone(), self.node.collects(places));
         Box::pin(async move {
             // The inbox is looked at often and mostly empty: only what is there is worth the one writer's turn.
             let looked_for = places.clone();
@@ -280,6 +291,13 @@ impl Ledger for SqliteLedger {
     fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool> {
         match Whole::check(row, trace) {
             Ok(whole) => self.write(move |answer| Work::Import { whole: Box::new(whole), answer }),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+
+    fn import_rules(&self, hash: Digest, body: String) -> Pending<'_, bool> {
+        match check_rules(&hash, &body) {
+            Ok(_) => self.write(move |answer| Work::ImportRules { hash, body, answer }),
             Err(error) => Box::pin(ready(Err(error))),
         }
     }

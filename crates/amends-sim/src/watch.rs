@@ -170,7 +170,7 @@ impl Watch {
         for (n, event) in events.iter().enumerate() {
             if let Fact::AttemptEnded { gates: seen, .. }
             | Fact::Ticked { gates: seen }
-            | Fact::Resumed { gates: seen } = &event.fact
+            | Fact::Resumed { gates: seen, .. } = &event.fact
             {
                 gates = seen;
             }

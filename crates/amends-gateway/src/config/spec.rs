@@ -52,12 +52,25 @@ pub struct LedgerSpec {
     pub signing_key: Option<KeySource>,
     /// The key that seals payloads: `{ file = "…" }` or `{ env = "…" }`. For SQLite the default is a file beside it.
     pub sealing_key: Option<KeySource>,
+    /// `refuse` (the default): where there is a sealing key, a payload that is not sealed is not taken. `take`: it is, for as long as
+    /// payloads from before the key are kept.
+    pub unsealed: Option<UnsealedSpec>,
     /// The file that checkpoints are appended to. For SQLite the default is a file beside it.
     pub anchor: Option<PathBuf>,
     /// How often a checkpoint is signed while something happens. The default is `60s`.
     pub checkpoint_every: Option<Span>,
     /// After which time without anything new a session's events are dropped. The default is never.
     pub retention: Option<Span>,
+}
+
+/// What becomes of a payload that is not sealed although there is a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnsealedSpec {
+    /// It is not taken.
+    Refuse,
+    /// It is taken.
+    Take,
 }
 
 /// When reads are recorded.

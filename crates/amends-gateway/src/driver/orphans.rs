@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use amends_core::{Digest, Dispatcher, Fact, Input, Rules, SessionId};
+use amends_core::{Digest, Dispatcher, Fact, Gates, Input, Rules, SessionId};
 use amends_ledger::Error;
 use tokio::sync::mpsc;
 
@@ -17,6 +17,8 @@ use crate::witness::Witness;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 64;
+/// By how much the clock may be behind a session's last event before it counts as behind. Two machines never agree quite.
+const CLOCK_BEHIND_MS: u64 = 1_000;
 /// How long the first look waits for the upstreams to list their tools.
 const LISTING_WAIT: Duration = Duration::from_secs(5);
 
@@ -148,6 +150,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
         mail,
         witness,
         reads: HashMap::new(),
+        ahead_ms: trace.events.last().map_or(0, |last| last.event.at.since_ms(clock::now())),
     };
     if let Some(first) = first {
         // Its own inbox is a few lines above.
@@ -155,7 +158,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
     }
     let driven = gateway.drives(id, session.mail.clone());
     tokio::spawn(async move {
-        let gates = session.gates();
+        let gates = Gates { clock_behind: session.ahead_ms > CLOCK_BEHIND_MS, ..session.gates() };
         session.take(Input::Resume, gates);
         session.run(inbox, false).await;
         drop(driven);

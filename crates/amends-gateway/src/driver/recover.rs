@@ -11,6 +11,7 @@ use amends_core::{
     RefusalKind, Report,
 };
 use amends_ledger::{Error, Trace};
+use amends_wire::mcp::Receipt;
 
 use super::answer::{Answered, Form, Rendered};
 use super::redeem;
@@ -94,7 +95,9 @@ impl Session {
 
     /// Hands a call in once more when it is known whether the holder's answer arrived. Nothing was sent for it.
     fn come_back(&mut self, turn: Option<Turn>, holder: CallId) {
-        let Some(Turn { input: Input::Call(call), gates, .. }) = turn else { return };
+        let Some(Turn { input: Input::Call(mut call), gates, .. }) = turn else { return };
+        // It comes in by this process's time once more.
+        call.deadline = call.deadline - self.ahead_ms;
         let Some(mut live) = self.live.remove(&call.id) else { return };
         live.made = None;
         let (mail, deliveries) = (self.mail.clone(), self.gateway.deliveries.clone());
@@ -206,7 +209,13 @@ impl Session {
             // Whoever asked may be gone.
             let _ = door.send(Answered {
                 rendered,
-                receipt: None,
+                receipt: Some(Receipt {
+                    trace: self.id.to_string(),
+                    sequence: None,
+                    hash: None,
+                    checkpoint: self.gateway.newest_checkpoint(),
+                    unrecorded: Some(RefusalKind::StoreUnavailable),
+                }),
                 last: !sent,
                 delivery: None,
                 declares_output: live.tool.as_ref().is_some_and(|tool| tool.output.is_some()),

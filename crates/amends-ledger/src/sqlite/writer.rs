@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use amends_core::{InteractionId, PersonAnswer, SessionId, Timestamp};
+use amends_core::{Digest, InteractionId, PersonAnswer, SessionId, Timestamp};
 use rusqlite::{Connection, TransactionBehavior};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -62,6 +62,7 @@ pub(super) enum Work {
     Reply { id: LetterId, body: Value, now: Timestamp, answer: Answer<bool> },
     Import { whole: Box<Whole>, answer: Answer<bool> },
     KeepPin { pin: Box<PinnedTool>, answer: Answer<bool> },
+    ImportRules { hash: Digest, body: String, answer: Answer<bool> },
     ExtendLog { expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint, answer: Answer<bool> },
 }
 
@@ -163,6 +164,7 @@ impl Hand {
                 return Err(error.into());
             }
         }
+        stall();
         tx.commit()?;
         if retired {
             retire::empty_log(connection);
@@ -170,6 +172,20 @@ impl Hand {
         Ok(())
     }
 }
+
+/// Takes as long as a test asks for: so many milliseconds as the file says that `AMENDS_SLOW_DISK_MS` names.
+#[cfg(debug_assertions)]
+fn stall() {
+    let file = std::env::var_os("AMENDS_SLOW_DISK_MS");
+    let text = file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+    if let Ok(ms) = text.trim().parse() {
+        thread::sleep(Duration::from_millis(ms));
+    }
+}
+
+/// Nothing happens here: a release build has no such file.
+#[cfg(not(debug_assertions))]
+fn stall() {}
 
 /// Everything that is queued. While nobody waits for any of it, a little more is waited for.
 fn gather(first: Work, queue: &Receiver<Work>) -> Vec<Work> {
@@ -205,6 +221,7 @@ impl Work {
             Self::Reply { id, body, now, answer } => owe(answer, inbox::reply(tx, id, &body, now)),
             Self::Import { whole, answer } => owe(answer, retire::import(tx, &whole)),
             Self::KeepPin { pin, answer } => owe(answer, pins::keep(tx, &pin)),
+            Self::ImportRules { hash, body, answer } => owe(answer, retire::import_rules(tx, &hash, &body)),
             Self::ExtendLog { expected, entries, checkpoint, answer } => {
                 owe(answer, log::extend(tx, expected, &entries, &checkpoint))
             }
@@ -234,7 +251,8 @@ impl Work {
             Self::Reply { answer, .. }
             | Self::ExtendLog { answer, .. }
             | Self::Import { answer, .. }
-            | Self::KeepPin { answer, .. } => drop(answer.send(Err(error.clone()))),
+            | Self::KeepPin { answer, .. }
+            | Self::ImportRules { answer, .. } => drop(answer.send(Err(error.clone()))),
         }
     }
 }
