@@ -1,8 +1,10 @@
 //! The configuration: what was written, and what it means.
 
+mod access;
 mod fragment;
 mod ledger;
 mod privacy;
+mod reach;
 mod release;
 mod restraint;
 mod retry;
@@ -25,6 +27,9 @@ use amends_core::{EffectKind, Playbook, Rules, UpstreamName};
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
+use crate::upstream::openapi::{Api, DocumentError};
+
+pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
@@ -106,7 +111,26 @@ pub enum Reach {
     Http {
         /// Its endpoint.
         url: String,
+        /// How it is spoken to.
+        access: Access,
     },
+    /// An HTTP API that a document describes.
+    OpenApi(Box<ApiConfig>),
+}
+
+/// An HTTP API that a document describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiConfig {
+    /// What it offers.
+    pub api: Arc<Api>,
+    /// What its paths begin with: scheme, host and path.
+    pub base_url: String,
+    /// How it is spoken to.
+    pub access: Access,
+    /// The credentials of its security schemes, by the schemes' names.
+    pub credentials: BTreeMap<String, CredentialConfig>,
+    /// The header in which it is told how many milliseconds are left.
+    pub deadline_header: Option<String>,
 }
 
 /// What was declared of one tool. It becomes a contract once the tool's upstream is known.
@@ -161,6 +185,9 @@ pub enum ConfigError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A document that describes an API was not taken.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     /// A rule of a playbook, or a retry policy, was refused.
     #[error(transparent)]
     Playbook(#[from] RefusedSection),
@@ -172,7 +199,7 @@ impl ConfigError {
         match self {
             Self::Invalid { key, .. } => Some(key.clone()),
             Self::Playbook(refused) => Some(refused.key()),
-            Self::Unreadable { .. } | Self::Malformed { .. } => None,
+            Self::Unreadable { .. } | Self::Malformed { .. } | Self::Document(_) => None,
         }
     }
 }
@@ -204,7 +231,7 @@ impl Config {
     /// it counts where nobody declared the tool and the operator trusts the upstream.
     pub fn rules(&self, tool: &str, upstream: &UpstreamConfig, hinted: EffectKind) -> Result<Rules, ConfigError> {
         if let Some(declared) = self.tools.get(tool) {
-            let contract = declared.contract(tool, upstream, self.repeat_window)?;
+            let contract = declared.hinted(upstream, hinted).contract(tool, upstream, self.repeat_window)?;
             let playbook = declared.playbook(tool, &contract)?;
             return Ok(Rules { contract, playbook });
         }
@@ -238,6 +265,15 @@ impl ToolConfig {
     /// The contract of this tool at that upstream.
     pub fn contract(&self, tool: &str, upstream: &UpstreamConfig, repeat: Duration) -> Result<Contract, ConfigError> {
         settle::contract(tool, &self.spec, upstream, repeat)
+    }
+
+    /// The same where an API's method says what the operator does not.
+    fn hinted(&self, upstream: &UpstreamConfig, hinted: EffectKind) -> Self {
+        let mut declared = self.clone();
+        if upstream.trust_hints && matches!(upstream.reach, Reach::OpenApi(_)) {
+            declared.spec.effect.get_or_insert(hinted);
+        }
+        declared
     }
 
     /// What was written of it.

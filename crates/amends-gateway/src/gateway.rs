@@ -18,7 +18,7 @@ use crate::key::{self, KeyError};
 use crate::listing;
 use crate::restraint::{self, Rates};
 use crate::signer::{SignError, Signer, keep_signing};
-use crate::upstream::{Greeting, Unasked, Upstream};
+use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
 
 /// How long a heartbeat counts.
 const LEASE_MS: u64 = 10_000;
@@ -73,6 +73,14 @@ pub enum StartError {
         /// Why.
         source: amends_ledger::Error,
     },
+    /// An upstream cannot be spoken to at all.
+    #[error("cannot speak to `upstreams.{name}`")]
+    Upstream {
+        /// Its name.
+        name: UpstreamName,
+        /// Why.
+        source: StartFault,
+    },
     /// The key that signs checkpoints is not there.
     #[error("cannot sign checkpoints")]
     Key(#[from] KeyError),
@@ -116,9 +124,10 @@ impl Gateway {
             .iter()
             .map(|(name, upstream)| {
                 let started = Upstream::start(name.clone(), upstream.clone(), greeting, config.limits, unasked.clone());
-                (name.clone(), Arc::new(started))
+                let started = started.map_err(|source| StartError::Upstream { name: name.clone(), source })?;
+                Ok((name.clone(), Arc::new(started)))
             })
-            .collect();
+            .collect::<Result<_, StartError>>()?;
         let signing_key = key::signing(&config.ledger, &amends_ledger::origin(&ledger.secret()))?;
         let signer = signing_key.map(|key| Signer::new(ledger.clone(), key, config.ledger.anchor.clone()));
         let gateway = Arc::new(Self {

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::clock;
 use crate::gateway::Gateway;
-use crate::upstream::{Fault, Health, Reply, Request, Upstream};
+use crate::upstream::{Fault, Health, HttpAnswer, Reply, Request, Upstream};
 
 pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How many pages of a list are read, and so how long the list may be.
@@ -69,19 +69,29 @@ pub async fn refresh(gateway: &Gateway, upstream: &Arc<Upstream>, meta: Option<&
 
 /// Asks for the first page of an upstream's tools, to see whether it answers.
 pub(crate) async fn probe(upstream: &Upstream, within: Duration) -> Sign {
-    sign(ask(upstream, None, None, within).await.as_ref())
+    match upstream.probe(within).await {
+        Some(sign) => sign,
+        None => sign(ask(upstream, None, None, within).await.as_ref()),
+    }
 }
 
 /// What came of asking says of the upstream.
 fn sign(reply: Option<&Reply>) -> Sign {
     match reply {
         Some(Reply::Result(_) | Reply::Error(_)) => Sign::Up,
-        Some(Reply::Fault(Fault::HttpStatus { status: 500.., .. })) => Sign::Down,
+        Some(Reply::Fault(
+            Fault::HttpStatus { status: 500.., .. } | Fault::Refused(HttpAnswer { status: 500.., .. }),
+        )) => Sign::Down,
         Some(Reply::Fault(Fault::HttpStatus { status: 429, .. })) => Sign::Nothing,
         Some(Reply::Fault(
-            Fault::HttpStatus { .. } | Fault::TooLarge | Fault::Unreadable { .. } | Fault::SessionGone,
+            Fault::HttpStatus { .. }
+            | Fault::Refused(_)
+            | Fault::TooLarge
+            | Fault::Unreadable { .. }
+            | Fault::SessionGone,
         )) => Sign::Up,
-        Some(Reply::Fault(Fault::ConnectRefused | Fault::NotWritten | Fault::Lost)) | None => Sign::Down,
+        Some(Reply::Fault(Fault::ConnectRefused | Fault::Handshake { .. } | Fault::NotWritten | Fault::Lost))
+        | None => Sign::Down,
     }
 }
 

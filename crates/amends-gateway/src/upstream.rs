@@ -1,18 +1,23 @@
 //! Whom we call: an upstream sends requests and gives back replies, and knows no rule about failures.
 
+mod credential;
 mod exchange;
 pub mod http;
 pub mod line;
+pub mod openapi;
 pub mod sse;
 pub mod stdio;
 
 use std::sync::Arc;
 
 use amends_core::UpstreamName;
+use amends_core::restraint::Sign;
 use amends_wire::mcp::Era;
+use thiserror::Error;
 use tokio::sync::{Semaphore, mpsc, watch};
 
-pub use exchange::{Exchange, Fault, Progress, Reply, Request, RpcFault};
+pub use credential::CredentialError;
+pub use exchange::{Exchange, Fault, HttpAnswer, Progress, Reply, Request, RpcFault};
 
 use crate::config::{Limits, Reach, UpstreamConfig};
 use crate::restraint::Restraint;
@@ -37,6 +42,18 @@ pub struct Upstream {
 enum Link {
     Stdio(stdio::Child),
     Http(http::Endpoint),
+    OpenApi(openapi::Service),
+}
+
+/// Why an upstream cannot be spoken to at all.
+#[derive(Debug, Error)]
+pub enum StartFault {
+    /// What it wants to be shown is not there.
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
+    /// It cannot be told from anybody else.
+    #[error(transparent)]
+    Tls(#[from] http::TlsError),
 }
 
 /// What an upstream sends of its own accord.
@@ -98,22 +115,23 @@ impl Upstream {
         greeting: Greeting,
         limits: Limits,
         unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
-    ) -> Self {
+    ) -> Result<Self, StartFault> {
         let link = match &config.reach {
             Reach::Stdio { .. } => {
                 Link::Stdio(stdio::Child::start(name.clone(), config.reach.clone(), greeting, limits, unasked))
             }
-            Reach::Http { url } => Link::Http(http::Endpoint::start(url.clone(), limits)),
+            Reach::Http { url, access } => Link::Http(http::Endpoint::start(url, access, limits)?),
+            Reach::OpenApi(api) => Link::OpenApi(openapi::Service::start(api, limits)?),
         };
         let places = config.concurrency.saturating_add(config.queue).min(Semaphore::MAX_PERMITS);
-        Self {
+        Ok(Self {
             name,
             permits: Semaphore::new(config.concurrency),
             places: Arc::new(Semaphore::new(places)),
             restraint: Restraint::new(config.retry_budget, config.breaker),
             config,
             link,
-        }
+        })
     }
 
     /// A number for a request: its id, and the token of its progress.
@@ -121,6 +139,7 @@ impl Upstream {
         match &self.link {
             Link::Stdio(child) => child.ticket(),
             Link::Http(endpoint) => endpoint.ticket(),
+            Link::OpenApi(service) => service.ticket(),
         }
     }
 
@@ -129,6 +148,7 @@ impl Upstream {
         match &self.link {
             Link::Stdio(child) => child.send(ticket, request),
             Link::Http(endpoint) => endpoint.send(ticket, request),
+            Link::OpenApi(service) => service.send(request),
         }
     }
 
@@ -137,6 +157,8 @@ impl Upstream {
         match &self.link {
             Link::Stdio(child) => child.tell(line),
             Link::Http(endpoint) => endpoint.tell(line),
+            // There is no message without an answer in HTTP.
+            Link::OpenApi(_) => {}
         }
     }
 
@@ -173,6 +195,15 @@ impl Upstream {
         match &self.link {
             Link::Stdio(child) => child.health(),
             Link::Http(endpoint) => endpoint.health(),
+            Link::OpenApi(service) => service.health(),
+        }
+    }
+
+    /// Whether it answers, where listing its tools would not show that.
+    pub async fn probe(&self, within: std::time::Duration) -> Option<Sign> {
+        match &self.link {
+            Link::Stdio(_) | Link::Http(_) => None,
+            Link::OpenApi(service) => Some(service.probe(within).await),
         }
     }
 
@@ -196,7 +227,7 @@ impl Upstream {
     pub async fn stop(&self) {
         match &self.link {
             Link::Stdio(child) => child.stop().await,
-            Link::Http(_) => {}
+            Link::Http(_) | Link::OpenApi(_) => {}
         }
     }
 
@@ -204,7 +235,8 @@ impl Upstream {
     pub fn identity(&self) -> String {
         match &self.config.reach {
             Reach::Stdio { command, .. } => command.join("\u{1f}"),
-            Reach::Http { url } => url.clone(),
+            Reach::Http { url, .. } => url.clone(),
+            Reach::OpenApi(api) => api.base_url.clone(),
         }
     }
 }

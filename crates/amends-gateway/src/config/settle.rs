@@ -12,11 +12,13 @@ use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};
 use amends_wire::mcp::TranslateRule;
 
-use super::restraint;
 use super::spec::{
     AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
 };
-use super::{Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig};
+use super::{
+    Access, Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+};
+use super::{reach, restraint};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -91,6 +93,9 @@ pub(super) fn contract(
     if effect == EffectKind::Read && spec.status.is_some() {
         return Err(invalid(&key("status"), "a read has no effect whose status could be read".into()));
     }
+    if spec.if_match && spec.evidence.is_empty() {
+        return Err(invalid(&key("if_match"), "needs `evidence`: the read whose `ETag` is sent".into()));
+    }
     Ok(Contract {
         effect,
         declared: true,
@@ -106,6 +111,7 @@ pub(super) fn contract(
             .clone()
             .unwrap_or_else(|| upstream.rejects_before_effect.clone()),
         evidence: evidence(&key("evidence"), &spec.evidence)?,
+        if_match: spec.if_match,
         reverse: spec.reverse.as_ref().map(|reverse| self::reverse(&key("reverse"), reverse)).transpose()?,
         queue: spec.queue.clone(),
         answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
@@ -155,26 +161,13 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
     if name.is_empty() || !name.chars().all(sound) {
         return Err(invalid(&format!("upstreams.{name}"), "a name is made of `A-Za-z0-9_-`".into()));
     }
-    let reach = match (&spec.command, &spec.url) {
-        (Some(command), None) if !command.is_empty() => {
-            Reach::Stdio { command: command.clone(), env: spec.env.clone(), inherit_env: false }
-        }
-        (None, Some(url)) => {
-            if !url.starts_with("http://") {
-                return Err(invalid(&key("url"), format!("`{url}` is not an `http://` address")));
-            }
-            Reach::Http { url: url.clone() }
-        }
-        _ => {
-            return Err(invalid(&format!("upstreams.{name}"), "needs either `command` or `url`".into()));
-        }
-    };
+    let reach = reach::settle(name, spec)?;
     let translate: Result<Vec<_>, _> =
         spec.translate.iter().map(|rule| self::translate(&key("translate"), rule)).collect();
     Ok(UpstreamConfig {
-        reach,
         prefix: spec.prefix.clone().unwrap_or_else(|| format!("{name}__")),
-        trust_hints: spec.trust_hints,
+        trust_hints: spec.trust_hints.unwrap_or(matches!(reach, Reach::OpenApi(_))),
+        reach,
         timeout: some_time(&key("timeout"), spec.timeout, TIMEOUT)?,
         deadline: some_time(&key("deadline"), spec.deadline, DEADLINE)?,
         rejects_before_effect: spec.rejects_before_effect.clone(),
@@ -189,7 +182,7 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
 /// An upstream of which nothing was declared.
 pub(super) fn anywhere() -> UpstreamConfig {
     UpstreamConfig {
-        reach: Reach::Http { url: String::new() },
+        reach: Reach::Http { url: String::new(), access: Access::default() },
         prefix: String::new(),
         trust_hints: false,
         timeout: TIMEOUT,
@@ -296,7 +289,7 @@ mod tests {
             ("[upstreams.a]\nurl = \"ftp://x\"", "upstreams.a.url"),
             ("[upstreams.a]\nurl = \"http://x\"\ntimeout = \"0s\"", "upstreams.a.timeout"),
             ("[tools.a]\ndeadline = \"0ms\"", "tools.a.deadline"),
-            ("[upstreams.a]\n", "needs either `command` or `url`"),
+            ("[upstreams.a]\n", "needs one of `command`, `url` and `openapi`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
             ("[upstreams.a]\nurl = \"http://x\"\nbreaker = { failures = 0 }", "upstreams.a.breaker.failures"),
             (

@@ -10,6 +10,7 @@ use amends_core::gates::UNSEEN_RUN;
 use amends_core::limits::{ATTEMPT_MS_MIN, WAIT_MS_MAX};
 use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report, Rules, Timestamp, ToolName};
 use amends_ledger::digest;
+use amends_wire::http::classify::{self as http, HttpAnswer};
 use amends_wire::mcp::classify::{self, Signal, structured};
 use amends_wire::mcp::shape::shape;
 use amends_wire::mcp::{Edits, Era, ProgressToken, ToolCall, era, with_deadline};
@@ -49,6 +50,9 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     if let Some(key) = &attempt.effect_key {
         // A call that took over another's doubt goes on with its key.
         live.effect_key.clone_from(key);
+    }
+    if attempt.item == Some(0) {
+        live.read_first = Some(attempt.id.clone());
     }
     let prepared = prepare(&gateway, live, &attempt);
     if !live.rules.contract.effect.is_read() {
@@ -141,6 +145,10 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 (era::CLIENT_CAPABILITIES, "{}"),
                 (era::CLIENT_INFO, info.as_str()),
             ];
+            let mut headers: Vec<(String, String)> = header.into_iter().collect();
+            if rules.contract.if_match {
+                headers.push(("if-match".into(), live.tag()?));
+            }
             let params = call.outgoing(&Edits {
                 name: (tool.local != tool.name.as_str()).then_some(tool.local.as_str()),
                 progress_token: token,
@@ -152,7 +160,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 method: "tools/call".into(),
                 subject: Some(tool.local.clone()),
                 params: Some(params),
-                headers: header.into_iter().collect(),
+                headers,
                 progress: live.progress.clone(),
                 send_by,
                 run: attempt.run.filter(|run| *run != UNSEEN_RUN),
@@ -309,7 +317,12 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (
         }
         Reply::Fault(fault) => {
             let signal = match &fault {
+                Fault::Refused(answer) => {
+                    let answer = HttpAnswer { status: answer.status, headers: &answer.headers, body: &answer.body };
+                    return (http::answer(answer, contract, translate, now).report, Carried::Nothing);
+                }
                 Fault::ConnectRefused => Signal::ConnectRefused,
+                Fault::Handshake { reason } => Signal::Handshake { reason },
                 Fault::NotWritten => Signal::NotWritten,
                 Fault::Lost => Signal::Lost,
                 Fault::TooLarge => Signal::TooLarge,

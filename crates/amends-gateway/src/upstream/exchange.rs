@@ -56,6 +56,11 @@ pub struct RpcFault {
 pub enum Fault {
     /// The upstream could not be reached.
     ConnectRefused,
+    /// A connection came about, and nothing could be sent on it: there was no TLS, or no greeting.
+    Handshake {
+        /// Why.
+        reason: String,
+    },
     /// No byte of it left us.
     NotWritten,
     /// The line broke, or the process died, after the first byte.
@@ -78,19 +83,35 @@ pub enum Fault {
         /// Its body, bounded.
         body: String,
     },
+    /// An HTTP API's answer that is no success.
+    Refused(HttpAnswer),
     /// The upstream has forgotten our session with it.
     SessionGone,
+}
+
+/// An HTTP API's answer, as far as it says what became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpAnswer {
+    /// The status.
+    pub status: u16,
+    /// Its headers, by their names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// Its body, bounded.
+    pub body: String,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ConnectRefused => f.write_str("it cannot be reached"),
+            Self::Handshake { reason } => f.write_str(reason),
             Self::NotWritten => f.write_str("nothing was sent"),
             Self::Lost => f.write_str("the connection broke before its answer"),
             Self::TooLarge => f.write_str("its answer is too large"),
             Self::Unreadable { .. } => f.write_str("its answer is not in the protocol"),
-            Self::HttpStatus { status, .. } => write!(f, "it answered with HTTP status {status}"),
+            Self::HttpStatus { status, .. } | Self::Refused(HttpAnswer { status, .. }) => {
+                write!(f, "it answered with HTTP status {status}")
+            }
             Self::SessionGone => f.write_str("it has forgotten its session with us"),
         }
     }

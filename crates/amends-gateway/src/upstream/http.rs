@@ -1,29 +1,32 @@
 //! An upstream behind an address: requests are posted, answers come as JSON or as a stream of events.
 
 mod answer;
-mod pool;
+pub(super) mod pool;
+mod session;
+mod tls;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use amends_core::gates::UNSEEN_RUN;
-use amends_wire::mcp::{Era, era};
+use amends_wire::mcp::Era;
 use amends_wire::message;
-use amends_wire::object::Object;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use hyper::{Method, Uri};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Notify, watch};
 
-use super::Health;
+use super::credential::{Credential, CredentialError};
 use super::exchange::{Exchange, ExchangeEnd, Fault, Reply, Request};
-use crate::config::Limits;
-use pool::Pool;
+use super::{Health, StartFault};
+use crate::config::{Access, Limits};
+use pool::{Departure, Pool};
+use session::{Session, keep_greeted};
+use tls::Tls;
+pub use tls::TlsError;
 
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
-const GREETING_BACKOFF: Duration = Duration::from_secs(1);
 
 /// An MCP server over HTTP.
 #[derive(Debug)]
@@ -38,32 +41,42 @@ struct Shared {
     pool: Pool,
     limits: Limits,
     next: AtomicU64,
+    headers: Vec<(HeaderName, Credential)>,
     health: watch::Sender<Health>,
     session: Mutex<Option<Session>>,
+    /// Told when the session is gone.
+    forgotten: Notify,
 }
 
-/// What was agreed when the endpoint was greeted.
-#[derive(Clone, Debug)]
-struct Session {
-    era: Era,
-    version: String,
-    id: Option<String>,
+/// Connections to that address.
+pub(super) fn pool(uri: &Uri, access: &Access) -> Result<Pool, TlsError> {
+    let secured = uri.scheme_str() == Some("https");
+    let tls = secured.then(|| Tls::to(uri.host().unwrap_or_default(), access.ca.as_deref())).transpose()?;
+    Ok(Pool::new(uri, tls))
+}
+
+/// The headers that every request shows.
+pub(super) fn shown(access: &Access) -> Result<Vec<(HeaderName, Credential)>, CredentialError> {
+    let named = access.headers.iter().filter_map(|(name, config)| Some((name.parse::<HeaderName>().ok()?, config)));
+    named.map(|(name, config)| Ok((name, Credential::read(config)?))).collect()
 }
 
 impl Endpoint {
     /// Begins to greet the endpoint at that address.
-    pub fn start(url: String, limits: Limits) -> Self {
+    pub fn start(url: &str, access: &Access, limits: Limits) -> Result<Self, StartFault> {
         let uri: Uri = url.parse().unwrap_or_else(|_| Uri::from_static("http://invalid.invalid/"));
         let shared = Arc::new(Shared {
-            pool: Pool::new(&uri),
+            pool: pool(&uri, access)?,
+            headers: shown(access)?,
             uri,
             limits,
             next: AtomicU64::new(1),
             health: watch::Sender::new(Health::Starting),
             session: Mutex::new(None),
+            forgotten: Notify::new(),
         });
-        let greeter = tokio::spawn(greet_until_ready(shared.clone()));
-        Self { shared, greeter }
+        let greeter = tokio::spawn(keep_greeted(shared.clone()));
+        Ok(Self { shared, greeter })
     }
 
     /// A number for a request.
@@ -91,7 +104,7 @@ impl Endpoint {
             let post = Post { body: line, method: None, subject: None, headers: &[], session: session.as_ref() };
             let send_by = Instant::now() + GREETING_TIMEOUT;
             // Whether a notification arrives is nobody's business but the upstream's.
-            let _ = tokio::time::timeout(GREETING_TIMEOUT, shared.pool.send(shared.build(post), send_by)).await;
+            let _ = tokio::time::timeout(GREETING_TIMEOUT, shared.post(post, send_by)).await;
         });
     }
 }
@@ -103,15 +116,19 @@ impl Drop for Endpoint {
 }
 
 async fn exchanged(shared: Arc<Shared>, ticket: u64, request: Request, mut end: ExchangeEnd) {
-    let work = shared.request(ticket, request);
+    let departure = Departure::default();
+    let work = shared.request(ticket, request, &departure);
     tokio::pin!(work);
     let reply = tokio::select! {
         reply = &mut work => reply,
         asked = &mut end.abort => match asked {
             // Dropping the connection is how a stateless request is cancelled; a stateful one is told in words.
             Ok(()) => {
-                shared.tell_cancelled(ticket).await;
-                Reply::Fault(Fault::Lost)
+                let stopped = departure.stopped();
+                if stopped == Fault::Lost {
+                    shared.tell_cancelled(ticket).await;
+                }
+                Reply::Fault(stopped)
             }
             Err(_) => work.await,
         },
@@ -120,12 +137,15 @@ async fn exchanged(shared: Arc<Shared>, ticket: u64, request: Request, mut end: 
 }
 
 impl Shared {
-    async fn request(&self, ticket: u64, request: Request) -> Reply {
-        let session = match self.session().await {
-            Ok(session) => session,
-            Err(_) => return Reply::Fault(Fault::ConnectRefused),
+    async fn request(&self, ticket: u64, request: Request, departure: &Departure) -> Reply {
+        let by = tokio::time::Instant::from_std(request.send_by);
+        let session = match tokio::time::timeout_at(by, self.session()).await {
+            Ok(Ok(session)) => session,
+            Ok(Err(fault)) => return Reply::Fault(fault),
+            Err(_) => return Reply::Fault(Fault::NotWritten),
         };
-        let body = message::request(&ticket.to_string(), &request.method, request.params.as_deref());
+        let params = session.stamped(request.params);
+        let body = message::request(&ticket.to_string(), &request.method, params.as_deref());
         let post = Post {
             body,
             method: Some(&request.method),
@@ -133,63 +153,25 @@ impl Shared {
             headers: &request.headers,
             session: Some(&session),
         };
-        let sent = match self.pool.send(self.build(post), request.send_by).await {
+        let sent = match self.pool.send(self.build(post), request.send_by, departure).await {
             Ok(sent) => sent,
             Err(fault) => return Reply::Fault(fault),
         };
-        let had_session = session.id.is_some();
         let status = sent.response.status().as_u16();
-        if status == 404 && had_session {
-            *self.session.lock().await = None;
+        let reply = match status {
+            404 if session.id.is_some() => Reply::Fault(Fault::SessionGone),
+            _ => answer::read(sent, ticket, request.progress, self.limits.answer_bytes, &self.pool).await,
+        };
+        if session.is_gone_by(status, &reply) {
+            self.forget(&session, status).await;
             return Reply::Fault(Fault::SessionGone);
         }
-        answer::read(sent, ticket, request.progress, self.limits.answer_bytes, &self.pool).await
+        reply
     }
 
-    /// What was agreed with the endpoint; it is greeted if nothing was, or if it forgot.
-    async fn session(&self) -> Result<Session, String> {
-        let mut held = self.session.lock().await;
-        if let Some(session) = &*held {
-            return Ok(session.clone());
-        }
-        let greeted = tokio::time::timeout(GREETING_TIMEOUT, self.greet()).await;
-        let (session, greeting) = greeted.map_err(|_| "no answer to our greeting".to_owned())??;
-        let era = session.era;
-        *held = Some(session.clone());
-        self.health.send_replace(Health::Ready { run: UNSEEN_RUN, era, greeting: greeting.into() });
-        Ok(session)
-    }
-
-    async fn greet(&self) -> Result<(Session, String), String> {
-        let stateful = Session { era: Era::Legacy, version: era::LEGACY.into(), id: None };
-        let (reply, id) = self.ask("initialize", &era::initialize_params(), &stateful).await?;
-        if let Reply::Result(result) = reply {
-            let text = String::from_utf8_lossy(&result);
-            let version = Object::parse(&text)
-                .and_then(|greeting| greeting.string("protocolVersion").map(|version| version.into_owned()))
-                .unwrap_or_else(|| era::LEGACY.into());
-            let session = Session { era: Era::Legacy, version, id };
-            let line = message::notification("notifications/initialized", None);
-            let post = Post { body: line, method: None, subject: None, headers: &[], session: Some(&session) };
-            let sent = self.pool.send(self.build(post), Instant::now() + GREETING_TIMEOUT).await;
-            sent.map_err(|fault| format!("the greeting broke off: {fault}"))?;
-            return Ok((session, String::from_utf8_lossy(&result).into_owned()));
-        }
-        let modern = Session { era: Era::Modern, version: era::MODERN.into(), id: None };
-        match self.ask("server/discover", &era::with_own_meta(None, era::MODERN), &modern).await? {
-            (Reply::Result(result), _) => Ok((modern, String::from_utf8_lossy(&result).into_owned())),
-            (other, _) => Err(format!("it takes neither greeting: {other:?}")),
-        }
-    }
-
-    async fn ask(&self, method: &str, params: &str, session: &Session) -> Result<(Reply, Option<String>), String> {
-        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
-        let body = message::request(&ticket.to_string(), method, Some(params));
-        let post = Post { body, method: Some(method), subject: None, headers: &[], session: Some(session) };
-        let sent = self.pool.send(self.build(post), Instant::now() + GREETING_TIMEOUT).await;
-        let sent = sent.map_err(|fault| format!("{fault}"))?;
-        let id = sent.response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
-        Ok((answer::read(sent, ticket, None, self.limits.answer_bytes, &self.pool).await, id))
+    /// Sends a message whose answer nobody reads.
+    async fn post(&self, post: Post<'_>, send_by: Instant) -> Result<(), Fault> {
+        self.pool.send(self.build(post), send_by, &Departure::default()).await.map(drop)
     }
 
     fn build(&self, post: Post<'_>) -> hyper::Request<Full<Bytes>> {
@@ -218,6 +200,12 @@ impl Shared {
         for (name, value) in post.headers {
             request = request.header(name, value);
         }
+        for (name, credential) in &self.headers {
+            if let Ok(mut value) = HeaderValue::from_str(&credential.shown()) {
+                value.set_sensitive(true);
+                request = request.header(name, value);
+            }
+        }
         let body = Full::new(Bytes::from(post.body));
         request.body(body).unwrap_or_else(|_| hyper::Request::new(Full::new(Bytes::new())))
     }
@@ -229,7 +217,8 @@ impl Shared {
             let body = message::notification("notifications/cancelled", Some(&params));
             let post = Post { body, method: None, subject: None, headers: &[], session: Some(&session) };
             let send_by = Instant::now() + Duration::from_secs(2);
-            let _ = tokio::time::timeout(Duration::from_secs(2), self.pool.send(self.build(post), send_by)).await;
+            // An upstream that does not hear of it goes on, and its answer is not waited for.
+            let _ = tokio::time::timeout(Duration::from_secs(2), self.post(post, send_by)).await;
         }
     }
 }
@@ -241,11 +230,4 @@ struct Post<'a> {
     subject: Option<&'a str>,
     headers: &'a [(String, String)],
     session: Option<&'a Session>,
-}
-
-async fn greet_until_ready(shared: Arc<Shared>) {
-    while let Err(reason) = shared.session().await {
-        shared.health.send_replace(Health::Down { reason });
-        tokio::time::sleep(GREETING_BACKOFF).await;
-    }
 }
