@@ -10,6 +10,7 @@ mod export;
 mod forget;
 mod golden;
 mod import;
+mod init;
 mod key;
 mod ledger;
 mod outcome;
@@ -38,6 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   amends up --demo                        a gateway, a shop that fails on cue, a ledger: all on 127.0.0.1:7070
   amends wrap -- npx some-mcp-server      the same server, with judged tool calls
+  amends init --openapi shop.yaml         a configuration for an HTTP API
   amends check --config amends.toml       what a configuration means, and what it leaves open
   amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
@@ -71,6 +73,8 @@ enum Command {
     Serve(up::ServeArgs),
     /// Wrap one stdio MCP server; this is what goes into an MCP client's configuration.
     Wrap(wrap::WrapArgs),
+    /// Write a configuration to begin with, from the document of an HTTP API.
+    Init(init::InitArgs),
     /// Validate a configuration and explain what it means.
     Check(check::CheckArgs),
     /// Run every declared tool against every fault in a simulation, and say which promises would break.
@@ -125,6 +129,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Up(args) => up::up(args).await,
         Command::Serve(args) => up::serve(args).await,
         Command::Wrap(args) => wrap::wrap(args).await,
+        Command::Init(args) => init::init(&args),
         Command::Check(args) => check::check(&args),
         Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,

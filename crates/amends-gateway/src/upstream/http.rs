@@ -162,8 +162,8 @@ impl Shared {
             404 if session.id.is_some() => Reply::Fault(Fault::SessionGone),
             _ => answer::read(sent, ticket, request.progress, self.limits.answer_bytes, &self.pool).await,
         };
-        if session.is_gone_by(status, &reply) {
-            self.forget(&session, status).await;
+        if let Some(gone) = session.gone_by(status, &reply) {
+            self.forget(&session, gone).await;
             return Reply::Fault(Fault::SessionGone);
         }
         reply

@@ -80,7 +80,10 @@ fn explained(source: &Source) -> Result<(Vec<Checked>, Notes), ConfigError> {
 fn refused(file: &str, error: &ConfigError) -> Value {
     let line = match error {
         ConfigError::Malformed { line, .. } => Some(*line),
-        ConfigError::Unreadable { .. } | ConfigError::Invalid { .. } | ConfigError::Playbook(_) => None,
+        ConfigError::Unreadable { .. }
+        | ConfigError::Invalid { .. }
+        | ConfigError::Document(_)
+        | ConfigError::Playbook(_) => None,
     };
     json!({ "file": file, "valid": false, "line": line, "error": error.to_string() })
 }

@@ -46,7 +46,7 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
     });
     let env = match wrapped.reach {
         Reach::Stdio { env, .. } => env,
-        Reach::Http { .. } => BTreeMap::new(),
+        Reach::Http { .. } | Reach::OpenApi(_) => BTreeMap::new(),
     };
     wrapped.reach = Reach::Stdio { command: args.command, env, inherit_env: true };
     wrapped.prefix = String::new();

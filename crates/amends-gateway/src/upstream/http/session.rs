@@ -19,10 +19,20 @@ const GREETING_BACKOFF: Duration = Duration::from_secs(1);
 /// For how long a session that was made because of a 400 is not given up for another one. Then the requests are to blame.
 const BAD_REQUESTS_APART: Duration = Duration::from_secs(30);
 
-/// The JSON-RPC codes with which endpoints refuse a message as such, with the status 400: no request, no session, another
-/// version, headers of another era.
-const NO_SESSION: [i64; 5] =
-    [message::INVALID_REQUEST, -32000, message::INVALID_PARAMS, era::HEADER_MISMATCH, era::UNSUPPORTED_VERSION];
+/// The JSON-RPC codes with which endpoints refuse a message as such, with the status 400: it is no request, it has no session,
+/// it lacks what the other era demands.
+const REFUSED: [i64; 3] = [message::INVALID_REQUEST, -32000, message::INVALID_PARAMS];
+/// The codes that say so for certain: another version is spoken, or headers of another era.
+const OTHER_ERA: [i64; 2] = [era::HEADER_MISMATCH, era::UNSUPPORTED_VERSION];
+
+/// How sure it is that a session is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// The endpoint says so.
+    Plainly,
+    /// The endpoint refused the message, and perhaps for that.
+    Perhaps,
+}
 
 /// What was agreed when the endpoint was greeted.
 #[derive(Clone, Debug)]
@@ -52,14 +62,18 @@ impl Session {
 
     /// Whether an answer says that the endpoint knows nothing of this session, or speaks another era by now. Either way it
     /// did not look at the request.
-    pub(super) fn is_gone_by(&self, status: u16, reply: &Reply) -> bool {
-        let fresh = self.after_bad_request.is_some_and(|made| made.elapsed() < BAD_REQUESTS_APART);
-        match reply {
-            Reply::Fault(Fault::SessionGone) => true,
-            Reply::Error(RpcFault { code, .. }) => status == 400 && !fresh && NO_SESSION.contains(code),
-            Reply::Fault(Fault::HttpStatus { status: 400, .. }) => !fresh && self.id.is_some(),
+    pub(super) fn gone_by(&self, status: u16, reply: &Reply) -> Option<Gone> {
+        let perhaps = match reply {
+            Reply::Fault(Fault::SessionGone) => return Some(Gone::Plainly),
+            Reply::Error(RpcFault { code, .. }) if status == 400 && OTHER_ERA.contains(code) => {
+                return Some(Gone::Plainly);
+            }
+            Reply::Error(RpcFault { code, .. }) => status == 400 && REFUSED.contains(code),
+            Reply::Fault(Fault::HttpStatus { status: 400, .. }) => self.id.is_some(),
             Reply::Result(_) | Reply::Fault(_) => false,
-        }
+        };
+        let fresh = self.after_bad_request.is_some_and(|made| made.elapsed() < BAD_REQUESTS_APART);
+        (perhaps && !fresh).then_some(Gone::Perhaps)
     }
 }
 
@@ -83,11 +97,11 @@ impl Shared {
     }
 
     /// That session is gone. If another was made in the meantime, that one stays.
-    pub(super) async fn forget(&self, session: &Session, status: u16) {
+    pub(super) async fn forget(&self, session: &Session, gone: Gone) {
         let mut held = self.session.lock().await;
         if let Some(known) = held.as_mut().filter(|known| known.number == session.number) {
-            tracing::info!(status, "an upstream has forgotten its session with us; it is greeted again");
-            known.after_bad_request = (status == 400).then(Instant::now);
+            tracing::info!(?gone, "an upstream has forgotten its session with us; it is greeted again");
+            known.after_bad_request = (gone == Gone::Perhaps).then(Instant::now);
             known.number = OVER;
             self.forgotten.notify_one();
         }

@@ -1,17 +1,16 @@
 //! A document that describes an API: read, and followed along its references.
 
+use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
-use thiserror::Error;
 
 use super::limits::{DOCUMENT_BYTES_MAX, REFERENCES_MAX};
 use super::yaml;
 
 /// Why a document was not taken, with the place in it.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{}", .place())]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError {
     /// The file.
     origin: String,
@@ -23,13 +22,21 @@ pub struct DocumentError {
     reason: String,
 }
 
-impl DocumentError {
-    fn place(&self) -> String {
-        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
-        let pointer = self.pointer.as_ref().map(|pointer| format!("`#{pointer}`: ")).unwrap_or_default();
-        format!("{}{line}: {pointer}{}", self.origin, self.reason)
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.origin)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        f.write_str(": ")?;
+        if let Some(pointer) = &self.pointer {
+            write!(f, "`#{pointer}`: ")?;
+        }
+        f.write_str(&self.reason)
     }
 }
+
+impl std::error::Error for DocumentError {}
 
 /// A document's text and what it says.
 #[derive(Debug)]
