@@ -231,7 +231,7 @@ impl Config {
     /// it counts where nobody declared the tool and the operator trusts the upstream.
     pub fn rules(&self, tool: &str, upstream: &UpstreamConfig, hinted: EffectKind) -> Result<Rules, ConfigError> {
         if let Some(declared) = self.tools.get(tool) {
-            let contract = declared.hinted(upstream, hinted).contract(tool, upstream, self.repeat_window)?;
+            let contract = declared.contract(tool, upstream, self.repeat_window)?;
             let playbook = declared.playbook(tool, &contract)?;
             return Ok(Rules { contract, playbook });
         }
@@ -259,21 +259,19 @@ impl UpstreamConfig {
     pub fn undeclared() -> Self {
         settle::anywhere()
     }
+
+    /// What the document of an API promises of the tool of that served name, by its method, where its word counts.
+    pub fn promised(&self, tool: &str) -> Option<EffectKind> {
+        let Reach::OpenApi(config) = &self.reach else { return None };
+        let operation = tool.strip_prefix(&self.prefix).filter(|_| self.trust_hints)?;
+        config.api.effect(operation)
+    }
 }
 
 impl ToolConfig {
     /// The contract of this tool at that upstream.
     pub fn contract(&self, tool: &str, upstream: &UpstreamConfig, repeat: Duration) -> Result<Contract, ConfigError> {
         settle::contract(tool, &self.spec, upstream, repeat)
-    }
-
-    /// The same where an API's method says what the operator does not.
-    fn hinted(&self, upstream: &UpstreamConfig, hinted: EffectKind) -> Self {
-        let mut declared = self.clone();
-        if upstream.trust_hints && matches!(upstream.reach, Reach::OpenApi(_)) {
-            declared.spec.effect.get_or_insert(hinted);
-        }
-        declared
     }
 
     /// What was written of it.

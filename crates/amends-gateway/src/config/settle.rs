@@ -82,7 +82,7 @@ pub(super) fn contract(
     repeat_window: Duration,
 ) -> Result<Contract, ConfigError> {
     let key = |part: &str| format!("tools.{tool}.{part}");
-    let effect = spec.effect.unwrap_or_default();
+    let effect = spec.effect.or_else(|| upstream.promised(tool)).unwrap_or_default();
     let place = spec.key.as_ref().map(|spec| key_place(&key("key"), spec)).transpose()?;
     if effect == EffectKind::Keyed && place.is_none() {
         return Err(invalid(&key("key"), "a keyed tool says where its key goes: `key = { argument = … }`".into()));

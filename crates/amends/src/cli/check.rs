@@ -8,7 +8,8 @@ mod warnings;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use amends_gateway::config::{ConfigError, Released, Source};
+use amends_core::EffectKind;
+use amends_gateway::config::{ConfigError, Reach, Released, Source};
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
@@ -72,7 +73,20 @@ fn explained(source: &Source) -> Result<(Vec<Checked>, Notes), ConfigError> {
         tools.push(Checked::declared(&config, source, name, tool)?);
     }
     for (name, upstream) in &config.upstreams {
-        tools.push(Checked::rest(&config, source, name.as_str(), upstream)?);
+        // The methods of an API say what its operations do, where no section does.
+        let by_method = matches!(upstream.reach, Reach::OpenApi(_)) && upstream.trust_hints;
+        let rest: &[(EffectKind, &str)] = if by_method {
+            &[
+                (EffectKind::Read, " by GET or HEAD"),
+                (EffectKind::Idempotent, " by PUT or DELETE"),
+                (EffectKind::Write, " by POST or PATCH"),
+            ]
+        } else {
+            &[(EffectKind::Write, "")]
+        };
+        for effect in rest {
+            tools.push(Checked::rest(&config, source, name.as_str(), upstream, *effect)?);
+        }
     }
     Ok((tools, Notes { unsealed: config.ledger.unsealed(), release: config.release }))
 }

@@ -37,7 +37,10 @@ pub(super) fn init(args: &InitArgs) -> Result<ExitCode> {
     let name = match &args.name {
         Some(name) => {
             let sound = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-            ensure!(!name.is_empty() && name.chars().all(sound), "a name is made of `A-Za-z0-9_-`, and `{name}` is not");
+            ensure!(
+                !name.is_empty() && name.chars().all(sound),
+                "a name is made of `A-Za-z0-9_-`, and `{name}` is not"
+            );
             name.clone()
         }
         None => name_of(&args.openapi),

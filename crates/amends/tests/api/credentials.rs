@@ -1,9 +1,9 @@
 //! What an upstream is shown, and what nobody else ever sees of it.
 
+use crate::serve;
 use crate::server::{Api, DOCUMENT};
 use crate::support::http::post;
 use crate::support::{AMENDS, Place, eventually};
-use crate::serve;
 
 #[test]
 fn credentials_and_context_reach_the_api_and_are_recorded_nowhere() {
@@ -23,8 +23,7 @@ fn credentials_and_context_reach_the_api_and_are_recorded_nowhere() {
         "_meta": { "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=b\nc",
                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                    "io.modelcontextprotocol/clientCapabilities": {} } } });
-    let headers =
-        [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "getOrder")];
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "getOrder")];
     let (status, read) = post(&gateway.address, "/mcp", &headers, message.to_string().as_bytes());
     assert_eq!(status, 200, "{read}");
     let seen = &api.seen("GET", "traced")[0];

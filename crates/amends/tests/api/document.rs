@@ -19,7 +19,10 @@ fn a_document_that_is_wrong_is_refused_with_its_line_and_pointer() {
     for (text, says) in [
         ("openapi: 3.0.0\npaths: {a: [}\n", "shop.yaml:2: it is not YAML"),
         ("{\"openapi\": \"3.0.0\",\n\"paths\": {]}\n", "shop.yaml:2: it is not JSON"),
-        ("openapi: 3.0.0\npaths:\n  /a/{b}:\n    get: {}\n", "shop.yaml:4: `#/paths/~1a~1{b}/get`: the path names `{b}`"),
+        (
+            "openapi: 3.0.0\npaths:\n  /a/{b}:\n    get: {}\n",
+            "shop.yaml:4: `#/paths/~1a~1{b}/get`: the path names `{b}`",
+        ),
         ("swagger: \"2.0\"\n", "Swagger 2.0"),
     ] {
         place.write("shop.yaml", text);
@@ -47,6 +50,7 @@ fn a_configuration_is_made_from_a_document_and_serves_it() {
     assert!(code != 0 && said.contains("amends.toml"), "it is not written over: {said}");
     let (code, checked, said) = amends(&place, &["check", "--config", "amends.toml"]);
     assert!(code == 0 && checked.contains("shop__charge  write of `shop`"), "{checked}{said}");
+    assert!(checked.contains("shop__* by GET or HEAD  read of `shop`"), "{checked}");
     let mut command = Command::new(AMENDS);
     command.args(["up", "--config", "amends.toml", "--listen", "127.0.0.1:0", "--ledger", &place.ledger()]);
     command.current_dir(place.path(""));

@@ -181,6 +181,9 @@ fn an_api_that_is_not_there_is_told_as_unsent_and_found_when_it_comes() {
         failed["error"]["kind"] != "index_not_ready"
     });
     assert_eq!(failed["error"]["certainty"], "not_sent", "{failed}");
+    let api = Api::start_at(port);
+    eventually("it is found", || gateway.call("getOrder", r#"{"order":"ord"}"#).0 == 200);
+    assert_eq!(api.effects("ord"), 0, "what was not sent is not done later");
     place.settled();
 }
 

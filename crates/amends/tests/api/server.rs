@@ -21,9 +21,10 @@ pub(crate) struct Seen {
 impl Seen {
     /// The value of that header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let line = self.head.lines().find(|line| {
-            line.split_once(':').is_some_and(|(known, _)| known.eq_ignore_ascii_case(name))
-        })?;
+        let line = self
+            .head
+            .lines()
+            .find(|line| line.split_once(':').is_some_and(|(known, _)| known.eq_ignore_ascii_case(name)))?;
         line.split_once(':').map(|(_, value)| value.trim())
     }
 }
@@ -47,7 +48,12 @@ pub(crate) struct Api {
 
 impl Api {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self::start_at(0)
+    }
+
+    /// The same at that port.
+    pub(crate) fn start_at(port: u16) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).expect("a port");
         let address = listener.local_addr().expect("an address");
         let api = Self { address, book: Arc::default() };
         let serving = api.clone();
@@ -124,7 +130,12 @@ impl Api {
             }
             "422" => {
                 let words = json!({"title": "Bad amount", "detail": "too much", "status": 422, "field": "amount"});
-                return write(stream, "422 Unprocessable", "content-type: application/json\r\n", words.to_string().as_bytes());
+                return write(
+                    stream,
+                    "422 Unprocessable",
+                    "content-type: application/json\r\n",
+                    words.to_string().as_bytes(),
+                );
             }
             "429" => return refuse(stream, "429 Too Many Requests", "retry-after: 7\r\n"),
             "429_limits" => return refuse(stream, "429 Too Many Requests", "ratelimit: \"d\";r=0;t=9\r\n"),
@@ -148,11 +159,15 @@ impl Api {
             ("reset", _) | ("reset_once", 1) => reset(stream),
             ("503_once", 1) => refuse(stream, "503 Service Unavailable", ""),
             ("cut", _) => {
-                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 90\r\n\r\n{\"order\"");
+                let _ = stream.write_all(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 90\r\n\r\n{\"order\"",
+                );
                 reset(stream)
             }
             ("huge", _) => {
-                let _ = stream.write_all(b"HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n");
+                let _ = stream.write_all(
+                    b"HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
+                );
                 let part = format!("{:x}\r\n{}\r\n", 64 * 1024, "x".repeat(64 * 1024));
                 while stream.write_all(part.as_bytes()).is_ok() {}
                 false

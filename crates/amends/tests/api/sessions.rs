@@ -54,8 +54,7 @@ impl Server {
             seen: Vec::new(),
             tools: vec!["charge", "look"],
         };
-        let server =
-            Self { address: listener.local_addr().expect("an address"), state: Arc::new(Mutex::new(state)) };
+        let server = Self { address: listener.local_addr().expect("an address"), state: Arc::new(Mutex::new(state)) };
         let serving = server.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -121,7 +120,9 @@ impl Server {
                 (_, Some(known)) if known == session => {}
                 _ => match forgets {
                     Forgets::NotFound => return write(stream, "404 Not Found", "", b""),
-                    Forgets::BadRequest => return write(stream, "400 Bad Request", "", b"No valid session ID provided"),
+                    Forgets::BadRequest => {
+                        return write(stream, "400 Bad Request", "", b"No valid session ID provided");
+                    }
                     Forgets::InvalidRequest => return failed(stream, &Value::Null, -32600),
                 },
             }
@@ -144,7 +145,11 @@ impl Server {
                     let order = message["params"]["arguments"]["order"].as_str().unwrap_or("").to_owned();
                     self.now(|state| state.charges.push(order));
                 }
-                result(stream, "", json!({ "content": [], "structuredContent": { "done": tool }, "resultType": "complete" }))
+                result(
+                    stream,
+                    "",
+                    json!({ "content": [], "structuredContent": { "done": tool }, "resultType": "complete" }),
+                )
             }
             _ => write(stream, "202 Accepted", "", b""),
         }

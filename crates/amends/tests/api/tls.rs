@@ -1,11 +1,11 @@
 //! Upstreams behind TLS, with authorities of our own making.
 
 use std::io::{BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use base64::Engine;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
@@ -18,8 +18,9 @@ use crate::support::{Gateway, Place, eventually};
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    fn new() -> Self {
+    fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("parameters");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
         Self(CertifiedIssuer::self_signed(params, key).expect("an authority"))
@@ -27,7 +28,8 @@ impl Authority {
 
     fn pem(&self) -> String {
         let text = base64::engine::general_purpose::STANDARD.encode(self.0.der());
-        let lines: Vec<&str> = text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).expect("text")).collect();
+        let lines: Vec<&str> =
+            text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).expect("text")).collect();
         format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
     }
 
@@ -36,7 +38,8 @@ impl Authority {
         let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
         params.not_after = date_time_ymd(until, 1, 1);
         let key = KeyPair::generate().expect("a key");
-        let certificate: CertificateDer<'static> = params.signed_by(&key, &self.0).expect("a certificate").der().clone();
+        let certificate: CertificateDer<'static> =
+            params.signed_by(&key, &self.0).expect("a certificate").der().clone();
         let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
@@ -65,7 +68,10 @@ fn terminate(config: Arc<ServerConfig>, behind: String) -> u16 {
                     let (first, rest) = seen.head.split_once("\r\n").expect("a head");
                     let whole = format!("{first}\r\nconnection: close\r\n{rest}{}", seen.body);
                     let mut answer = Vec::new();
-                    let _ = plain.write_all(whole.as_bytes()).and_then(|()| plain.read_to_end(&mut answer).map(drop));
+                    let _ = plain.write_all(whole.as_bytes());
+                    // It closes once it has answered, since nothing more will come.
+                    let _ = plain.shutdown(Shutdown::Write);
+                    let _ = plain.read_to_end(&mut answer);
                     let tls = reader.get_mut();
                     if tls.write_all(&answer).and_then(|()| tls.flush()).is_err() {
                         return;
@@ -100,7 +106,7 @@ fn charge(gateway: &Gateway) -> (u16, Value) {
 
 #[test]
 fn an_api_is_called_over_tls_by_its_name_or_its_address() {
-    let (place, api, authority) = (Place::new(), Api::start(), Authority::new());
+    let (place, api, authority) = (Place::new(), Api::start(), Authority::new("Ours"));
     place.write("ca.pem", &authority.pem());
     for (n, host) in ["localhost", "127.0.0.1"].into_iter().enumerate() {
         let port = terminate(authority.server(host, 2999), api.address.to_string());
@@ -113,10 +119,10 @@ fn an_api_is_called_over_tls_by_its_name_or_its_address() {
 
 #[test]
 fn whoever_is_not_the_one_is_sent_nothing() {
-    let (place, api, authority) = (Place::new(), Api::start(), Authority::new());
+    let (place, api, authority) = (Place::new(), Api::start(), Authority::new("Ours"));
     place.write("ca.pem", &authority.pem());
     for (config, says) in [
-        (Authority::new().server("localhost", 2999), "UnknownIssuer"),
+        (Authority::new("Another").server("localhost", 2999), "UnknownIssuer"),
         (authority.server("elsewhere.example", 2999), "not valid for name"),
         (authority.server("localhost", 2001), "xpired"),
     ] {

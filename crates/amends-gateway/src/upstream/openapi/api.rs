@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use amends_core::EffectKind;
 use hyper::Method;
 use serde_json::Value;
 
@@ -64,6 +65,16 @@ impl Api {
     /// The operations that are served.
     pub(crate) fn served(&self) -> impl Iterator<Item = &Operation> {
         self.operations.iter().filter(|operation| !operation.elsewhere)
+    }
+
+    /// What the operation of that name does to the world, by its method.
+    pub(crate) fn effect(&self, name: &str) -> Option<EffectKind> {
+        let operation = self.served().find(|operation| operation.name == name)?;
+        Some(match (operation.reads(), operation.is_idempotent()) {
+            (true, _) => EffectKind::Read,
+            (false, true) => EffectKind::Idempotent,
+            (false, false) => EffectKind::Write,
+        })
     }
 
     fn of(document: &Document) -> Result<Self, DocumentError> {
@@ -239,6 +250,52 @@ mod tests {
             assert!(refused.starts_with(says), "{refused}");
         }
         assert!(api("openapi: 3.0.0\n").unwrap_err().to_string().contains("there is no `paths`"));
+    }
+
+    #[test]
+    fn whatever_is_in_a_document_nothing_panics() {
+        let mut dice = 7_u64;
+        let mut roll = |below: usize| {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (dice >> 33) as usize % below
+        };
+        let words =
+            ["{", "}", "[", "]", ": ", "- ", "\n", "&a ", "*a", "$ref: '#/paths'", "null", "3", "\u{0}", "é", "<<: *a"];
+        for _ in 0..2_000 {
+            let mut text: Vec<char> = SHOP.chars().collect();
+            for _ in 0..=roll(4) {
+                let at = roll(text.len());
+                match roll(3) {
+                    0 => drop(text.drain(at..(at + roll(40)).min(text.len()))),
+                    1 => drop(text.splice(at..at, words[roll(words.len())].chars()).collect::<Vec<_>>()),
+                    _ => text.truncate(at.max(1)),
+                }
+            }
+            let text: String = text.into_iter().collect();
+            if let Ok(api) = api(&text) {
+                for operation in &api.operations {
+                    let _ = operation.request(r#"{"id":"a","order":"b","item":[],"body":{}}"#);
+                }
+                super::super::propose::propose(&api, "shop.yaml", "shop");
+            }
+        }
+    }
+
+    #[test]
+    fn what_refers_to_too_much_is_left_unsaid_or_unserved() {
+        let schemas: String = (0..600)
+            .map(|n| {
+                format!("    S{n}: {{type: object, properties: {{n: {{$ref: '#/components/schemas/S{}'}}}}}}\n", n + 1)
+            })
+            .collect();
+        let text = format!(
+            "openapi: 3.1.0\npaths:\n  /a:\n    get:\n      responses: {{'200': {{content: {{application/json: {{schema: {{$ref: '#/components/schemas/S0'}}}}}}}}}}\n    \
+             post:\n      requestBody: {{content: {{application/json: {{schema: {{$ref: '#/components/schemas/S0'}}}}}}}}\n\
+             components:\n  schemas:\n{schemas}    S600: {{}}\n"
+        );
+        let api = api(&text).unwrap();
+        assert_eq!((api.operations.len(), &api.operations[0].output), (1, &None));
+        assert_eq!(api.unserved[0].1, "what it takes refers to too many schemas");
     }
 
     #[test]

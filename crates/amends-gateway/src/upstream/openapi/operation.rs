@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::body::{Body, Media};
 use super::document::{Document, DocumentError, Node};
-use super::limits::DESCRIPTION_CHARS_MAX;
+use super::limits::{DESCRIPTION_CHARS_MAX, GIVEN_BYTES_MAX};
 use super::parameter::{Parameter, Place};
 use super::schema::{Schemas, Way};
 
@@ -101,7 +101,11 @@ impl Operation {
         if !required.is_empty() {
             input["required"] = json!(required);
         }
-        put_beside(&mut input, schemas.gathered()?);
+        let gathered = schemas.gathered()?;
+        put_beside(
+            &mut input,
+            gathered.ok_or_else(|| Unserved::Because("what it takes refers to too many schemas".into()))?,
+        );
         let own_servers = |node: &Node<'_>| node.get("servers").is_some();
         Ok(Self {
             name,
@@ -182,7 +186,11 @@ fn output(document: &Document, node: &Node<'_>) -> Result<Option<Value>, Unserve
             return Ok(None);
         }
         let mut whole = schemas.take(&document.follow(schema)?)?;
-        put_beside(&mut whole, schemas.gathered()?);
+        let Some(gathered) = schemas.gathered()? else { return Ok(None) };
+        put_beside(&mut whole, gathered);
+        if whole.to_string().len() > GIVEN_BYTES_MAX {
+            return Ok(None);
+        }
         match &found {
             Some(other) if *other != whole => return Ok(None),
             Some(_) => {}

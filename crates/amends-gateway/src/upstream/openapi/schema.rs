@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::{Map, Value, json};
 
 use super::document::{Document, DocumentError, Node};
-use super::limits::{DEPTH_MAX, SCHEMAS_MAX};
+use super::limits::{DEPTH_MAX, GIVEN_SCHEMAS_MAX, TAKEN_SCHEMAS_MAX};
 
 /// Which way what is described goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(super) struct Schemas<'a> {
     names: BTreeMap<String, String>,
     /// The pointers whose schemas are still to be taken over.
     waiting: VecDeque<String>,
+    /// Whether there are more of them than we take.
+    too_many: bool,
 }
 
 /// The keywords that hold one schema.
@@ -64,7 +66,7 @@ const DROPPED: [&str; 13] = [
 
 impl<'a> Schemas<'a> {
     pub(super) fn new(document: &'a Document, way: Way) -> Self {
-        Self { document, way, names: BTreeMap::new(), waiting: VecDeque::new() }
+        Self { document, way, names: BTreeMap::new(), waiting: VecDeque::new(), too_many: false }
     }
 
     /// A schema with its references led to what will be beside it.
@@ -72,8 +74,8 @@ impl<'a> Schemas<'a> {
         self.schema(node, 0)
     }
 
-    /// Everything that was referred to, by its name.
-    pub(super) fn gathered(mut self) -> Result<Map<String, Value>, DocumentError> {
+    /// Everything that was referred to, by its name; nothing where that is more than we take.
+    pub(super) fn gathered(mut self) -> Result<Option<Map<String, Value>>, DocumentError> {
         let mut gathered = Map::new();
         // Ends: a pointer waits once, and there are at most so many.
         while let Some(pointer) = self.waiting.pop_front() {
@@ -83,8 +85,11 @@ impl<'a> Schemas<'a> {
                 value.ok_or_else(|| self.document.refused(&pointer, "it is referred to, and there is nothing"))?;
             let schema = self.schema(&Node { value, pointer }, 0)?;
             gathered.insert(name, schema);
+            if self.too_many {
+                return Ok(None);
+            }
         }
-        Ok(gathered)
+        Ok(Some(gathered).filter(|_| !self.too_many))
     }
 
     fn schema(&mut self, node: &Node<'a>, depth: usize) -> Result<Value, DocumentError> {
@@ -103,7 +108,7 @@ impl<'a> Schemas<'a> {
         let mut out = Map::new();
         if let Some(reference) = members.get("$ref") {
             let pointer = self.document.local(reference, &node.pointer)?;
-            out.insert("$ref".into(), json!(format!("#/$defs/{}", self.name(pointer, node)?)));
+            out.insert("$ref".into(), json!(format!("#/$defs/{}", self.name(pointer))));
             if older {
                 return Ok(Value::Object(out));
             }
@@ -136,12 +141,17 @@ impl<'a> Schemas<'a> {
     }
 
     /// The name under which a pointer's schema is gathered.
-    fn name(&mut self, pointer: String, node: &Node<'_>) -> Result<String, DocumentError> {
+    fn name(&mut self, pointer: String) -> String {
         if let Some(name) = self.names.get(&pointer) {
-            return Ok(name.clone());
+            return name.clone();
         }
-        if self.names.len() >= SCHEMAS_MAX {
-            return Err(self.document.refused(&node.pointer, "it refers to more schemas than we take"));
+        let max = match self.way {
+            Way::There => TAKEN_SCHEMAS_MAX,
+            Way::Back => GIVEN_SCHEMAS_MAX,
+        };
+        if self.names.len() >= max {
+            self.too_many = true;
+            return String::new();
         }
         let last = pointer.rsplit('/').next().unwrap_or_default();
         let plain: String = last.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(48).collect();
@@ -152,7 +162,7 @@ impl<'a> Schemas<'a> {
             .expect("there are more numbers than names");
         self.names.insert(pointer.clone(), name.clone());
         self.waiting.push_back(pointer);
-        Ok(name)
+        name
     }
 
     /// Leaves out the properties that do not go this way.
@@ -215,7 +225,7 @@ mod tests {
         let document = Document::parse(text.to_owned(), "d.yaml").unwrap();
         let mut schemas = Schemas::new(&document, way);
         let schema = schemas.take(&document.root().get("s").unwrap()).unwrap();
-        (schema, schemas.gathered().unwrap())
+        (schema, schemas.gathered().unwrap().unwrap())
     }
 
     #[test]

@@ -20,11 +20,18 @@ enum Open {
     Mapping { anchor: usize, members: Map<String, Value>, key: Option<String>, merged: bool },
 }
 
+/// What an alias stands for.
+struct Anchored {
+    value: Value,
+    nodes: usize,
+    depth: usize,
+}
+
 /// Reads the first document of a text, by the rules of YAML 1.2. An alias stands for a copy, so a small text may mean a
 /// large document: the copies count.
 pub(super) fn read(text: &str) -> Result<Value, Wrong> {
     let mut parser = Parser::<StrInput<'_>>::new_from_str(text);
-    let mut anchors: HashMap<usize, Value> = HashMap::new();
+    let mut anchors: HashMap<usize, Anchored> = HashMap::new();
     let mut open: Vec<Open> = Vec::new();
     let mut nodes = 0_usize;
     // Ends: each turn takes an event, and a text has finitely many.
@@ -59,9 +66,13 @@ pub(super) fn read(text: &str) -> Result<Value, Wrong> {
                 (if is_key { Value::String(text.into_owned()) } else { scalar(&text, style, tag.as_deref()) }, anchor)
             }
             Event::Alias(anchor) => match anchors.get(&anchor) {
-                Some(value) => {
-                    nodes = nodes.saturating_add(size(value));
-                    (value.clone(), 0)
+                Some(anchored) if open.len() + anchored.depth > DEPTH_MAX => return Err(wrong("it nests too deep")),
+                Some(anchored) => {
+                    nodes = nodes.saturating_add(anchored.nodes);
+                    if nodes > NODES_MAX {
+                        return Err(wrong("it is larger than we take"));
+                    }
+                    (anchored.value.clone(), 0)
                 }
                 None => return Err(wrong("the alias stands for nothing before it")),
             },
@@ -73,8 +84,9 @@ pub(super) fn read(text: &str) -> Result<Value, Wrong> {
             return Err(wrong("it is larger than we take"));
         }
         if anchor != 0 {
-            anchors.insert(anchor, value.clone());
-            nodes = nodes.saturating_add(size(&value));
+            let (size, depth) = measure(&value);
+            nodes = nodes.saturating_add(size);
+            anchors.insert(anchor, Anchored { value: value.clone(), nodes: size, depth });
         }
         match open.last_mut() {
             None => return Ok(value),
@@ -161,12 +173,16 @@ pub(super) fn unescaped(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
-/// How many values a value holds, itself included.
-fn size(value: &Value) -> usize {
+/// How many values a value holds, itself included, and how deep they nest.
+fn measure(value: &Value) -> (usize, usize) {
+    let together = |(nodes, depth): (usize, usize), inner: &Value| {
+        let (more, deeper) = measure(inner);
+        (nodes + more, depth.max(deeper + 1))
+    };
     match value {
-        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Value::Object(members) => 1 + members.values().map(size).sum::<usize>(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+        Value::Array(items) => items.iter().fold((1, 1), together),
+        Value::Object(members) => members.values().fold((1, 1), together),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => (1, 0),
     }
 }
 
@@ -234,6 +250,11 @@ mod tests {
             bomb.push_str(&format!("a{n}: &a{n} [{copies}]\n"));
         }
         assert_eq!(read(&bomb).unwrap_err().reason, "it is larger than we take");
+        let mut ladder = "a0: &a0 x\n".to_owned();
+        for n in 1..100 {
+            ladder.push_str(&format!("a{n}: &a{n} {}*a{}{}\n", "[".repeat(100), n - 1, "]".repeat(100)));
+        }
+        assert_eq!(read(&ladder).unwrap_err().reason, "it nests too deep");
         assert_eq!(read(&"[".repeat(100_000)).unwrap_err().reason, "it nests too deep");
         assert_eq!(read("").unwrap_err().reason, "it is empty");
         assert_eq!(read("a: 1\nb: 2\na: 3\n").unwrap_err().line, 3);
