@@ -13,7 +13,7 @@ use crate::support::{Gateway, Place, eventually, root};
 
 /// How a server says that it knows nothing of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Forgets {
+pub(crate) enum Forgets {
     /// 404, as the specification says.
     NotFound,
     /// 400 and a sentence, as older servers do.
@@ -31,19 +31,19 @@ struct State {
     modern: bool,
     greetings: u64,
     charges: Vec<String>,
-    seen: Vec<String>,
+    seen: Vec<Seen>,
     tools: Vec<&'static str>,
 }
 
 /// An MCP server that can lose its memory, and come back in the other era.
 #[derive(Clone, Debug)]
-struct Server {
-    address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     state: Arc<Mutex<State>>,
 }
 
 impl Server {
-    fn start(forgets: Forgets) -> Self {
+    pub(crate) fn start(forgets: Forgets) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let state = State {
             forgets,
@@ -69,6 +69,11 @@ impl Server {
         look(&mut self.state.lock().expect("the state"))
     }
 
+    /// All requests there were.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.now(|state| state.seen.clone())
+    }
+
     /// Everything that it knew of its sessions is gone.
     fn restart(&self) {
         self.now(|state| state.life += 1);
@@ -89,7 +94,7 @@ impl Server {
         let message: Value = serde_json::from_str(&seen.body).unwrap_or_default();
         let (id, method) = (&message["id"], message["method"].as_str().unwrap_or(""));
         let (modern, life, forgets) = self.now(|state| {
-            state.seen.push(method.to_owned());
+            state.seen.push(seen.clone());
             (state.modern, state.life, state.forgets)
         });
         let failed = |stream: &mut TcpStream, id: &Value, code: i64| {

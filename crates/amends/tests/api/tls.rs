@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::serve;
 use crate::server::{Api, DOCUMENT, request};
+use crate::sessions::{Forgets, Server};
 use crate::support::{Gateway, Place, eventually};
 
 /// An authority that signs certificates.
@@ -114,6 +115,24 @@ fn an_api_is_called_over_tls_by_its_name_or_its_address() {
         assert_eq!(status, 200, "{done}");
         assert_eq!(api.effects("ord"), n + 1);
     }
+    place.settled();
+}
+
+#[test]
+fn an_mcp_server_is_met_over_tls_and_shown_its_credential() {
+    let (place, authority) = (Place::new(), Authority::new("Ours"));
+    place.write("ca.pem", &authority.pem());
+    let server = Server::start(Forgets::NotFound);
+    let port = terminate(authority.server("localhost", 2999), server.address.to_string());
+    let config = format!(
+        "[upstreams.shop]\nurl = \"https://localhost:{port}/mcp\"\nprefix = \"\"\nca = \"ca.pem\"\n\
+         headers = {{ Authorization = {{ env = \"SHOP_TOKEN\", prefix = \"Bearer \" }} }}\n\n[tools.look]\neffect = \"read\"\n"
+    );
+    let gateway = serve(&place, &config, &[("SHOP_TOKEN", "tok-s3cret")]);
+    eventually("the tools are served", || gateway.call("look", "{}").0 == 200);
+    let seen = server.seen();
+    assert!(seen.len() >= 4, "{}", seen.len());
+    assert!(seen.iter().all(|seen| seen.header("authorization") == Some("Bearer tok-s3cret")), "with every request");
     place.settled();
 }
 

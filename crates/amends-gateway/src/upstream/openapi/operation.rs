@@ -106,6 +106,8 @@ impl Operation {
             &mut input,
             gathered.ok_or_else(|| Unserved::Because("what it takes refers to too many schemas".into()))?,
         );
+        // The answer to a `HEAD` has no body, whatever is said of it.
+        let is_head = method == Method::HEAD;
         let own_servers = |node: &Node<'_>| node.get("servers").is_some();
         Ok(Self {
             name,
@@ -118,7 +120,7 @@ impl Operation {
             takes_key,
             elsewhere: own_servers(item) || own_servers(node),
             input,
-            output: output(document, node)?,
+            output: if is_head { None } else { output(document, node)? },
         })
     }
 

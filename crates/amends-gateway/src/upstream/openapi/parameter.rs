@@ -48,8 +48,23 @@ pub(super) struct Parameter {
     explodes: bool,
 }
 
-/// The headers that the document cannot speak of as parameters.
-const NOT_PARAMETERS: [&str; 3] = ["accept", "content-type", "authorization"];
+/// The headers that are no parameters: by the specification the first three, and those that say where a request ends or goes,
+/// which are no agent's to write.
+const NOT_PARAMETERS: [&str; 13] = [
+    "accept",
+    "content-type",
+    "authorization",
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+    "proxy-authorization",
+];
 /// The header in which APIs take an idempotency key.
 pub(super) const KEY_HEADER: &str = "Idempotency-Key";
 

@@ -131,6 +131,11 @@ mod tests {
 
     #[test]
     fn headers_and_cookies_carry_no_line_breaks() {
+        let framing = "        - {name: Content-Length, in: header}\n";
+        assert!(
+            api(framing, "").operations[0].request(r#"{"id":1,"Content-Length":"0"}"#).is_err(),
+            "no such argument"
+        );
         let api = api("        - {name: X-A, in: header}\n        - {name: c, in: cookie}\n", "");
         let outgoing = api.operations[0].request(r#"{"id":1,"X-A":"v","c":"a;b\nc"}"#).unwrap();
         assert_eq!(outgoing.headers[0].1, "v");
