@@ -6,6 +6,7 @@ use crate::certainty::Certainty;
 use crate::claim::Held;
 use crate::failure::Failure;
 use crate::id::{AttemptId, Digest, ToolName, UpstreamName};
+use crate::inquiry::Inquiry;
 use crate::outcome::Outcome;
 use crate::time::Timestamp;
 
@@ -94,6 +95,9 @@ pub struct Report {
     /// What the answer looks like, where the contract says what to look for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Box<Shape>>,
+    /// What the upstream must know of the agent before it goes on with the call. Nothing is done until it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inquiry: Option<Box<Inquiry>>,
     /// The errors that were ignored on purpose while it was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suppressed: Vec<Suppressed>,
@@ -195,8 +199,14 @@ impl Report {
             fits: false,
             recorded: None,
             shape: None,
+            inquiry: None,
             suppressed: Vec::new(),
         }
+    }
+
+    /// The report of an attempt whose upstream asks something before it goes on.
+    pub fn asking(inquiry: Box<Inquiry>) -> Self {
+        Self { certainty: Certainty::NotProcessed, inquiry: Some(inquiry), ..Self::success(None) }
     }
 
     /// The report of an attempt that the upstream answered with a failure.
@@ -210,6 +220,7 @@ impl Report {
             fits: false,
             recorded: None,
             shape: None,
+            inquiry: None,
             suppressed: Vec::new(),
         }
     }
@@ -225,6 +236,7 @@ impl Report {
             fits: false,
             recorded: None,
             shape: None,
+            inquiry: None,
             suppressed: Vec::new(),
         }
     }

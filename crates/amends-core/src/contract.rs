@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::expression::Expression;
-use crate::limits::{ANSWER_WITHIN_MS, REQUEST_LIFE_MS};
+use crate::limits::{ANSWER_WITHIN_MS, INPUT_WITHIN_MS, REQUEST_LIFE_MS};
 
 /// What a tool does to the world, which decides whether an attempt in doubt may be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
@@ -85,6 +85,9 @@ pub struct Contract {
     /// How long a person has for an answer.
     #[serde(default = "answer_within_ms", skip_serializing_if = "is_answer_within_ms")]
     pub answer_within_ms: u64,
+    /// How long an agent has for what the upstream asks of it.
+    #[serde(default = "input_within_ms", skip_serializing_if = "is_input_within_ms")]
+    pub input_within_ms: u64,
 }
 
 /// A read that a call depends on.
@@ -148,6 +151,14 @@ const fn answer_within_ms() -> u64 {
 
 const fn is_answer_within_ms(ms: &u64) -> bool {
     *ms == ANSWER_WITHIN_MS
+}
+
+const fn input_within_ms() -> u64 {
+    INPUT_WITHIN_MS
+}
+
+const fn is_input_within_ms(ms: &u64) -> bool {
+    *ms == INPUT_WITHIN_MS
 }
 
 /// Where an idempotency key goes, and for how long the upstream remembers it.
@@ -217,6 +228,7 @@ impl Contract {
             },
             queue: None,
             answer_within_ms: ANSWER_WITHIN_MS,
+            input_within_ms: INPUT_WITHIN_MS,
         }
     }
 

@@ -12,6 +12,8 @@ mod compensate;
 mod delivery;
 mod ending;
 mod evidence;
+mod inputs;
+mod inquire;
 mod reconcile;
 pub mod redecide;
 mod result;
@@ -28,13 +30,14 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::attempt::Report;
+use crate::attempt::{Payload, Report};
 use crate::call::{Call, Rules};
 use crate::claim::ClaimChange;
 use crate::effect::Effect;
 use crate::event::{Event, Fact, VERSION};
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId};
+use crate::inquiry::Inquiry;
 use crate::interaction::PersonAnswer;
 use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
@@ -60,6 +63,22 @@ pub enum Input {
         interaction: InteractionId,
         /// The answer.
         answer: Box<PersonAnswer>,
+    },
+    /// The upstream asks something of the agent while it works on an attempt.
+    Inquiry {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// What it asks.
+        inquiry: Box<Inquiry>,
+    },
+    /// The agent answered what an upstream asked.
+    Inputs {
+        /// Whose call it is.
+        call: CallId,
+        /// The inquiry's number in the call.
+        inquiry: u32,
+        /// The digest and size of what it gave.
+        inputs: Payload,
     },
     /// Somebody wants a call stopped.
     Cancel {
@@ -216,6 +235,8 @@ impl Dispatcher {
             Input::Call(call) => self.admit(now, gates, *call),
             Input::Result { attempt, report } => self.result(now, gates, attempt, report),
             Input::Answer { interaction, answer } => self.answer(now, gates, interaction, answer),
+            Input::Inquiry { attempt, inquiry } => self.inquiry(now, gates, attempt, inquiry),
+            Input::Inputs { call, inquiry, inputs } => self.inputs(now, gates, call, inquiry, inputs),
             Input::Cancel { call, reason } => self.cancel(now, call, reason),
             Input::Delivery { call } => self.delivery(now, call),
             Input::Tick => self.tick(now, gates),
@@ -255,6 +276,16 @@ impl Dispatcher {
     /// Whether that call is open.
     pub fn is_open(&self, call: &CallId) -> bool {
         self.state.calls.contains_key(call)
+    }
+
+    /// Whether that inquiry of that call waits for the agent's answer.
+    pub fn is_asking(&self, call: &CallId, inquiry: u32) -> bool {
+        self.state.calls.get(call).is_some_and(|call| call.open_inquiries().any(|open| open.n == inquiry))
+    }
+
+    /// The number that the next inquiry of that call will have, while it is open.
+    pub fn next_inquiry(&self, call: &CallId) -> Option<u32> {
+        self.state.calls.get(call).map(state::CallState::next_inquiry)
     }
 
     /// Whether that call is open or its delivery still matters.

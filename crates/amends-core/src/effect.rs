@@ -3,6 +3,7 @@
 use crate::attempt::Attempt;
 use crate::envelope::Envelope;
 use crate::id::{AttemptId, CallId, InteractionId};
+use crate::inquiry::{Asking, Telling};
 use crate::interaction::Interaction;
 
 /// What the core asks the driver to do.
@@ -18,6 +19,17 @@ pub enum Effect {
     Ask(Box<Interaction>),
     /// A question is over.
     Withdraw(InteractionId),
+    /// Bring what an upstream asks before the agent.
+    Inquire(Box<Asking>),
+    /// Tell an upstream that waits what became of its inquiry.
+    Tell(Box<Telling>),
+    /// An inquiry is pointless by now, wherever it is.
+    Retract {
+        /// The call.
+        call: CallId,
+        /// Its number in the call.
+        inquiry: u32,
+    },
 }
 
 /// An answer to the agent.
@@ -44,6 +56,11 @@ pub enum Answer {
     /// The answer recorded for the call that this one repeats.
     Recorded {
         /// The join that fetched it.
+        attempt: AttemptId,
+    },
+    /// What the upstream of the call that this one repeats asks of the agent.
+    Asked {
+        /// The join that found it.
         attempt: AttemptId,
     },
     /// An answer of our own.

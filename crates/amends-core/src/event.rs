@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::attempt::{Purpose, Report};
+use crate::attempt::{Payload, Purpose, Report};
 use crate::call::Received;
 use crate::certainty::Certainty;
 use crate::dispatcher::cancel::CancelReason;
@@ -10,6 +10,7 @@ use crate::dispatcher::retire::RetireReason;
 use crate::evidence::Changed;
 use crate::gates::{Gates, HeldBack};
 use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName};
+use crate::inquiry::{Inquiry, Unanswered, Way};
 use crate::interaction::{Interaction, PersonAnswer};
 use crate::outcome::Outcome;
 use crate::playbook::Origin;
@@ -198,6 +199,50 @@ pub enum Fact {
         /// Which question.
         interaction: InteractionId,
     },
+    /// Input: the upstream asks something of the agent while it works on an attempt.
+    InquiryMade {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// What it asks.
+        inquiry: Box<Inquiry>,
+        /// What was sampled with it.
+        #[serde(default, skip_serializing_if = "Gates::is_open")]
+        gates: Gates,
+    },
+    /// The agent is asked what the upstream wants to know. The work clock stands until it is over.
+    InquiryOpened {
+        /// The attempt whose upstream asks.
+        attempt: AttemptId,
+        /// Its number in the call, from 1.
+        inquiry: u32,
+        /// Whether the upstream waits, so that the attempt goes on.
+        held: bool,
+        /// When an answer no longer counts.
+        due: Timestamp,
+        /// How the agent is asked.
+        way: Way,
+    },
+    /// Input: the agent answered an inquiry.
+    InputsGiven {
+        /// The call.
+        call: CallId,
+        /// The inquiry's number in the call.
+        inquiry: u32,
+        /// The digest and size of what it gave.
+        inputs: Payload,
+        /// What was sampled with it.
+        #[serde(default, skip_serializing_if = "Gates::is_open")]
+        gates: Gates,
+    },
+    /// An inquiry is over without an answer.
+    InquiryClosed {
+        /// The call.
+        call: CallId,
+        /// Its number in the call.
+        inquiry: u32,
+        /// Why.
+        why: Unanswered,
+    },
     /// A person said what became of a call that had ended in doubt.
     DoubtResolved {
         /// The call.
@@ -325,6 +370,10 @@ impl Fact {
             Self::InteractionAnswered { .. } => "interaction_answered",
             Self::InteractionLapsed { .. } => "interaction_lapsed",
             Self::InteractionWithdrawn { .. } => "interaction_withdrawn",
+            Self::InquiryMade { .. } => "inquiry_made",
+            Self::InquiryOpened { .. } => "inquiry_opened",
+            Self::InputsGiven { .. } => "inputs_given",
+            Self::InquiryClosed { .. } => "inquiry_closed",
             Self::DoubtResolved { .. } => "doubt_resolved",
             Self::ReversalMinted { .. } => "reversal_minted",
             Self::ReversalArmed { .. } => "reversal_armed",
@@ -353,6 +402,8 @@ impl Fact {
             | Self::InterimAnswered { call }
             | Self::CallEnded { call, .. }
             | Self::EvidenceCompared { call, .. }
+            | Self::InputsGiven { call, .. }
+            | Self::InquiryClosed { call, .. }
             | Self::DoubtResolved { call, .. }
             | Self::ReversalMinted { call, .. }
             | Self::ReversalArmed { call, .. }
@@ -366,6 +417,8 @@ impl Fact {
             | Self::AttemptTimedOut { attempt, .. }
             | Self::AttemptOrphaned { attempt, .. }
             | Self::FailureJudged { attempt, .. }
+            | Self::InquiryMade { attempt, .. }
+            | Self::InquiryOpened { attempt, .. }
             | Self::LateResult { attempt, .. } => Some(&attempt.call),
             Self::SessionOpened { .. }
             | Self::InteractionAnswered { .. }

@@ -22,6 +22,12 @@ pub const KEY_MARGIN_MS: u64 = 5_000;
 pub const REQUEST_LIFE_MS: u64 = 60_000;
 /// How long a person has for an answer where nothing is said: a day.
 pub const ANSWER_WITHIN_MS: u64 = 24 * 60 * 60 * 1000;
+/// How long an agent has for what an upstream asks of it where nothing is said: five minutes.
+pub const INPUT_WITHIN_MS: u64 = 5 * 60 * 1000;
+/// How often an upstream may ask something of the agent during one call.
+pub const INQUIRIES_MAX: usize = 16;
+/// How many questions an upstream may ask at once.
+pub const ASKS_MAX: usize = 16;
 /// How many pieces of evidence a call may rest on.
 pub const EVIDENCE_MAX: usize = 8;
 /// How many questions of one session may be open at once.

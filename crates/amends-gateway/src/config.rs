@@ -27,6 +27,7 @@ use amends_core::{EffectKind, Playbook, Rules, UpstreamName};
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
+use crate::router::Patterns;
 use crate::upstream::openapi::{Api, DocumentError};
 
 pub use access::{Access, CredentialConfig, CredentialSpec};
@@ -75,6 +76,8 @@ pub struct UpstreamConfig {
     pub reach: Reach,
     /// What its tools' names begin with.
     pub prefix: String,
+    /// Which of its tools are served.
+    pub patterns: Patterns,
     /// Whether its own hints about its tools count.
     pub trust_hints: bool,
     /// How long one attempt may take.

@@ -6,12 +6,15 @@ mod attempt;
 mod basis;
 mod deliveries;
 mod failpoint;
+mod inquiry;
+mod listener;
 mod orphans;
 mod post;
 mod privacy;
 mod recover;
 mod redeem;
 mod retire;
+mod returning;
 mod session;
 mod turn;
 mod undo;
@@ -24,6 +27,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use admission::Wish;
 pub use answer::{Answered, Form, Rendered};
+pub use listener::Listener;
 pub use orphans::settle_orphans;
 pub use post::{Request, read_post};
 pub use redeem::{REVERSE_TOOL, Redeemer};
@@ -33,7 +37,6 @@ pub use undo::token_digest;
 
 use crate::gateway::Gateway;
 use crate::mint;
-use crate::upstream::Progress;
 pub(crate) use deliveries::Deliveries;
 use deliveries::Leaving;
 use session::Session;
@@ -95,21 +98,21 @@ impl SessionHandle {
         Self { id, gateway, principal, user: Arc::new(User { mail }) }
     }
 
-    /// Hands in a call. Its progress goes to `progress`, in order.
-    pub fn call(&self, wish: Wish<'_>, progress: Option<mpsc::UnboundedSender<Progress>>) -> CallHandle {
+    /// Hands in a call, for that listener.
+    pub fn call(&self, wish: Wish<'_>, listener: Listener) -> CallHandle {
         if let Wish::Call { call, .. } = &wish
             && call.name() == REVERSE_TOOL
             && self.gateway.catalogue.now().find(REVERSE_TOOL).is_none()
         {
             let arguments = call.arguments().and_then(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).ok());
             let token = arguments.as_ref().and_then(|arguments| arguments.get("token")?.as_str());
-            return self.redeem(token, Redeemer::Agent, progress);
+            return self.redeem(token, Redeemer::Agent, listener);
         }
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
         let admitted = admission::admit(&self.gateway, &self.principal, wish);
         let id = admitted.call.id.clone();
-        let mail = Mail::call(admitted, made, answer_to, progress);
+        let mail = Mail::call(admitted, made, answer_to, listener);
         // The driver ends only after every handle is gone.
         let _ = self.user.mail.send(mail);
         CallHandle { id, answer, session: self.clone() }

@@ -14,8 +14,10 @@ use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
+use crate::hub::{self, Hub, News};
 use crate::key::{self, KeyError};
 use crate::listing;
+use crate::request_state::Seal;
 use crate::restraint::{self, Rates};
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
@@ -34,10 +36,14 @@ pub struct Gateway {
     pub ledger: Arc<dyn Ledger>,
     /// The tools it serves.
     pub catalogue: Catalogue,
+    /// Where what upstreams say of their own accord comes together.
+    pub hub: Arc<Hub>,
     /// Whom it calls.
     pub upstreams: BTreeMap<UpstreamName, Arc<Upstream>>,
     /// The secret under which digests are keyed.
     pub(crate) secret: [u8; 32],
+    /// What seals the states that agents bring back.
+    pub(crate) seal: Seal,
     /// Told whenever an answer is stored.
     pub(crate) answered: Notify,
     /// How many calls may be open.
@@ -119,11 +125,14 @@ impl Gateway {
             .heartbeat(clock::now())
             .await
             .map_err(|source| StartError::Ledger { place: config.ledger.place.clone(), source })?;
+        let hub = Arc::new(Hub::default());
         let upstreams = config
             .upstreams
             .iter()
             .map(|(name, upstream)| {
-                let started = Upstream::start(name.clone(), upstream.clone(), greeting, config.limits, unasked.clone());
+                let news = Arc::new(News::new(name.clone(), hub.clone()));
+                let started =
+                    Upstream::start(name.clone(), upstream.clone(), greeting, config.limits, unasked.clone(), news);
                 let started = started.map_err(|source| StartError::Upstream { name: name.clone(), source })?;
                 Ok((name.clone(), Arc::new(started)))
             })
@@ -133,8 +142,10 @@ impl Gateway {
         let gateway = Arc::new(Self {
             signer,
             secret: ledger.secret(),
+            seal: Seal::new(ledger.secret()),
             ledger,
             catalogue: Catalogue::new(config.clone()),
+            hub,
             upstreams,
             answered: Notify::new(),
             room: Arc::new(Semaphore::new(config.limits.calls)),
@@ -166,9 +177,15 @@ impl Gateway {
         if greeting == Greeting::Ours {
             for upstream in gateway.upstreams.values() {
                 gateway.keep(tokio::spawn(listing::follow(Arc::downgrade(&gateway), upstream.clone())));
+                gateway.keep(tokio::spawn(hub::listen(Arc::downgrade(&gateway), upstream.clone())));
             }
         }
         Ok(gateway)
+    }
+
+    /// Follows what an upstream offers that is greeted by us from now on.
+    pub(crate) fn follows(self: &Arc<Self>, upstream: &Arc<Upstream>) {
+        self.keep(tokio::spawn(listing::follow(Arc::downgrade(self), upstream.clone())));
     }
 
     /// Begins a session for that principal.

@@ -6,10 +6,13 @@ pub mod config;
 pub mod door;
 pub mod driver;
 pub mod gateway;
+pub mod hub;
 pub mod key;
 pub mod listing;
 pub mod mint;
+mod request_state;
 pub mod restraint;
+pub mod router;
 pub mod signer;
 pub mod upstream;
 

@@ -118,6 +118,11 @@ impl Restraint {
         }
     }
 
+    /// Until when the upstream is left alone, where it is.
+    pub fn open_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.held().breaker.open_until(now)
+    }
+
     fn probe_at(&self) -> Option<Timestamp> {
         self.held().breaker.probe_at()
     }

@@ -17,9 +17,10 @@ use thiserror::Error;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 pub use credential::CredentialError;
-pub use exchange::{Exchange, Fault, HttpAnswer, Progress, Reply, Request, RpcFault};
+pub use exchange::{Aside, Asides, Asking, Exchange, Fault, HttpAnswer, Progress, Reply, Request, RpcFault, Said};
 
 use crate::config::{Limits, Reach, UpstreamConfig};
+use crate::hub::News;
 use crate::restraint::Restraint;
 
 /// Somebody whose tools are called.
@@ -35,6 +36,8 @@ pub struct Upstream {
     pub(crate) places: Arc<Semaphore>,
     /// What is known of its troubles.
     pub(crate) restraint: Restraint,
+    /// What it says of its own accord.
+    pub news: Arc<News>,
     link: Link,
 }
 
@@ -115,12 +118,14 @@ impl Upstream {
         greeting: Greeting,
         limits: Limits,
         unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+        news: Arc<News>,
     ) -> Result<Self, StartFault> {
         let link = match &config.reach {
             Reach::Stdio { .. } => {
-                Link::Stdio(stdio::Child::start(name.clone(), config.reach.clone(), greeting, limits, unasked))
+                let reach = config.reach.clone();
+                Link::Stdio(stdio::Child::start(name.clone(), reach, greeting, limits, unasked, news.clone()))
             }
-            Reach::Http { url, access } => Link::Http(http::Endpoint::start(url, access, limits)?),
+            Reach::Http { url, access } => Link::Http(http::Endpoint::start(url, access, limits, news.clone())?),
             Reach::OpenApi(api) => Link::OpenApi(openapi::Service::start(api, limits)?),
         };
         let places = config.concurrency.saturating_add(config.queue).min(Semaphore::MAX_PERMITS);
@@ -130,6 +135,7 @@ impl Upstream {
             places: Arc::new(Semaphore::new(places)),
             restraint: Restraint::new(config.retry_budget, config.breaker),
             config,
+            news,
             link,
         })
     }
@@ -176,15 +182,11 @@ impl Upstream {
         }
     }
 
-    /// Its tools are being listed anew; from here on it may say again that they changed.
-    pub fn lists_anew(&self) {
-        if let Link::Stdio(child) = &self.link {
-            child.lists_anew();
-        }
-    }
-
-    /// Refuses what it asked of an agent, where there is none it could ask.
+    /// Refuses what it asked of an agent, where there is none it could ask. Whether we are there it may ask at any time.
     pub fn refuse(&self, id: &str, method: &str) {
+        if method == "ping" {
+            return self.tell(amends_wire::message::success(id, "{}"));
+        }
         let text = format!("nobody here answers `{method}`");
         let code = amends_wire::message::METHOD_NOT_FOUND;
         self.tell(amends_wire::message::failure(Some(id), code, &text, None));
@@ -197,6 +199,11 @@ impl Upstream {
             Link::Http(endpoint) => endpoint.health(),
             Link::OpenApi(service) => service.health(),
         }
+    }
+
+    /// Whether a document lists its tools, so that listing them says nothing of the upstream itself.
+    pub fn is_described(&self) -> bool {
+        matches!(self.link, Link::OpenApi(_))
     }
 
     /// Whether it answers, where listing its tools would not show that.
@@ -220,6 +227,15 @@ impl Upstream {
         match &*self.health().borrow() {
             Health::Ready { era, .. } => Some(*era),
             Health::Starting | Health::Down { .. } => None,
+        }
+    }
+
+    /// Greets it ourselves, in its own era, where the agent's greeting was to be passed through and was not taken; `false`
+    /// where it takes ours no more than that.
+    pub async fn greet(&self) -> bool {
+        match &self.link {
+            Link::Stdio(child) => child.greet().await,
+            Link::Http(_) | Link::OpenApi(_) => true,
         }
     }
 

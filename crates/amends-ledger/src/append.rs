@@ -109,6 +109,8 @@ pub enum Form {
     Forward,
     /// An envelope.
     Envelope,
+    /// What the agent is asked while the call waits for it; nothing in it once it was answered. It is not the call's end.
+    Asked,
 }
 
 /// The arguments of an open call, so that another node can send it again where that is safe.

@@ -12,6 +12,8 @@ use crate::flaw::Flaw;
 
 /// How long a person has for an answer: some worlds outlast it, and some answers.
 const ANSWER_WITHIN_MS: u64 = 30_000;
+/// How long an agent has for what an upstream asks of it.
+pub(crate) const INPUT_WITHIN_MS: u64 = 6_000;
 /// For how long a write can be undone: some agents come too late.
 pub const UNDO_WITHIN_MS: u64 = 25_000;
 /// How long an answer that may not have arrived is given again: longer than any world lasts.
@@ -89,6 +91,7 @@ fn build(declare: impl Fn(&mut Contract)) -> Vec<Tool> {
     let plain = || Contract {
         declared: true,
         answer_within_ms: ANSWER_WITHIN_MS,
+        input_within_ms: INPUT_WITHIN_MS,
         ..Contract::undeclared(3_000, 20_000, REPEAT_WINDOW_MS)
     };
     let of = |effect| Contract { effect, ..plain() };

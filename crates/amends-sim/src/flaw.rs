@@ -59,6 +59,10 @@ pub enum Flaw {
     ResendStale,
     /// An attempt in doubt is taken for one that did nothing, and sent again.
     RetryInDoubt,
+    /// An answer to an inquiry that comes again is taken again.
+    InputsTwice,
+    /// The classifier takes a question of the upstream for its answer.
+    QuestionAsSuccess,
     /// A result that comes after the call's end ends it again.
     LateResultCounts,
 }

@@ -84,5 +84,7 @@ impl Summary {
         self.unredeemed += other.unredeemed;
         self.stale += other.stale;
         self.busy += other.busy;
+        self.given += other.given;
+        self.unanswered += other.unanswered;
     }
 }

@@ -5,6 +5,7 @@ mod bounded;
 mod cancellation;
 mod deadlines;
 mod evidence_compared;
+mod inquiries;
 mod intent_first;
 mod judged_anew;
 mod no_effect_without_event;
@@ -168,12 +169,15 @@ impl Watch {
         let mut gates = &Gates::default();
         for (n, event) in events.iter().enumerate() {
             if let Fact::AttemptEnded { gates: seen, .. }
+            | Fact::InquiryMade { gates: seen, .. }
+            | Fact::InputsGiven { gates: seen, .. }
             | Fact::Ticked { gates: seen }
             | Fact::Resumed { gates: seen } = &event.fact
             {
                 gates = seen;
             }
             self.one_end(event)?;
+            self.inquiries(event)?;
             self.sum_up(event);
             match &event.fact {
                 Fact::AttemptStarted { attempt, purpose, .. } => {
@@ -273,6 +277,7 @@ impl Watch {
     /// Everything has happened.
     pub(crate) fn finish(&self) -> Verdicts {
         self.liveness()?;
+        self.every_inquiry_over()?;
         self.every_answer_counted()?;
         self.decided_again()
     }
@@ -306,6 +311,8 @@ impl Watch {
         match &event.fact {
             Fact::InteractionAnswered { .. } => self.seen.answers += 1,
             Fact::InteractionLapsed { .. } => self.seen.lapses += 1,
+            Fact::InputsGiven { .. } => self.seen.given += 1,
+            Fact::InquiryClosed { .. } => self.seen.unanswered += 1,
             Fact::ReversalRedeemed { .. } => self.seen.undone += 1,
             Fact::ReversalRefused { .. } => self.seen.unredeemed += 1,
             Fact::EvidenceCompared { changed, .. } => self.seen.stale += u64::from(!changed.is_empty()),
@@ -354,6 +361,11 @@ fn describe(session: &SessionId, input: &Input, step: &Step) -> String {
             Effect::Abort(attempt) => format!("Abort {attempt}"),
             Effect::Ask(interaction) => format!("Ask {}", interaction.id),
             Effect::Withdraw(interaction) => format!("Withdraw {interaction}"),
+            Effect::Inquire(asking) => format!("Inquire {} {}", asking.attempt, asking.inquiry),
+            Effect::Tell(telling) => {
+                format!("Tell {} {} {:?}", telling.attempt, telling.inquiry, telling.unanswered)
+            }
+            Effect::Retract { call, inquiry } => format!("Retract {call} {inquiry}"),
             Effect::Reply(reply) => format!("Reply {} last={}", reply.call, reply.last),
         };
         out.push_str(&format!("\n             > {text}"));
@@ -372,6 +384,8 @@ fn input_name(input: &Input) -> String {
         Input::Call(call) => format!("call {} {}", call.id, call.tool),
         Input::Result { attempt, .. } => format!("result of {attempt}"),
         Input::Answer { interaction, answer } => format!("answer {} to {interaction}", answer.choice),
+        Input::Inquiry { attempt, .. } => format!("inquiry of {attempt}"),
+        Input::Inputs { call, inquiry, .. } => format!("inputs for {call} {inquiry}"),
         Input::Cancel { call, reason } => format!("cancel {call} {reason:?}"),
         Input::Delivery { call } => format!("delivery of {call}"),
         Input::Tick => "tick".into(),

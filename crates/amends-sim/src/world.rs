@@ -2,6 +2,7 @@
 
 mod alter;
 mod happening;
+mod inquiries;
 mod line;
 mod nodes;
 mod people;
@@ -62,6 +63,10 @@ pub struct Summary {
     pub stale: u64,
     /// How many calls were refused since their object was held.
     pub busy: u64,
+    /// How many inquiries agents answered.
+    pub given: u64,
+    /// How many ended without an answer.
+    pub unanswered: u64,
 }
 
 /// A seeded world.
@@ -95,6 +100,11 @@ pub struct World {
     pub(crate) aborted: BTreeSet<AttemptId>,
     /// The attempts that a driver was asked to send and has not sent yet; true for those it was then asked to stop.
     pub(crate) unsent: BTreeMap<AttemptId, bool>,
+    /// The requests whose upstream waits for what it asked.
+    pub(crate) parked: BTreeMap<AttemptId, Request>,
+    /// Whether its upstreams ask something of their agents.
+    pub(crate) curious: bool,
+    pub(crate) seed: u64,
     /// The judge of all of it.
     pub watch: Watch,
 }
@@ -153,6 +163,9 @@ impl World {
             sent: BTreeMap::new(),
             aborted: BTreeSet::new(),
             unsent: BTreeMap::new(),
+            parked: BTreeMap::new(),
+            curious: seed % 4 == 3,
+            seed,
             watch: Watch::new(tools, logged),
         };
         world.plan();
@@ -205,6 +218,8 @@ impl World {
             Happening::Look(interaction) => self.look(*interaction),
             Happening::Second(place, answer) => self.second_answer(&place, *answer),
             Happening::Unwind(session) => self.unwind(&session),
+            Happening::Tired(attempt) => self.tired(&attempt),
+            Happening::Give(session, call, inquiry, way) => self.give(&session, call, inquiry, way),
         }
         Ok(())
     }

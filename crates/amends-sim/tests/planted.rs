@@ -166,6 +166,16 @@ fn sending_again_what_is_in_doubt_is_seen() {
 }
 
 #[test]
+fn taking_the_answer_to_an_inquiry_twice_is_seen() {
+    check(Flaw::InputsTwice, &["inquiries", "one_end"]);
+}
+
+#[test]
+fn taking_a_question_for_an_answer_is_seen() {
+    check(Flaw::QuestionAsSuccess, &["truthful"]);
+}
+
+#[test]
 fn ending_an_ended_call_by_a_late_result_is_seen() {
     check(Flaw::LateResultCounts, &["one_end"]);
 }

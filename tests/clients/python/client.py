@@ -1,6 +1,6 @@
 """Drives the Python `mcp` SDK from JSON lines, so that a test can hold a real client by its pipes.
 
-Usage: client.py [--era auto|legacy|modern] [--header 'Name: value']... (--http URL | --stdio -- COMMAND ARGS...)
+Usage: client.py [--era auto|legacy|modern] [--header 'Name: value']... [--inputs JSON] (--http URL | --stdio -- COMMAND ARGS...)
 
 The commands and answers are described in docs/testing.md.
 """
@@ -21,7 +21,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import Implementation
+from mcp_types import CreateMessageResult, ElicitResult, Implementation, ListRootsResult
 
 DEFAULT_TIMEOUT_MS = 30_000
 MODES = {"auto": "auto", "legacy": "legacy", "modern": "2026-07-28"}
@@ -30,17 +30,53 @@ MODES = {"auto": "auto", "legacy": "legacy", "modern": "2026-07-28"}
 async def main() -> int:
     options = parse_arguments()
     try:
-        async with connect(options) as client:
-            await Driver(client).serve()
+        inputs = Inputs(json.loads(options.inputs))
+        async with connect(options, inputs) as client:
+            await Driver(client, inputs).serve()
     except Exception as error:
         answer({"fatal": describe(root_cause(error))["message"]})
         return 1
     return 0
 
 
+class Inputs:
+    """What the client answers when it is asked something, by method, and what it was asked so far."""
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self.answers = answers
+        self.asked: list[dict[str, Any]] = []
+
+    def callbacks(self) -> dict[str, Any]:
+        of = {
+            "elicitation/create": ("elicitation_callback", ElicitResult),
+            "sampling/createMessage": ("sampling_callback", CreateMessageResult),
+        }
+        found: dict[str, Any] = {}
+        for method, (name, result) in of.items():
+            if method in self.answers:
+                found[name] = self.callback(method, result)
+        if "roots/list" in self.answers:
+            ask = self.callback("roots/list", ListRootsResult)
+
+            async def roots(context: Any) -> Any:
+                return await ask(context, None)
+
+            found["list_roots_callback"] = roots
+        return found
+
+    def callback(self, method: str, result: Any) -> Any:
+        async def answered(_context: Any, params: Any) -> Any:
+            shown = params.model_dump(mode="json", by_alias=True, exclude_unset=True) if params else None
+            self.asked.append({"method": method, "params": shown})
+            return result.model_validate(self.answers[method])
+
+        return answered
+
+
 class Driver:
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, inputs: Inputs) -> None:
         self.client = client
+        self.inputs = inputs
         self.running: dict[int, anyio.CancelScope] = {}
 
     async def serve(self) -> None:
@@ -81,7 +117,8 @@ class Driver:
                 )
                 # Not `exclude_none`: a null the server wrote is part of what the client saw.
                 shown = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
-                answer({"n": n, "ok": True, "result": shown, "progress": progress})
+                asked = self.inputs.asked
+                answer({"n": n, "ok": True, "result": shown, "progress": progress, "asked": asked})
         except Exception as error:
             fail(n, describe(root_cause(error)), progress=progress)
         finally:
@@ -124,7 +161,7 @@ class Driver:
 
 
 @contextlib.asynccontextmanager
-async def connect(options: argparse.Namespace):
+async def connect(options: argparse.Namespace, inputs: Inputs):
     if options.http:
         headers = dict(header.split(": ", 1) for header in options.header)
         http = create_mcp_http_client(headers=headers)
@@ -134,7 +171,8 @@ async def connect(options: argparse.Namespace):
         target = StdioServerParameters(command=options.command[0], args=options.command[1:], env=dict(os.environ))
         http = contextlib.nullcontext()
     info = Implementation(name="amends-test-python", version="0")
-    async with http, Client(target, mode=MODES[options.era], client_info=info) as client:
+    callbacks = inputs.callbacks()
+    async with http, Client(target, mode=MODES[options.era], client_info=info, **callbacks) as client:
         yield client
 
 
@@ -147,6 +185,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="client.py")
     parser.add_argument("--era", choices=sorted(MODES), default="auto")
     parser.add_argument("--header", action="append", default=[])
+    parser.add_argument("--inputs", metavar="JSON", default="{}")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--http", metavar="URL")
     where.add_argument("--stdio", action="store_true")

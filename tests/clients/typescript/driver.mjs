@@ -62,7 +62,7 @@ async function call(client, { n, tool, args, meta, timeout_ms, progress }, runni
   if (progress) options.onprogress = ({ progress }) => seen.push(progress);
   try {
     const result = await client.callTool(params, options);
-    answer({ n, ok: true, result, progress: seen });
+    answer({ n, ok: true, result, progress: seen, asked: client.asked?.() ?? [] });
   } catch (error) {
     const cancelled = { code: null, message: 'cancelled by the test', data: null, type: 'cancelled' };
     fail(n, abort.signal.aborted ? cancelled : describe(error), { progress: seen });
@@ -110,11 +110,12 @@ function parseArguments(given, eras) {
   const split = given.indexOf('--');
   const command = split < 0 ? [] : given.slice(split + 1);
   const rest = split < 0 ? given : given.slice(0, split);
-  const options = { era: eras[0], headers: {}, command };
+  const options = { era: eras[0], headers: {}, inputs: {}, command };
   while (rest.length > 0) {
     const flag = rest.shift();
     if (flag === '--http' && rest.length > 0) options.http = new URL(rest.shift());
     else if (flag === '--stdio') options.stdio = true;
+    else if (flag === '--inputs' && rest.length > 0) options.inputs = JSON.parse(rest.shift());
     else if (flag === '--era' && eras.includes(rest[0])) options.era = rest.shift();
     else if (flag === '--header' && rest[0]?.includes(': ')) {
       const header = rest.shift();
@@ -128,7 +129,7 @@ function parseArguments(given, eras) {
 
 function usage(eras) {
   process.stderr.write(
-    `usage: client.mjs [--era ${eras.join('|')}] [--header 'Name: value']... (--http URL | --stdio -- COMMAND ARGS...)\n`,
+    `usage: client.mjs [--era ${eras.join('|')}] [--header 'Name: value']... [--inputs JSON] (--http URL | --stdio -- COMMAND ARGS...)\n`,
   );
   process.exit(2);
 }

@@ -9,6 +9,7 @@ use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
+use crate::inquiry::Way;
 use crate::registry::Code;
 use crate::time::Timestamp;
 
@@ -51,6 +52,18 @@ impl Dispatcher {
         };
         let phase = call.phase;
         let answered = call.answered;
+        if reason == CancelReason::Disconnected {
+            if self.awaits_return(&id) {
+                return;
+            }
+            // Nobody is left on the line to give an answer.
+            self.lapse_inquiries(now, &id, |_, way| way == Way::Line);
+        } else {
+            self.withdraw_inquiries(now, &id);
+        }
+        let Some(call) = self.state.calls.get(&id) else {
+            return;
+        };
         if !call.may_have_acted() {
             if let Phase::Attempting(n) = phase {
                 self.step.effects.push(Effect::Abort(AttemptId { call: id.clone(), n }));
@@ -58,7 +71,7 @@ impl Dispatcher {
             return self.end_cancelled(now, &id);
         }
         if reason == CancelReason::Disconnected {
-            return;
+            return self.lapsed(now, &Gates::default(), &id);
         }
         if !answered {
             self.answer_interim(now, &id);
@@ -69,6 +82,8 @@ impl Dispatcher {
             }
             // A resend that was planned will not happen; only the status can still tell.
             Phase::Waiting { next: Purpose::Act, .. } => self.reconcile(now, &Gates::default(), &id),
+            // Nothing more is sent, so only the status can still tell of an earlier attempt.
+            Phase::Inquiring => self.reconcile(now, &Gates::default(), &id),
             Phase::Attempting(_) | Phase::Waiting { .. } | Phase::Received | Phase::Asking => {}
         }
     }

@@ -43,7 +43,7 @@ impl Dispatcher {
 
         let planned = match &compensation {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder)
-                if allowed(call, purpose, gates, now) && ladder.allows(sends(call, purpose)) =>
+                if allowed(call, purpose, gates, now) && ladder.allows(call.sends(purpose)) =>
             {
                 next_wait(ladder, earlier, retry_after_ms, self.chance(id))
             }
@@ -187,11 +187,6 @@ pub(super) fn allowed(call: &CallState, purpose: Purpose, gates: &Gates, now: Ti
 /// When the key of this call's effect was first taken, perhaps by the call it took over from.
 fn first_claimed(call: &CallState) -> Timestamp {
     call.received.repeat_of.as_ref().map_or(call.at, |held| held.since)
-}
-
-/// How often this call was sent for that purpose.
-fn sends(call: &CallState, purpose: Purpose) -> usize {
-    call.attempts.iter().filter(|attempt| attempt.purpose == purpose).count()
 }
 
 /// How often this call was judged so before, for that purpose.

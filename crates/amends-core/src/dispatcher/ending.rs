@@ -135,6 +135,7 @@ impl Dispatcher {
         let changes = claim_changes(call, now);
         self.step.claims.extend(changes);
         self.withdraw(now, id);
+        self.withdraw_inquiries(now, id);
         self.settle_tokens(now, id);
         self.emit(now, Fact::CallEnded { call: id.clone(), outcome, certainty, attempt, replayed: false });
         self.reply(id.clone(), answer, true);

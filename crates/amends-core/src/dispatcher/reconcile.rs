@@ -112,6 +112,10 @@ impl Dispatcher {
             .attempt(&attempt.call, attempt.n)
             .and_then(|join| join.end.as_ref())
             .and_then(|end| end.report.recorded);
+        let asks = self.state.attempt(&attempt.call, attempt.n).and_then(|join| join.end.as_ref());
+        if asks.is_some_and(|end| end.report.inquiry.is_some()) {
+            return self.asked_again(now, attempt);
+        }
         match recorded {
             Some(recorded) => self.end_replayed(now, attempt, recorded),
             None => self.refuse(now, attempt.call.clone(), still_in_flight()),
@@ -184,6 +188,13 @@ impl Dispatcher {
 pub(super) fn still_in_flight() -> Refusal {
     let message = "an equal call is still being settled; its answer will be given to the next equal call after that";
     Refusal { retry_after_ms: Some(5_000), ..Refusal::of(RefusalKind::InFlight, message) }
+}
+
+/// The refusal of a repeat whose call waits for the agent, which is asked the same once more.
+pub(super) fn asked_elsewhere() -> Refusal {
+    let message =
+        "an equal call waits for what its upstream asks; the same is asked again, and the answer goes to that call";
+    Refusal::of(RefusalKind::InFlight, message)
 }
 
 fn status_reads(call: &CallState) -> u32 {

@@ -97,6 +97,13 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         Fact::InteractionAnswered { interaction, answer, gates } => {
             (Input::Answer { interaction: interaction.clone(), answer: answer.clone() }, gates.clone())
         }
+        Fact::InquiryMade { attempt, inquiry, gates } => {
+            (Input::Inquiry { attempt: attempt.clone(), inquiry: inquiry.clone() }, gates.clone())
+        }
+        Fact::InputsGiven { call, inquiry, inputs, gates } => {
+            let input = Input::Inputs { call: call.clone(), inquiry: *inquiry, inputs: inputs.clone() };
+            (input, gates.clone())
+        }
         Fact::CancelRequested { call, reason } => (Input::Cancel { call: call.clone(), reason: *reason }, open()),
         Fact::AnswerDelivered { call } => (Input::Delivery { call: call.clone() }, open()),
         Fact::Ticked { gates } => (Input::Tick, gates.clone()),
@@ -116,6 +123,8 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         | Fact::InteractionOpened { .. }
         | Fact::InteractionLapsed { .. }
         | Fact::InteractionWithdrawn { .. }
+        | Fact::InquiryOpened { .. }
+        | Fact::InquiryClosed { .. }
         | Fact::DoubtResolved { .. }
         | Fact::ReversalMinted { .. }
         | Fact::ReversalArmed { .. }

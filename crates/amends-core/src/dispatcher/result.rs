@@ -20,10 +20,14 @@ impl Dispatcher {
             return self.late(now, gates, attempt, report);
         }
         let (purpose, failed) = (state.purpose, report.failure.is_some());
-        let suppressed = report.suppressed.clone();
+        let (suppressed, inquiry) = (report.suppressed.clone(), report.inquiry.clone());
         self.emit(now, Fact::AttemptEnded { attempt: attempt.clone(), report, gates: gates.clone() });
         for Suppressed { doing, reason } in suppressed {
             self.emit(now, Fact::SuppressedError { doing, reason });
+        }
+        self.withdraw_inquiries(now, &attempt.call);
+        if let (Purpose::Act, Some(inquiry)) = (purpose, inquiry) {
+            return self.round(now, &attempt, &inquiry);
         }
         match (purpose, failed) {
             (Purpose::Act, false) => self.succeed(now, gates, &attempt),
@@ -62,7 +66,7 @@ impl Dispatcher {
     }
 
     fn succeed(&mut self, now: Timestamp, gates: &Gates, attempt: &AttemptId) {
-        let first = self.state.calls.get(&attempt.call).is_some_and(|call| call.acts().count() == 1);
+        let first = self.state.calls.get(&attempt.call).is_some_and(|call| call.sends(Purpose::Act) == 1);
         let outcome = if first { Outcome::Succeeded } else { Outcome::SucceededAfterCompensation };
         self.end_with_result(now, gates, attempt, outcome);
     }

@@ -26,12 +26,21 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
+        if call.phase == Phase::Inquiring && self.awaits_return(id) {
+            // It waits for an agent that comes back, by whichever node.
+            return;
+        }
+        // Whoever was asked over a line is gone with it, and the upstream that waits has lost us.
+        self.withdraw_inquiries(now, id);
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
         let attempting = match call.phase {
             Phase::Attempting(n) => self.state.attempt(id, n).filter(|attempt| attempt.end.is_none()),
-            Phase::Received | Phase::Waiting { .. } | Phase::Asking => None,
+            Phase::Received | Phase::Waiting { .. } | Phase::Asking | Phase::Inquiring => None,
         };
         let Some((n, purpose)) = attempting.map(|attempt| (attempt.n, attempt.purpose)) else {
-            if !call.may_have_acted() {
+            if !call.may_have_acted() || call.phase == Phase::Inquiring {
                 self.end_cancelled(now, id);
             }
             return;

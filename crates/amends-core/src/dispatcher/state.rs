@@ -16,13 +16,14 @@ use crate::dispatcher::{Deadline, TraceError};
 use crate::event::{Event, Fact};
 use crate::failure::Failure;
 use crate::id::{CallId, Digest, InteractionId, Principal, SessionId};
+use crate::inquiry::Unanswered;
 use crate::interaction::{Interaction, Subject};
 use crate::outcome::Outcome;
 use crate::registry::Code;
 use crate::reversal::Redeems;
 use crate::time::Timestamp;
 
-pub(super) use call::{AttemptEnd, AttemptState, CallState, Phase};
+pub(super) use call::{AttemptEnd, AttemptState, CallState, InquiryState, Phase};
 
 /// How many ended calls are remembered for the news of their delivery.
 const ENDED_MAX: usize = 1024;
@@ -131,6 +132,18 @@ impl Session {
             Fact::FailureJudged { attempt, .. } => {
                 self.attempt(&attempt.call, attempt.n).is_some_and(|attempt| attempt.end.is_some())
             }
+            Fact::InquiryMade { attempt, .. } => {
+                self.attempt(&attempt.call, attempt.n).is_some_and(|attempt| attempt.end.is_none())
+            }
+            Fact::InquiryOpened { attempt, inquiry, held, .. } => {
+                let of = self.attempt(&attempt.call, attempt.n).is_some_and(|state| state.end.is_none() == *held);
+                of && self.calls.get(&attempt.call).is_some_and(|call| call.next_inquiry() == *inquiry)
+            }
+            Fact::InputsGiven { call, inquiry, .. } => self.is_asking(call, *inquiry),
+            Fact::InquiryClosed { call, inquiry, why } => match why {
+                Unanswered::Refused => self.calls.get(call).is_some_and(|call| call.next_inquiry() == *inquiry),
+                Unanswered::Lapsed | Unanswered::Withdrawn => self.is_asking(call, *inquiry),
+            },
             Fact::CallRefused { call, .. }
             | Fact::WaitBegan { call, .. }
             | Fact::DoubtSettled { call, .. }
@@ -269,6 +282,33 @@ impl Session {
             Fact::InteractionWithdrawn { interaction } => {
                 self.questions.remove(interaction);
             }
+            Fact::InquiryOpened { attempt, inquiry, held, due, way } => {
+                if let Some(call) = self.calls.get_mut(&attempt.call) {
+                    let (n, attempt, held) = (*inquiry, attempt.n, *held);
+                    call.inquiries.push(InquiryState { n, attempt, held, way: *way, due: *due, ended: None });
+                    call.paused.get_or_insert(at);
+                    if !held {
+                        call.phase = Phase::Inquiring;
+                    }
+                }
+            }
+            Fact::InputsGiven { call, inquiry, .. } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.close_inquiry(*inquiry, at);
+                    call.unanswered = false;
+                    // Whoever gives them is there.
+                    call.cancel = call.cancel.filter(|reason| reason.is_wish());
+                }
+            }
+            Fact::InquiryClosed { call, inquiry, why } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    match why {
+                        Unanswered::Refused => call.refuse_inquiry(*inquiry, at),
+                        Unanswered::Lapsed | Unanswered::Withdrawn => call.close_inquiry(*inquiry, at),
+                    }
+                    call.unanswered = *why == Unanswered::Lapsed;
+                }
+            }
             Fact::ReversalRedeemed { call, of, .. } => {
                 if let Some(call) = self.calls.get_mut(of).filter(|_| call == of) {
                     call.undone = true;
@@ -289,6 +329,7 @@ impl Session {
                 self.ended.clear();
             }
             Fact::SessionOpened { .. }
+            | Fact::InquiryMade { .. }
             | Fact::Ticked { .. }
             | Fact::Resumed { .. }
             | Fact::LateResult { .. }
@@ -334,6 +375,10 @@ impl Session {
         if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|call| !call.answered) {
             call.deadline = call.deadline + at.since_ms(question.interaction.opened);
         }
+    }
+
+    fn is_asking(&self, call: &CallId, inquiry: u32) -> bool {
+        self.calls.get(call).is_some_and(|call| call.open_inquiries().any(|open| open.n == inquiry))
     }
 
     pub(super) fn attempt(&self, call: &CallId, n: u32) -> Option<&AttemptState> {

@@ -5,7 +5,7 @@ use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::compensate::may_send;
 use crate::dispatcher::reconcile::still_in_flight;
-use crate::dispatcher::state::{Phase, Question};
+use crate::dispatcher::state::{CallState, Phase, Question};
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
@@ -41,6 +41,10 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
+        if call.paused.is_some() {
+            self.lapse_inquiries(now, id, |due, _| due <= now);
+            return self.lapsed(now, gates, id);
+        }
         match call.phase {
             Phase::Attempting(n) => {
                 let attempt = AttemptId { call: id.clone(), n };
@@ -71,7 +75,17 @@ impl Dispatcher {
                 }
                 self.start(now, gates, id, next, None);
             }
-            Phase::Waiting { .. } | Phase::Received | Phase::Asking => {}
+            Phase::Waiting { .. } | Phase::Received | Phase::Asking | Phase::Inquiring => {}
+        }
+    }
+
+    /// Nobody gave what the call needs to be sent again: it is over.
+    pub(super) fn lapsed(&mut self, now: Timestamp, gates: &Gates, id: &CallId) {
+        let over = |call: &&CallState| call.phase == Phase::Inquiring && call.open_inquiries().next().is_none();
+        match self.state.calls.get(id).filter(over).map(CallState::in_doubt) {
+            Some(true) => self.reconcile(now, gates, id),
+            Some(false) => self.end_cancelled(now, id),
+            None => {}
         }
     }
 
@@ -80,7 +94,7 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
-        if call.answered || call.deadline > now {
+        if call.answered || call.paused.is_some() || call.deadline > now {
             return;
         }
         if call.may_have_acted() || call.phase == Phase::Asking {

@@ -96,6 +96,9 @@ fn last_failure(call: &CallState) -> Failure {
     if !call.changed.is_empty() {
         return Failure::of(Code::EvidenceStale);
     }
+    if call.last_act().is_some_and(|(_, end)| end.report.inquiry.is_some()) {
+        return Failure::of(Code::MissingCapability).saying("it asked for more than the agent can be asked");
+    }
     let acted = call.last_act().and_then(|(_, end)| end.report.failure.clone());
     let other = || call.attempts.iter().rev().find_map(|a| a.end.as_ref()?.report.failure.clone());
     let unsent = if unsent_repeat(call) { Code::ConnectionLost } else { Code::NetworkTimeout };
@@ -178,6 +181,9 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         Code::KeyReused => format!("`{upstream}` says that the key was used with other arguments"),
         Code::AlreadyProcessed => format!("`{upstream}` says that this was done already"),
         Code::EvidenceStale => "what the call was based on has changed; read it again and plan anew".to_owned(),
+        Code::ToolCancelled if call.unanswered && call.cancel.is_none_or(|reason| !reason.is_wish()) => {
+            format!("nobody gave what `{upstream}` asked for")
+        }
         Code::ToolCancelled => format!("`{tool}` was stopped"),
         Code::SessionCancelled => format!("`{tool}` was stopped with its session"),
         code => lower_first(code.means()),

@@ -35,7 +35,10 @@ impl Mask {
                 words.text(doing);
                 words.text(reason);
             }
-            Fact::Ticked { gates } | Fact::Resumed { gates } => words.gates(gates),
+            Fact::InquiryMade { gates, .. }
+            | Fact::InputsGiven { gates, .. }
+            | Fact::Ticked { gates }
+            | Fact::Resumed { gates } => words.gates(gates),
             Fact::SessionOpened { .. }
             | Fact::SessionRetired { .. }
             | Fact::AttemptStarted { .. }
@@ -49,6 +52,8 @@ impl Mask {
             | Fact::EvidenceCompared { .. }
             | Fact::InteractionLapsed { .. }
             | Fact::InteractionWithdrawn { .. }
+            | Fact::InquiryOpened { .. }
+            | Fact::InquiryClosed { .. }
             | Fact::DoubtResolved { .. }
             | Fact::ReversalMinted { .. }
             | Fact::ReversalArmed { .. }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use amends_core::contract::{AnswerShape, Contract, KeyPlace, Place, Reading, Reverse, StatusReader};
 use amends_core::expression::Expression;
-use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX, FOLLOW_UPS_MAX};
+use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX, FOLLOW_UPS_MAX, INPUT_WITHIN_MS};
 use amends_core::nearest::nearest;
 use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};
@@ -19,12 +19,15 @@ use super::{
     Access, Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
 use super::{reach, restraint};
+use crate::router::Patterns;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
 const CONCURRENCY: usize = 256;
 const QUEUE: usize = 1024;
+/// A prefix leaves room for the name behind it.
+const PREFIX_MAX: usize = 40;
 const REVERSE_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
 const EXPRESSION_BYTES_MAX: usize = 1024;
@@ -115,6 +118,7 @@ pub(super) fn contract(
         reverse: spec.reverse.as_ref().map(|reverse| self::reverse(&key("reverse"), reverse)).transpose()?,
         queue: spec.queue.clone(),
         answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
+        input_within_ms: spec.input_within.map_or(INPUT_WITHIN_MS, |span| ms(span.0)),
         answer: answer(&key("answer"), &spec.answer)?,
     })
 }
@@ -165,7 +169,8 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
     let translate: Result<Vec<_>, _> =
         spec.translate.iter().map(|rule| self::translate(&key("translate"), rule)).collect();
     Ok(UpstreamConfig {
-        prefix: spec.prefix.clone().unwrap_or_else(|| format!("{name}__")),
+        prefix: prefix(&key("prefix"), name, spec)?,
+        patterns: patterns(&key, spec)?,
         trust_hints: spec.trust_hints.unwrap_or(matches!(reach, Reach::OpenApi(_))),
         reach,
         timeout: some_time(&key("timeout"), spec.timeout, TIMEOUT)?,
@@ -179,11 +184,30 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
     })
 }
 
+fn prefix(key: &str, name: &str, spec: &UpstreamSpec) -> Result<String, ConfigError> {
+    let Some(prefix) = &spec.prefix else { return Ok(format!("{name}__")) };
+    let sound = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if prefix.len() > PREFIX_MAX || !prefix.chars().all(sound) {
+        return Err(invalid(key, format!("a prefix is made of at most {PREFIX_MAX} of `A-Za-z0-9_-`")));
+    }
+    Ok(prefix.clone())
+}
+
+fn patterns(key: &impl Fn(&str) -> String, spec: &UpstreamSpec) -> Result<Patterns, ConfigError> {
+    for (part, patterns) in [("expose", &spec.expose), ("hide", &spec.hide)] {
+        if patterns.iter().any(String::is_empty) {
+            return Err(invalid(&key(part), "names tools, or patterns with `*`".into()));
+        }
+    }
+    Ok(Patterns { expose: spec.expose.clone(), hide: spec.hide.clone() })
+}
+
 /// An upstream of which nothing was declared.
 pub(super) fn anywhere() -> UpstreamConfig {
     UpstreamConfig {
         reach: Reach::Http { url: String::new(), access: Access::default() },
         prefix: String::new(),
+        patterns: Patterns::default(),
         trust_hints: false,
         timeout: TIMEOUT,
         deadline: DEADLINE,
@@ -289,6 +313,8 @@ mod tests {
             ("[upstreams.a]\nurl = \"ftp://x\"", "upstreams.a.url"),
             ("[upstreams.a]\nurl = \"http://x\"\ntimeout = \"0s\"", "upstreams.a.timeout"),
             ("[tools.a]\ndeadline = \"0ms\"", "tools.a.deadline"),
+            ("[upstreams.a]\nurl = \"http://x\"\nprefix = \"a.\"", "upstreams.a.prefix"),
+            ("[upstreams.a]\nurl = \"http://x\"\nhide = [\"\"]", "upstreams.a.hide"),
             ("[upstreams.a]\n", "needs one of `command`, `url` and `openapi`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
             ("[upstreams.a]\nurl = \"http://x\"\nbreaker = { failures = 0 }", "upstreams.a.breaker.failures"),

@@ -103,6 +103,10 @@ pub struct UpstreamSpec {
     pub env: BTreeMap<String, String>,
     /// What its tools' names begin with. The default is its name and two underscores.
     pub prefix: Option<String>,
+    /// Which of its tools are served, by their names over there; `*` stands for anything. The default is all of them.
+    pub expose: Vec<String>,
+    /// Which of them are not.
+    pub hide: Vec<String>,
     /// Whether its own hints about its tools count. The default is `false`; for an HTTP API, whose hints are its methods, `true`.
     pub trust_hints: Option<bool>,
     /// How long one attempt may take. The default is `10s`.
@@ -191,6 +195,8 @@ pub struct ToolSpec {
     pub queue: Option<String>,
     /// How long a person has for an answer. The default is `24h`.
     pub answer_within: Option<Span>,
+    /// How long an agent has for what the upstream asks of it. The default is `5m`.
+    pub input_within: Option<Span>,
     /// Its private fields, beside those of `[privacy]`: `args.card`, `result.owner`.
     pub private: Vec<FieldSpec>,
 }

@@ -1,13 +1,16 @@
 //! The HTTP doors: MCP at `/mcp`, plain calls at `/call/{tool}`.
 
 mod body;
+mod checks;
 mod connection;
 mod farewell;
 mod guard;
+mod health;
 mod message;
 mod page;
 mod plain;
 mod sessions;
+mod stream;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -91,11 +94,13 @@ async fn handle(
     Ok(match (request.method(), path.as_str()) {
         (&Method::POST, "/mcp") => message::post(&door, &connection, request).await,
         (&Method::DELETE, "/mcp") => sessions::delete(&door, &request),
-        (_, "/mcp") => plain_text(StatusCode::METHOD_NOT_ALLOWED, "MCP messages are posted here"),
+        (&Method::GET, "/mcp") => stream::open(&door, &request),
+        (_, "/mcp") => stream::not_allowed(),
         (&Method::POST, path) if path.starts_with("/call/") => {
             let tool = path.strip_prefix("/call/").unwrap_or_default().to_owned();
             plain::call(&door, &connection, &tool, request).await
         }
+        (&Method::GET, "/health") => health::report(&door),
         (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),
         (&Method::GET, "/") => page::home(&door).await,
         _ => plain_text(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"),

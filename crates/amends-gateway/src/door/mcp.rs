@@ -1,36 +1,114 @@
-//! What the MCP doors share: a call with its progress, and its answer as a message.
+//! What the MCP doors share: who asks, what is asked, and what is answered. A door only frames bytes.
 
+mod call;
+mod client;
+mod forward;
+mod listen;
+mod logging;
+mod methods;
+mod outbox;
 mod own;
 mod progress;
+mod rounds;
+mod wrapped;
+
+use std::pin::Pin;
+use std::sync::Arc;
 
 use amends_core::{Refusal, RefusalKind};
-use amends_wire::mcp::{ClientTraits, reply};
+use amends_wire::mcp::{ClientTraits, Era, reply};
 use amends_wire::message;
 use serde_json::value::RawValue;
 
-pub use own::{discover, initialize, reverse_entry, tools_list};
+pub use call::refuse;
+pub use client::{Client, Running, Said};
+pub use outbox::{Out, Outbox};
 pub use progress::ProgressRelay;
+pub use wrapped::Wrapped;
 
-use crate::driver::{Answered, Form};
+use crate::driver::{Answered, Delivery, Form};
 
-/// An answer as a JSON-RPC message to the request of that id.
-pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> String {
+/// A request of a client, as it was read.
+#[derive(Debug)]
+pub struct Asked {
+    /// Its id, as it was written.
+    pub id: String,
+    /// Its method.
+    pub method: String,
+    /// Its parameters, as they were written.
+    pub params: Option<Box<RawValue>>,
+}
+
+impl Asked {
+    /// Its parameters as text.
+    pub fn text(&self) -> Option<&str> {
+        self.params.as_deref().map(RawValue::get)
+    }
+
+    /// The era it says it belongs to, where it says so.
+    pub fn era(&self) -> Option<Era> {
+        Era::detect(&self.method, self.params.as_deref())
+    }
+}
+
+/// The answer to a request, ready to be written.
+#[derive(Debug)]
+pub struct Answer {
+    /// The whole message.
+    pub message: String,
+    /// The code of the error it is, where it is one of the protocol's.
+    pub code: Option<i64>,
+    /// Whom to tell when it has arrived, where that matters.
+    pub delivery: Option<Delivery>,
+}
+
+impl Answer {
+    /// The answer that a request was done.
+    pub fn result(asked: &Asked, result: &str) -> Self {
+        Self { message: message::success(&asked.id, result), code: None, delivery: None }
+    }
+
+    /// The answer that it was not.
+    pub fn error(asked: &Asked, code: i64, text: &str, data: Option<&str>) -> Self {
+        Self { message: message::failure(Some(&asked.id), code, text, data), code: Some(code), delivery: None }
+    }
+}
+
+/// A request that is being answered. It gives nothing where the client said that it wants no answer any more. Dropped before
+/// that, it takes the client for gone.
+pub type Answering = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+
+/// Answers a request. What goes to the client before the answer goes through the outbox.
+///
+/// Whatever must keep the order of the requests happens before this returns.
+pub fn handle(client: Arc<Client>, asked: Asked, outbox: Outbox) -> Answering {
+    let running = client.runs(&asked.id);
+    match (asked.method.as_str(), client.wrapped()) {
+        ("tools/call", _) => Box::pin(call::call(client, asked, outbox, running)),
+        (_, Some(_)) => wrapped::pass(client, asked, outbox, running),
+        (_, None) => Box::pin(methods::answer(client, asked, outbox, running)),
+    }
+}
+
+/// An answer as a JSON-RPC message to the request of that id, and its code where it is an error of the protocol's own.
+pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> (String, Option<i64>) {
     let receipt = answered.receipt.as_ref();
     match &answered.rendered.form {
         Form::Forward { result, envelope } => {
             let result = String::from_utf8_lossy(result);
-            message::success(id, &reply::forward(&result, envelope, receipt, traits))
+            (message::success(id, &reply::forward(&result, envelope, receipt, traits)), None)
         }
         Form::Envelope { envelope, payload } => {
             if let Some((code, text, data)) = reply::protocol_error(envelope) {
-                return message::failure(Some(id), code, &text, Some(data.get()));
+                return (message::failure(Some(id), code, &text, Some(data.get())), Some(code));
             }
             let result = reply::envelope(envelope, payload.as_deref(), receipt, traits, answered.declares_output);
-            message::success(id, &result)
+            (message::success(id, &result), None)
         }
         Form::Stored { json } => {
-            message::success(id, &reply::recorded(json, receipt, traits, answered.declares_output))
+            (message::success(id, &reply::recorded(json, receipt, traits, answered.declares_output)), None)
         }
+        Form::Asked { result } => (message::success(id, &String::from_utf8_lossy(result)), None),
     }
 }
 
@@ -40,10 +118,11 @@ pub fn render_protocol_error(id: Option<&str>, code: i64, answered: &Answered) -
         Form::Envelope { envelope, payload } => envelope.to_json(payload.as_deref()),
         Form::Forward { envelope, .. } => envelope.to_json(None),
         Form::Stored { json } => json.clone(),
+        Form::Asked { .. } => RawValue::NULL.to_owned(),
     };
     let said = match &answered.rendered.form {
         Form::Envelope { envelope, .. } => envelope.error().map(|error| error.message.clone()),
-        Form::Forward { .. } | Form::Stored { .. } => None,
+        Form::Forward { .. } | Form::Stored { .. } | Form::Asked { .. } => None,
     };
     message::failure(id, code, said.as_deref().unwrap_or("the message was refused"), Some(envelope.get()))
 }

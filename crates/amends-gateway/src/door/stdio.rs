@@ -12,8 +12,7 @@ use amends_wire::message::{self, Message};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::mpsc;
 
-use crate::door::mcp;
-use crate::driver::Wish;
+use crate::door::mcp::{self, Asked, Client, Said, Wrapped};
 use crate::gateway::Gateway;
 use crate::upstream::Unasked;
 use crate::upstream::line::{Broken, Line, LineBounds, read_line};
@@ -33,8 +32,9 @@ pub async fn serve(
     let Some(upstream) = gateway.upstreams.values().next().cloned() else {
         return;
     };
-    let session = gateway.open_session(Principal::new("local"), "mcp/stdio");
-    let agent = Arc::new(Agent::new(gateway.clone(), upstream, session, out));
+    let client = Client::new(gateway.clone(), Principal::new("local"), "mcp/stdio", Said::nothing());
+    let client = Arc::new(client.before(Wrapped::new(upstream.clone())));
+    let agent = Arc::new(Agent::new(client, upstream, out));
     // On its own: a line that is half read must not be given up because the upstream has something to say.
     let passing = tokio::spawn(pass_on(agent.clone(), unasked));
     let mut reader = BufReader::with_capacity(64 * 1024, input);
@@ -46,8 +46,8 @@ pub async fn serve(
             Ok(Line::End) | Err(_) => break,
         }
     }
-    agent.stop_all(CancelReason::Disconnected);
-    let settled = tokio::time::timeout(GRACE, agent.settled()).await;
+    agent.client.stop_all(CancelReason::Disconnected);
+    let settled = tokio::time::timeout(GRACE, agent.client.settled()).await;
     if settled.is_err() {
         tracing::warn!("some calls are not settled; the next start will take them up");
     }
@@ -76,13 +76,8 @@ fn heard(agent: &Arc<Agent>, line: &str) {
     }
     match Message::parse(line) {
         Ok(Message::Request { id, method, params }) => {
-            let (id, method) = (id.get().to_owned(), method.into_owned());
-            let params = params.map(|params| params.get().to_owned());
-            if method == "tools/call" {
-                agent.clone().call(id, params);
-            } else {
-                agent.clone().ask(id, method, params);
-            }
+            let params = params.map(ToOwned::to_owned);
+            agent.ask(Asked { id: id.get().to_owned(), method: method.into_owned(), params });
         }
         Ok(Message::Notification { method, params }) if method == "notifications/cancelled" => {
             agent.cancelled(params.map(|params| params.get()), line);
@@ -107,7 +102,7 @@ fn heard(agent: &Arc<Agent>, line: &str) {
 }
 
 fn broken(agent: &Arc<Agent>, why: Broken, id: Option<String>) {
-    let limits = agent.limits();
+    let limits = agent.client.gateway.config.limits;
     let (kind, code, words) = match why {
         Broken::TooLong => (
             RefusalKind::TooLarge,
@@ -122,9 +117,4 @@ fn broken(agent: &Arc<Agent>, why: Broken, id: Option<String>) {
         Broken::NotUtf8 => (RefusalKind::InvalidArgument, message::PARSE_ERROR, "the message is not UTF-8".to_owned()),
     };
     agent.refuse(id, code, mcp::unreadable(kind, words));
-}
-
-/// A wish that could not be read.
-pub(crate) fn unread(refusal: amends_core::Refusal) -> Wish<'static> {
-    Wish::Unreadable { requested: String::new(), refusal: Box::new(refusal) }
 }

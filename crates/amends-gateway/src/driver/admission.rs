@@ -272,8 +272,13 @@ fn breaker_open(tool: &ServedTool, now: Timestamp) -> Option<Refusal> {
 }
 
 fn unknown(gateway: &Gateway, listing: &Listing, name: &str) -> Refusal {
-    let missing: Vec<&str> =
-        gateway.upstreams.keys().filter(|upstream| !listing.has_listed(upstream)).map(UpstreamName::as_str).collect();
+    // Only one whose names begin like this one may turn out to have it.
+    let missing: Vec<&str> = gateway
+        .upstreams
+        .values()
+        .filter(|upstream| !listing.has_listed(&upstream.name) && name.starts_with(&upstream.config.prefix))
+        .map(|upstream| upstream.name.as_str())
+        .collect();
     if !missing.is_empty() {
         let message = format!("the tools of `{}` are not known yet", missing.join("`, `"));
         let mut refusal = Refusal::of(RefusalKind::IndexNotReady, message);

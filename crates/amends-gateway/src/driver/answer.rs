@@ -46,6 +46,7 @@ impl Rendered {
             Form::Forward { result, envelope } => envelope.to_json(content(result).as_deref()),
             Form::Envelope { envelope, payload } => envelope.to_json(payload.as_deref()),
             Form::Stored { json } => json.clone(),
+            Form::Asked { .. } => RawValue::NULL.to_owned(),
         };
         serde_json::from_str(json.get()).unwrap_or(Value::Null)
     }
@@ -73,6 +74,11 @@ pub enum Form {
         /// The envelope as JSON.
         json: Box<RawValue>,
     },
+    /// What the upstream asks: the agent comes back with it.
+    Asked {
+        /// The result that says so.
+        result: Bytes,
+    },
 }
 
 /// Fills in the payloads of a reply.
@@ -96,6 +102,10 @@ pub(super) fn render(reply: &Reply, live: Option<&Live>) -> Rendered {
             }
             Rendered { form: Form::Envelope { envelope: Box::new(envelope), payload }, replayed: false }
         }
+        Answer::Asked { attempt } => {
+            let result = live.and_then(|live| live.recorded.get(attempt)).map(|stored| stored.body.clone());
+            Rendered { form: Form::Asked { result: result.unwrap_or_default() }, replayed: true }
+        }
         Answer::Recorded { attempt } => match live.and_then(|live| live.recorded.get(attempt)) {
             Some(stored) => recorded(stored, live),
             None => Rendered { form: Form::Stored { json: RawValue::NULL.to_owned() }, replayed: true },
@@ -117,6 +127,7 @@ pub(super) fn store(rendered: &Rendered) -> (StoredForm, Bytes) {
             (StoredForm::Envelope, Bytes::from(envelope.to_json(payload.as_deref()).get().to_owned()))
         }
         Form::Stored { json } => (StoredForm::Envelope, Bytes::from(json.get().to_owned())),
+        Form::Asked { result } => (StoredForm::Asked, result.clone()),
     }
 }
 
@@ -132,6 +143,7 @@ fn recorded(stored: &StoredAnswer, live: Option<&Live>) -> Rendered {
             let envelope = Box::new(Envelope { replayed: true, ..envelope });
             Form::Forward { result: stored.body.clone(), envelope }
         }
+        StoredForm::Asked => Form::Asked { result: stored.body.clone() },
         StoredForm::Envelope => {
             let text = String::from_utf8_lossy(&stored.body);
             let mut splice = amends_wire::splice::Splice::new(&text);

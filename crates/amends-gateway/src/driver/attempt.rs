@@ -8,12 +8,14 @@ use amends_core::contract::{Contract, Place};
 use amends_core::failure::bounded;
 use amends_core::gates::UNSEEN_RUN;
 use amends_core::limits::{ATTEMPT_MS_MIN, WAIT_MS_MAX};
-use amends_core::{Attempt, AttemptId, Certainty, Code, Failure, Purpose, Report, Rules, Timestamp, ToolName};
-use amends_ledger::digest;
+use amends_core::{
+    Attempt, AttemptId, Certainty, Code, Failure, Inquiry, Purpose, Report, Rules, SessionId, Timestamp, ToolName, Way,
+};
+use amends_ledger::{Form, digest};
 use amends_wire::http::classify::{self as http, HttpAnswer};
-use amends_wire::mcp::classify::{self, Signal, structured};
+use amends_wire::mcp::classify::{self, structured};
 use amends_wire::mcp::shape::shape;
-use amends_wire::mcp::{Edits, Era, ProgressToken, ToolCall, era, with_deadline};
+use amends_wire::mcp::{Edits, Era, InputRequired, ProgressToken, ToolCall, era, with_deadline};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -23,7 +25,7 @@ use super::undo;
 use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
-use crate::upstream::{Exchange, Fault, Reply, Request};
+use crate::upstream::{Asides, Exchange, Fault, Reply, Request};
 
 /// How long a cancelled or timed-out attempt is still listened for.
 const LATE_MS: u64 = 60_000;
@@ -44,7 +46,8 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     let (abort, aborted) = oneshot::channel();
     live.attempts.insert(attempt.id.clone(), abort);
     if attempt.purpose == Purpose::Join {
-        tokio::spawn(join(gateway, attempt, aborted, mail));
+        let returns = live.listener.way == Way::Return;
+        tokio::spawn(join(gateway, attempt, returns, aborted, mail));
         return;
     }
     if let Some(key) = &attempt.effect_key {
@@ -54,6 +57,7 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     if attempt.item == Some(0) {
         live.read_first = Some(attempt.id.clone());
     }
+    let whose = (attempt.purpose == Purpose::Act).then(|| session.id.clone());
     let prepared = prepare(&gateway, live, &attempt);
     if !live.rules.contract.effect.is_read() {
         session.listening.insert(attempt.id.clone());
@@ -61,7 +65,7 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     tokio::spawn(async move {
         let (id, purpose) = (attempt.id.clone(), attempt.purpose);
         let (mut report, carried) = match prepared {
-            Ok(outgoing) => exchange(outgoing, attempt.deadline, aborted).await,
+            Ok(outgoing) => exchange(outgoing, &attempt, whose, aborted, &mail).await,
             Err(code) => (Report::silent(Failure::of(code), Certainty::NotSent), Carried::Nothing),
         };
         if let Some(failure) = &mut report.failure {
@@ -125,9 +129,9 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
         Purpose::Act | Purpose::Join => {
             let tool = live.tool.clone().ok_or(Code::ConnectRefused)?;
             let ticket = tool.upstream.ticket();
-            let token = match live.progress {
-                Some(_) => ProgressToken::Replace(ticket.to_string()),
-                None => ProgressToken::Remove,
+            let token = match live.listener.progress {
+                true => ProgressToken::Replace(ticket.to_string()),
+                false => ProgressToken::Remove,
             };
             let rules = live.rules.clone();
             let key = rules.contract.key.as_ref().zip(attempt.effect_key.as_deref());
@@ -142,7 +146,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
             let (version, info) = (format!("\"{}\"", era::MODERN), era::own_info());
             let stamps = [
                 (era::PROTOCOL_VERSION, version.as_str()),
-                (era::CLIENT_CAPABILITIES, "{}"),
+                (era::CLIENT_CAPABILITIES, live.listener.declared()),
                 (era::CLIENT_INFO, info.as_str()),
             ];
             let mut headers: Vec<(String, String)> = header.into_iter().collect();
@@ -161,7 +165,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 subject: Some(tool.local.clone()),
                 params: Some(params),
                 headers,
-                progress: live.progress.clone(),
+                asides: None,
                 send_by,
                 run: attempt.run.filter(|run| *run != UNSEEN_RUN),
             };
@@ -204,7 +208,7 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
         subject: Some(tool.local.clone()),
         params: Some(params),
         headers: Vec::new(),
-        progress: None,
+        asides: None,
         send_by,
         run: None,
     };
@@ -221,7 +225,15 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
 }
 
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
-async fn exchange(outgoing: Outgoing, deadline: Timestamp, mut aborted: oneshot::Receiver<()>) -> (Report, Carried) {
+async fn exchange(
+    outgoing: Outgoing,
+    attempt: &Attempt,
+    whose: Option<SessionId>,
+    mut aborted: oneshot::Receiver<()>,
+    mail: &mpsc::UnboundedSender<Mail>,
+) -> (Report, Carried) {
+    let deadline = attempt.deadline;
+    let asks = whose.is_some();
     let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request } = outgoing;
     let seen = Seen { stands_for, canonical, based_on, arguments };
     let contract = &rules.contract;
@@ -236,9 +248,32 @@ async fn exchange(outgoing: Outgoing, deadline: Timestamp, mut aborted: oneshot:
     }
     request.params = request.params.map(|params| with_deadline(&params, left_ms));
     let restraint = &tool.upstream.restraint;
+    let (to, mut asides) = mpsc::unbounded_channel();
+    // Nobody is asked for the sake of a read of ours; the upstream is told so.
+    request.asides = Some(Asides { to, whose });
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
+    // The driver outlives its calls, unless the process ends.
+    let pass_on = |aside| {
+        if asks {
+            drop(mail.send(Mail::Aside { attempt: attempt.id.clone(), aside }));
+        }
+    };
+    let answered = async {
+        loop {
+            tokio::select! {
+                biased;
+                Some(aside) = asides.recv() => pass_on(aside),
+                reply = exchange.reply() => {
+                    while let Ok(aside) = asides.try_recv() {
+                        pass_on(aside);
+                    }
+                    return reply;
+                }
+            }
+        }
+    };
     let reply = tokio::select! {
-        reply = exchange.reply() => reply,
+        reply = answered => reply,
         _ = &mut aborted => {
             exchange.abort();
             // An upstream that was given little time, since the agent has none or the others took it, is not to blame.
@@ -251,6 +286,15 @@ async fn exchange(outgoing: Outgoing, deadline: Timestamp, mut aborted: oneshot:
         }
     };
     let left_us = !matches!(reply, Reply::Fault(Fault::NotWritten));
+    let asked = match &reply {
+        Reply::Result(result) if asks => InputRequired::parse(&String::from_utf8_lossy(result)),
+        Reply::Result(_) | Reply::Error(_) | Reply::Fault(_) => None,
+    };
+    if let Some(asked) = asked {
+        // Whether its agent can be asked is not known here.
+        let inquiry = Inquiry { asks: Vec::new(), way: Way::Closed };
+        return (Report::asking(Box::new(inquiry)), Carried::Asked(Box::new(asked)));
+    }
     let (report, carried) = report(reply, &tool, contract, seen);
     if left_us {
         restraint.record(clock::now(), &tool.name, &report);
@@ -315,28 +359,11 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (
             let classified = classify::rpc_error(error.code, &error.message, data, contract, translate);
             (classified.report, Carried::Nothing)
         }
-        Reply::Fault(fault) => {
-            let signal = match &fault {
-                Fault::Refused(answer) => {
-                    let answer = HttpAnswer { status: answer.status, headers: &answer.headers, body: &answer.body };
-                    return (http::answer(answer, contract, translate, now).report, Carried::Nothing);
-                }
-                Fault::ConnectRefused => Signal::ConnectRefused,
-                Fault::Handshake { reason } => Signal::Handshake { reason },
-                Fault::NotWritten => Signal::NotWritten,
-                Fault::Lost => Signal::Lost,
-                Fault::TooLarge => Signal::TooLarge,
-                Fault::Unreadable { start } => Signal::Unreadable { text_start: start },
-                Fault::HttpStatus { status, retry_after, content_type, body } => Signal::HttpStatus {
-                    status: *status,
-                    retry_after: retry_after.as_deref(),
-                    content_type: content_type.as_deref(),
-                    body,
-                },
-                Fault::SessionGone => Signal::SessionGone,
-            };
-            (classify::signal(signal, contract, translate, now).report, Carried::Nothing)
+        Reply::Fault(Fault::Refused(answer)) => {
+            let answer = HttpAnswer { status: answer.status, headers: &answer.headers, body: &answer.body };
+            (http::answer(answer, contract, translate, now).report, Carried::Nothing)
         }
+        Reply::Fault(fault) => (classify::signal(fault.signal(), contract, translate, now).report, Carried::Nothing),
     }
 }
 
@@ -350,6 +377,7 @@ fn canonical(found: &Value) -> Payload {
 async fn join(
     gateway: Arc<Gateway>,
     attempt: Attempt,
+    returns: bool,
     mut aborted: oneshot::Receiver<()>,
     mail: mpsc::UnboundedSender<Mail>,
 ) {
@@ -359,6 +387,15 @@ async fn join(
     loop {
         let (told, hint) = (gateway.answered.notified(), gateway.ledger.hint());
         match gateway.ledger.answer(&holder.call).await {
+            // The call waits for its agent, and this is not one that could be asked in its place.
+            Ok(Some(stored)) if stored.form == Form::Asked && (!returns || stored.body.is_empty()) => {}
+            Ok(Some(stored)) if stored.form == Form::Asked => {
+                let inquiry = Inquiry { asks: Vec::new(), way: Way::Return };
+                let report = Box::new(Report::asking(Box::new(inquiry)));
+                let (attempt, carried) = (attempt.id.clone(), Carried::Answer(stored));
+                let _ = mail.send(Mail::Result { attempt, purpose: Purpose::Join, report, carried });
+                return;
+            }
             Ok(Some(stored)) => {
                 let report = Report {
                     recorded: Some(Recorded { outcome: stored.outcome, certainty: stored.certainty }),

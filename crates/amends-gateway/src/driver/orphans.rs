@@ -1,6 +1,6 @@
 //! Sessions that a dead process left open are taken up and settled.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use amends_core::{Digest, Dispatcher, Fact, Input, Rules, SessionId};
 use amends_ledger::Error;
 use tokio::sync::mpsc;
 
+use super::listener::Listener;
 use super::session::{Live, Mail, Session};
 use super::{admission, basis};
 use crate::clock;
@@ -103,7 +104,9 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
                 params: params.into(),
                 read_first: None,
                 answer: None,
-                progress: None,
+                listener: Listener::of_the_answer(),
+                inquiries: BTreeMap::new(),
+                also: Vec::new(),
                 results: HashMap::new(),
                 recorded: HashMap::new(),
                 attempts: HashMap::new(),

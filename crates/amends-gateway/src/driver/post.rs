@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::Answered;
+use super::listener::Listener;
 use super::orphans::adopt;
 use super::redeem::Redeemer;
 use super::retire::{self, Retirement};
@@ -116,7 +117,7 @@ fn forgotten(fate: Result<Retirement, Error>) -> Value {
 /// Redeems a token for the operator and says how that ended, as an envelope.
 async fn redeem(gateway: &Arc<Gateway>, token: &str) -> Value {
     let session = gateway.open_session(Principal::new("operator"), "operator");
-    match session.redeem(Some(token), Redeemer::Operator, None).answer.await {
+    match session.redeem(Some(token), Redeemer::Operator, Listener::of_the_answer()).answer.await {
         Ok(answered) => envelope(answered),
         Err(_) => json!({ "error": "the gateway stopped before the call ended" }),
     }

@@ -40,7 +40,8 @@ impl Session {
 fn subject(input: &Input) -> Option<&CallId> {
     match input {
         Input::Call(call) => Some(&call.id),
-        Input::Result { attempt, .. } => Some(&attempt.call),
+        Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => Some(&attempt.call),
+        Input::Inputs { call, .. } => Some(call),
         Input::Cancel { call, .. } | Input::Delivery { call } => Some(call),
         Input::Answer { .. } | Input::Tick | Input::Resume | Input::Retire { .. } => None,
     }

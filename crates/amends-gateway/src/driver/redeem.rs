@@ -5,15 +5,15 @@ use amends_ledger::{Error, ReversalRow, StoredUndo};
 use amends_wire::mcp::ToolCall;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::admission::{self, Admitted, Wish};
+use super::listener::Listener;
 use super::session::Mail;
 use super::{CallHandle, SessionHandle, undo};
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
-use crate::upstream::Progress;
 
 /// The tool of ours that redeems a token.
 pub const REVERSE_TOOL: &str = "amends_reverse";
@@ -29,12 +29,7 @@ pub enum Redeemer {
 
 impl SessionHandle {
     /// Redeems a token: calls the tool that undoes the write it stands for.
-    pub fn redeem(
-        &self,
-        token: Option<&str>,
-        redeemer: Redeemer,
-        progress: Option<mpsc::UnboundedSender<Progress>>,
-    ) -> CallHandle {
+    pub fn redeem(&self, token: Option<&str>, redeemer: Redeemer, listener: Listener) -> CallHandle {
         let (answer_to, answer) = oneshot::channel();
         let id = mint::call();
         let made = self.gateway.deliveries.now();
@@ -48,7 +43,7 @@ impl SessionHandle {
             };
             let admitted = admitted(&gateway, &principal, call, found, redeemer);
             // The driver ends only after every user is gone.
-            let _ = user.mail.send(Mail::call(admitted, made, answer_to, progress));
+            let _ = user.mail.send(Mail::call(admitted, made, answer_to, listener));
         });
         CallHandle { id, answer, session: self.clone() }
     }

@@ -1,6 +1,6 @@
 //! One session's driver: the only loop.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use amends_core::{
     Purpose, Report, Rules, SessionId, UpstreamName,
 };
 use amends_ledger::StoredAnswer;
+use amends_wire::mcp::InputRequired;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -22,20 +23,26 @@ use super::admission::Admitted;
 use super::answer::{Answered, status_arguments};
 use super::deliveries::{Leaving, Moment};
 use super::failpoint::{self, Point};
+use super::inquiry::{LiveInquiry, Return};
+use super::listener::Listener;
 use super::turn::Turn;
 use super::{basis, undo};
 use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
-use crate::upstream::Progress;
 use crate::upstream::openapi::etag;
+use crate::upstream::{Aside, RpcFault};
 
 /// What arrives at a session's driver.
 #[derive(Debug)]
 pub(crate) enum Mail {
     Call { call: Box<amends_core::Call>, gates: Gates, live: Box<Live> },
     Result { attempt: AttemptId, purpose: Purpose, report: Box<Report>, carried: Carried },
+    Aside { attempt: AttemptId, aside: Aside },
+    Inputs { call: CallId, inquiry: u32, answers: Vec<Result<String, RpcFault>> },
+    Return(Box<Return>),
+    Used,
     Cancel { call: CallId, reason: CancelReason },
     Answer { interaction: InteractionId, answer: Box<PersonAnswer> },
     Delivered { call: CallId, leaving: Option<Leaving> },
@@ -48,6 +55,7 @@ pub(crate) enum Carried {
     Nothing,
     Result(Bytes),
     Answer(StoredAnswer),
+    Asked(Box<InputRequired>),
 }
 
 /// What the driver holds of an open call: what passes by the core.
@@ -65,7 +73,11 @@ pub(crate) struct Live {
     /// The newest attempt that read the first of them.
     pub(super) read_first: Option<AttemptId>,
     pub(super) answer: Option<oneshot::Sender<Answered>>,
-    pub(super) progress: Option<mpsc::UnboundedSender<Progress>>,
+    /// Whoever else came back for the same answer.
+    pub(super) also: Vec<oneshot::Sender<Answered>>,
+    pub(super) listener: Listener,
+    /// What its upstream asked of the agent, by its number in the call.
+    pub(super) inquiries: BTreeMap<u32, LiveInquiry>,
     pub(super) results: HashMap<AttemptId, Bytes>,
     pub(super) recorded: HashMap<AttemptId, StoredAnswer>,
     pub(super) attempts: HashMap<AttemptId, oneshot::Sender<()>>,
@@ -106,7 +118,7 @@ impl Mail {
         admitted: Admitted,
         made: Moment,
         answer: oneshot::Sender<Answered>,
-        progress: Option<mpsc::UnboundedSender<Progress>>,
+        listener: Listener,
     ) -> Self {
         let Admitted { call, gates, evidence, tool, params, room, place } = admitted;
         let live = Live {
@@ -120,7 +132,9 @@ impl Mail {
             evidence,
             read_first: None,
             answer: Some(answer),
-            progress,
+            also: Vec::new(),
+            listener,
+            inquiries: BTreeMap::new(),
             results: HashMap::new(),
             recorded: HashMap::new(),
             attempts: HashMap::new(),
@@ -204,6 +218,7 @@ impl Session {
                 fate = Self::first_commit(&mut self.turns) => self.committed(fate).await,
                 mail = inbox.recv() => match mail {
                     Some(Mail::Unused) | None => used = false,
+                    Some(Mail::Used) => used = true,
                     Some(mail) => self.open_mail(mail),
                 },
                 () = tokio::time::sleep(due) => {}
@@ -246,6 +261,7 @@ impl Session {
                         Carried::Nothing => {}
                         Carried::Result(bytes) => drop(live.results.insert(attempt.clone(), bytes)),
                         Carried::Answer(answer) => drop(live.recorded.insert(attempt.clone(), answer)),
+                        Carried::Asked(asked) => self.keep_round(&attempt, *asked, &mut report),
                     }
                 }
                 self.remember(&attempt, &report);
@@ -263,6 +279,14 @@ impl Session {
                 }
                 self.take(Input::Result { attempt, report }, gates);
             }
+            Mail::Aside { attempt, aside } => {
+                let asking = self.live.get(&attempt.call).and_then(|live| live.listener.hear(aside));
+                if let Some(asking) = asking {
+                    self.asked(attempt, asking);
+                }
+            }
+            Mail::Inputs { call, inquiry, answers } => self.given(call, inquiry, answers),
+            Mail::Return(returned) => self.returned(*returned),
             Mail::Cancel { call, reason } => {
                 // The answer overtook the cancel: nothing is left to stop.
                 if self.dispatcher.is_open(&call) {
@@ -281,7 +305,7 @@ impl Session {
                     }
                 }
             }
-            Mail::Unused => {}
+            Mail::Unused | Mail::Used => {}
         }
     }
 
@@ -320,7 +344,7 @@ impl Session {
     }
 
     /// The gates for a call that is open.
-    fn gates_of(&self, call: &CallId) -> Gates {
+    pub(super) fn gates_of(&self, call: &CallId) -> Gates {
         match self.live.get(call) {
             Some(live) if !live.rules.contract.effect.is_read() => match &live.tool {
                 Some(tool) => self.runs([tool.upstream.name.clone()]),

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use amends_core::effect::{Effect, Reply};
+use amends_core::inquiry::Telling;
 use amends_core::{Attempt, Fact, Gates, Input, Outcome, Purpose, Step, Timestamp, ToolName};
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
 use amends_wire::mcp::Receipt;
@@ -112,7 +113,8 @@ impl Session {
             |call: &amends_core::CallId| self.live.get(call).is_some_and(|live| live.rules.contract.effect.is_read());
         let only_reads = match input {
             Input::Call(call) => gates.refusal.is_some() || call.rules.contract.effect.is_read(),
-            Input::Result { attempt, .. } => reads(&attempt.call),
+            Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => reads(&attempt.call),
+            Input::Inputs { call, .. } => reads(call),
             Input::Cancel { call, .. } => reads(call),
             Input::Delivery { .. } => true,
             Input::Answer { .. } | Input::Retire { .. } => false,
@@ -135,7 +137,13 @@ impl Session {
                 let send_by = attempt.send_by.min(lease);
                 Act::Do(Effect::Send(Box::new(Attempt { send_by, ..(**attempt).clone() })))
             }
-            Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) => Act::Do(effect.clone()),
+            Effect::Tell(telling) => {
+                let send_by = telling.send_by.min(lease);
+                Act::Do(Effect::Tell(Box::new(Telling { send_by, ..(**telling).clone() })))
+            }
+            Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) | Effect::Inquire(_) | Effect::Retract { .. } => {
+                Act::Do(effect.clone())
+            }
         };
         step.effects.iter().map(fill).collect()
     }
@@ -166,6 +174,7 @@ impl Session {
         };
         self.append_undo(&mut append);
         append_questions(&mut append, input, acts);
+        self.append_inquiry(&mut append, input, acts);
         self.mask(input, &mut append);
         if let Input::Call(call) = input
             && let Some(live) = self.live.get(&call.id)
@@ -237,6 +246,9 @@ impl Session {
                 }
             }
             // A question is on the ledger with its step; whoever answers looks there.
+            Act::Do(Effect::Inquire(asking)) => self.inquire(&asking),
+            Act::Do(Effect::Tell(telling)) => self.tell(&telling),
+            Act::Do(Effect::Retract { call, inquiry }) => self.retract(&call, inquiry),
             Act::Do(Effect::Reply(_) | Effect::Ask(_) | Effect::Withdraw(_)) => {}
             Act::Reply(reply, rendered) => self.reply(&reply, *rendered, appended),
         }
@@ -270,6 +282,11 @@ impl Session {
             user: None,
         });
         let declares_output = live.tool.as_ref().is_some_and(|tool| tool.output.is_some());
+        for door in std::mem::take(&mut live.also) {
+            let (rendered, receipt) = (rendered.clone(), Some(receipt.clone()));
+            // Of several that wait for one answer, the last that came is the one that counts as having got it.
+            let _ = door.send(Answered { rendered, receipt, last: reply.last, delivery: None, declares_output });
+        }
         if let Some(door) = live.answer.take() {
             // Whoever asked may be gone; the answer then waits in the ledger for the repeat.
             let answered = Answered { rendered, receipt: Some(receipt), last: reply.last, delivery, declares_output };
@@ -298,7 +315,15 @@ fn append_questions(append: &mut Append, input: &Input, acts: &[Act]) {
                 let over = append.events.iter().any(|event| lapsed(&event.fact));
                 append.closes.push((id.clone(), if over { Closing::Lapsed } else { Closing::Withdrawn }));
             }
-            Act::Do(Effect::Send(_) | Effect::Abort(_) | Effect::Reply(_)) | Act::Reply(..) => {}
+            Act::Do(
+                Effect::Send(_)
+                | Effect::Abort(_)
+                | Effect::Reply(_)
+                | Effect::Inquire(_)
+                | Effect::Tell(_)
+                | Effect::Retract { .. },
+            )
+            | Act::Reply(..) => {}
         }
     }
 }

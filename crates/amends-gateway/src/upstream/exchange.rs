@@ -3,6 +3,9 @@
 use std::fmt;
 use std::time::Instant;
 
+use amends_core::SessionId;
+use amends_wire::mcp::classify::Signal;
+use amends_wire::message;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
@@ -17,8 +20,8 @@ pub struct Request {
     pub params: Option<String>,
     /// Further HTTP headers.
     pub headers: Vec<(String, String)>,
-    /// Where its progress goes.
-    pub progress: Option<mpsc::UnboundedSender<Progress>>,
+    /// Where goes what the upstream says before its answer.
+    pub asides: Option<Asides>,
     /// When its first byte must have left, or nothing is sent.
     pub send_by: Instant,
     /// The only run of the upstream it may go to, where it may not go to any.
@@ -28,6 +31,62 @@ pub struct Request {
 /// The parameters of a progress notification, as they were written.
 #[derive(Clone, Debug)]
 pub struct Progress(pub String);
+
+/// Where goes what an upstream says on account of a request before its answer, in its order.
+#[derive(Clone, Debug)]
+pub struct Asides {
+    /// Where to.
+    pub to: mpsc::UnboundedSender<Aside>,
+    /// Whose request it is, where questions to its agent are taken. On a line that several requests share, a question is
+    /// brought to an agent only if all of them are its own.
+    pub whose: Option<SessionId>,
+}
+
+/// What an upstream says on account of a request, before its answer.
+#[derive(Debug)]
+pub enum Aside {
+    /// How far it is.
+    Progress(Progress),
+    /// Another notification: its method, and the whole message.
+    Notification {
+        /// Its method.
+        method: String,
+        /// The whole message.
+        line: String,
+    },
+    /// A question to the agent. The upstream waits for what it is told.
+    Question(Asking),
+}
+
+/// A question that waits for an answer.
+#[derive(Debug)]
+pub struct Asking {
+    /// Its method.
+    pub method: String,
+    /// Its parameters, as they were written.
+    pub params: Option<String>,
+    /// Where the answer goes. Dropped, nobody will say anything.
+    pub answer: oneshot::Sender<Said>,
+}
+
+/// What whoever asked a question is told.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// The result, as it was written, or an error.
+    pub answer: Result<String, RpcFault>,
+    /// When its first byte must have left, or nothing is sent.
+    pub send_by: Instant,
+}
+
+impl Said {
+    /// The message that says it, as the answer to the question of that id.
+    pub fn message(&self, id: &str) -> String {
+        match &self.answer {
+            Ok(result) => message::success(id, result),
+            Err(error) => message::failure(Some(id), error.code, &error.message, error.data.as_deref()),
+        }
+    }
+}
 
 /// What came of a request.
 #[derive(Clone, Debug)]
@@ -98,6 +157,39 @@ pub struct HttpAnswer {
     pub headers: Vec<(String, String)>,
     /// Its body, bounded.
     pub body: String,
+}
+
+impl Fault {
+    /// What it is to whoever judges failures.
+    pub fn signal(&self) -> Signal<'_> {
+        match self {
+            Self::ConnectRefused => Signal::ConnectRefused,
+            Self::Handshake { reason } => Signal::Handshake { reason },
+            Self::NotWritten => Signal::NotWritten,
+            Self::Lost => Signal::Lost,
+            Self::TooLarge => Signal::TooLarge,
+            Self::Unreadable { start } => Signal::Unreadable { text_start: start },
+            Self::HttpStatus { status, retry_after, content_type, body } => Signal::HttpStatus {
+                status: *status,
+                retry_after: retry_after.as_deref(),
+                content_type: content_type.as_deref(),
+                body,
+            },
+            Self::Refused(answer) => Signal::HttpStatus {
+                status: answer.status,
+                retry_after: answer.header("retry-after"),
+                content_type: answer.header("content-type"),
+                body: &answer.body,
+            },
+            Self::SessionGone => Signal::SessionGone,
+        }
+    }
+}
+
+impl HttpAnswer {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
 }
 
 impl fmt::Display for Fault {

@@ -1,6 +1,7 @@
 //! An upstream behind an address: requests are posted, answers come as JSON or as a stream of events.
 
 mod answer;
+mod ear;
 pub(super) mod pool;
 mod session;
 mod tls;
@@ -15,12 +16,13 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use hyper::{Method, Uri};
-use tokio::sync::{Mutex, Notify, watch};
+use tokio::sync::{Mutex, Notify, oneshot, watch};
 
 use super::credential::{Credential, CredentialError};
-use super::exchange::{Exchange, ExchangeEnd, Fault, Reply, Request};
+use super::exchange::{Aside, Asides, Asking, Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault, Said};
 use super::{Health, StartFault};
 use crate::config::{Access, Limits};
+use crate::hub::News;
 use pool::{Departure, Pool};
 use session::{Session, keep_greeted};
 use tls::Tls;
@@ -33,6 +35,7 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Endpoint {
     shared: Arc<Shared>,
     greeter: tokio::task::JoinHandle<()>,
+    ear: tokio::task::JoinHandle<()>,
 }
 
 #[derive(Debug)]
@@ -63,7 +66,7 @@ pub(super) fn shown(access: &Access) -> Result<Vec<(HeaderName, Credential)>, Cr
 
 impl Endpoint {
     /// Begins to greet the endpoint at that address.
-    pub fn start(url: &str, access: &Access, limits: Limits) -> Result<Self, StartFault> {
+    pub fn start(url: &str, access: &Access, limits: Limits, news: Arc<News>) -> Result<Self, StartFault> {
         let uri: Uri = url.parse().unwrap_or_else(|_| Uri::from_static("http://invalid.invalid/"));
         let shared = Arc::new(Shared {
             pool: pool(&uri, access)?,
@@ -76,7 +79,8 @@ impl Endpoint {
             forgotten: Notify::new(),
         });
         let greeter = tokio::spawn(keep_greeted(shared.clone()));
-        Ok(Self { shared, greeter })
+        let ear = tokio::spawn(ear::listen(shared.clone(), news));
+        Ok(Self { shared, greeter, ear })
     }
 
     /// A number for a request.
@@ -99,19 +103,14 @@ impl Endpoint {
     /// Sends a message that has no answer.
     pub fn tell(&self, line: String) {
         let shared = self.shared.clone();
-        tokio::spawn(async move {
-            let session = shared.session.lock().await.clone();
-            let post = Post { body: line, method: None, subject: None, headers: &[], session: session.as_ref() };
-            let send_by = Instant::now() + GREETING_TIMEOUT;
-            // Whether a notification arrives is nobody's business but the upstream's.
-            let _ = tokio::time::timeout(GREETING_TIMEOUT, shared.post(post, send_by)).await;
-        });
+        tokio::spawn(async move { shared.post(line, Instant::now() + GREETING_TIMEOUT).await });
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.greeter.abort();
+        self.ear.abort();
     }
 }
 
@@ -137,7 +136,7 @@ async fn exchanged(shared: Arc<Shared>, ticket: u64, request: Request, mut end: 
 }
 
 impl Shared {
-    async fn request(&self, ticket: u64, request: Request, departure: &Departure) -> Reply {
+    async fn request(self: &Arc<Self>, ticket: u64, request: Request, departure: &Departure) -> Reply {
         let by = tokio::time::Instant::from_std(request.send_by);
         let session = match tokio::time::timeout_at(by, self.session()).await {
             Ok(Ok(session)) => session,
@@ -160,7 +159,10 @@ impl Shared {
         let status = sent.response.status().as_u16();
         let reply = match status {
             404 if session.id.is_some() => Reply::Fault(Fault::SessionGone),
-            _ => answer::read(sent, ticket, request.progress, self.limits.answer_bytes, &self.pool).await,
+            _ => {
+                let asides = request.asides.map(|asides| Listening { asides, shared: self.clone() });
+                answer::read(sent, ticket, asides, self.limits.answer_bytes, &self.pool).await
+            }
         };
         if let Some(gone) = session.gone_by(status, &reply) {
             self.forget(&session, gone).await;
@@ -169,8 +171,15 @@ impl Shared {
         reply
     }
 
+    /// Posts a message that has no answer. Whether it arrives is nobody's business but the endpoint's.
+    async fn post(&self, line: String, send_by: Instant) {
+        let session = self.known().await;
+        let post = Post { body: line, method: None, subject: None, headers: &[], session: session.as_ref() };
+        let _ = tokio::time::timeout(GREETING_TIMEOUT, self.deliver(post, send_by)).await;
+    }
+
     /// Sends a message whose answer nobody reads.
-    async fn post(&self, post: Post<'_>, send_by: Instant) -> Result<(), Fault> {
+    async fn deliver(&self, post: Post<'_>, send_by: Instant) -> Result<(), Fault> {
         self.pool.send(self.build(post), send_by, &Departure::default()).await.map(drop)
     }
 
@@ -211,16 +220,50 @@ impl Shared {
     }
 
     async fn tell_cancelled(&self, ticket: u64) {
-        let session = self.session.lock().await.clone();
+        let session = self.known().await;
         if let Some(session) = session.filter(|session| session.era == Era::Legacy) {
             let params = format!(r#"{{"requestId":{ticket},"reason":"no longer wanted"}}"#);
             let body = message::notification("notifications/cancelled", Some(&params));
             let post = Post { body, method: None, subject: None, headers: &[], session: Some(&session) };
             let send_by = Instant::now() + Duration::from_secs(2);
             // An upstream that does not hear of it goes on, and its answer is not waited for.
-            let _ = tokio::time::timeout(Duration::from_secs(2), self.post(post, send_by)).await;
+            let _ = tokio::time::timeout(Duration::from_secs(2), self.deliver(post, send_by)).await;
         }
     }
+}
+
+/// Somebody who hears what an endpoint says before its answer, and the way back to it.
+struct Listening {
+    asides: Asides,
+    shared: Arc<Shared>,
+}
+
+impl Listening {
+    /// Brings a question to whoever listens, and posts what it is told.
+    fn ask(&self, id: String, method: String, params: Option<String>) {
+        let (answer, said) = oneshot::channel();
+        let shared = self.shared.clone();
+        if method == "ping" {
+            let _ = answer.send(Said { answer: Ok("{}".into()), send_by: Instant::now() + GREETING_TIMEOUT });
+        } else if self.asides.whose.is_some() {
+            // Nobody hears it any more once the request is given up.
+            let _ = self.asides.to.send(Aside::Question(Asking { method, params, answer }));
+        } else {
+            let _ = answer.send(nobody(&method));
+        }
+        tokio::spawn(async move {
+            if let Ok(said) = said.await {
+                shared.post(said.message(&id), said.send_by).await;
+            }
+        });
+    }
+}
+
+/// What an upstream is told that asks where there is no agent to ask.
+pub(super) fn nobody(method: &str) -> Said {
+    let error =
+        RpcFault { code: message::METHOD_NOT_FOUND, message: format!("nobody here answers `{method}`"), data: None };
+    Said { answer: Err(error), send_by: Instant::now() + GREETING_TIMEOUT }
 }
 
 /// One message to be posted.

@@ -47,6 +47,9 @@ use request::Outgoing;
 /// What is forwarded of a call's trace, from its `_meta` into headers of the same names.
 const TRACE_CONTEXT: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
+/// For how long a list of tools may be kept: the document is read once.
+const LIST_MS: u64 = 60 * 60 * 1000;
+
 /// An HTTP API.
 #[derive(Debug)]
 pub struct Service {
@@ -162,7 +165,7 @@ impl Shared {
         match request.method.as_str() {
             "tools/list" => {
                 let tools: Vec<_> = self.api.served().map(Operation::entry).collect();
-                Reply::Result(json!({ "tools": tools }).to_string().into())
+                Reply::Result(json!({ "tools": tools, "ttlMs": LIST_MS }).to_string().into())
             }
             "tools/call" => self.call(request, departure).await,
             method => failure(METHOD_NOT_FOUND, format!("an HTTP API has no `{method}`")),

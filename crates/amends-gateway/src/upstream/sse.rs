@@ -1,5 +1,8 @@
 //! The events of a `text/event-stream` body, as far as MCP uses them.
 
+/// How long an event's id may be to be remembered.
+const ID_MAX: usize = 1024;
+
 /// Collects the data of events from a stream of bytes.
 #[derive(Debug, Default)]
 pub struct Events {
@@ -7,9 +10,15 @@ pub struct Events {
     /// How much of the buffer is known to hold no end of a line.
     searched: usize,
     data: Vec<u8>,
+    id: Option<String>,
 }
 
 impl Events {
+    /// The id of the last event that had one.
+    pub fn last_id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
     /// Takes more bytes and gives back the data of each event they complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.buffer.extend_from_slice(bytes);
@@ -27,7 +36,10 @@ impl Events {
                 }
                 continue;
             }
-            if let Some(data) = line.strip_prefix(b"data:") {
+            if let Some(id) = line.strip_prefix(b"id:").filter(|id| id.len() <= ID_MAX) {
+                let id = id.strip_prefix(b" ").unwrap_or(id);
+                self.id = std::str::from_utf8(id).ok().filter(|id| !id.contains('\0')).map(str::to_owned);
+            } else if let Some(data) = line.strip_prefix(b"data:") {
                 if !self.data.is_empty() {
                     self.data.push(b'\n');
                 }
@@ -59,6 +71,16 @@ mod tests {
                 found.extend(events.feed(part));
             }
             assert_eq!(found, [b"{\"a\":1}".to_vec(), b"{\n}".to_vec()], "cut at {cut}");
+            assert_eq!(events.last_id(), None);
         }
+    }
+
+    #[test]
+    fn the_last_id_is_remembered() {
+        let mut events = Events::default();
+        events.feed(b"id: a-1\ndata: x\n\ndata: y\n\n");
+        assert_eq!(events.last_id(), Some("a-1"));
+        events.feed(format!("id: {}\n\n", "x".repeat(ID_MAX)).as_bytes());
+        assert_eq!(events.last_id(), Some("a-1"));
     }
 }

@@ -1,11 +1,12 @@
 //! An upstream that is our child: it is started, greeted, watched, and started again when it dies.
 
 mod process;
+mod questions;
 mod traffic;
 mod unheard;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use amends_core::UpstreamName;
@@ -15,6 +16,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use super::exchange::{Exchange, Fault, Reply, Request};
 use super::{Greeting, Health, Unasked};
 use crate::config::{Limits, Reach};
+use crate::hub::News;
 use traffic::{Outgoing, Traffic};
 use unheard::Unheard;
 
@@ -33,11 +35,13 @@ pub struct Child {
 struct Shared {
     name: UpstreamName,
     reach: Reach,
-    greeting: Greeting,
+    /// Whether we greet it, rather than the agent.
+    ours: AtomicBool,
     limits: Limits,
     traffic: Traffic,
     health: watch::Sender<Health>,
     unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+    news: Arc<News>,
     unheard: Unheard,
     stop: Notify,
     next: AtomicU64,
@@ -51,15 +55,19 @@ impl Child {
         greeting: Greeting,
         limits: Limits,
         unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
+        news: Arc<News>,
     ) -> Self {
+        // Its one line carries everything it says.
+        news.hears(true);
         let shared = Arc::new(Shared {
             name,
             reach,
-            greeting,
+            ours: AtomicBool::new(greeting == Greeting::Ours),
             limits,
             traffic: Traffic::default(),
             health: watch::Sender::new(Health::Starting),
             unasked,
+            news,
             unheard: Unheard::default(),
             stop: Notify::new(),
             next: AtomicU64::new(1),
@@ -85,8 +93,8 @@ impl Child {
         let params = request.params.as_deref().map(message::one_line);
         let line = message::request(&ticket.to_string(), &request.method, params.as_deref());
         let out = Outgoing { ticket: Some(ticket), line, send_by: Some(request.send_by), run: request.run };
-        shared.traffic.expect(ticket, end.reply, request.progress);
-        if request.method == "initialize" && shared.greeting == Greeting::Forwarded {
+        shared.traffic.expect(ticket, end.reply, request.asides);
+        if request.method == "initialize" && shared.greeting() == Greeting::Forwarded {
             shared.traffic.is_greeting(ticket, request.params.unwrap_or_else(|| "{}".into()));
         }
         tokio::spawn(shared.clone().cancels(ticket, end.abort));
@@ -99,6 +107,13 @@ impl Child {
             None => {}
         }
         exchange
+    }
+
+    /// Greets the child ourselves from now on, in its own era; `false` where it takes no greeting.
+    pub async fn greet(&self) -> bool {
+        self.shared.ours.store(true, Ordering::Release);
+        process::greet(self.shared.clone()).await;
+        self.shared.is_ready()
     }
 
     /// Ends the child and whoever looks after it.
@@ -126,11 +141,6 @@ impl Child {
     pub async fn caught_up(&self) {
         self.shared.unheard.caught_up().await;
     }
-
-    /// Its tools are being listed anew; from here on it may say again that they changed.
-    pub fn lists_anew(&self) {
-        self.shared.unheard.lists_anew();
-    }
 }
 
 impl Drop for Child {
@@ -143,6 +153,11 @@ impl Shared {
     /// A number for a request of our own.
     fn ticket(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Who greets the child.
+    fn greeting(&self) -> Greeting {
+        if self.ours.load(Ordering::Acquire) { Greeting::Ours } else { Greeting::Forwarded }
     }
 
     fn is_ready(&self) -> bool {

@@ -159,5 +159,6 @@ pub(super) fn form(form: Form) -> &'static str {
     match form {
         Form::Forward => "forward",
         Form::Envelope => "envelope",
+        Form::Asked => "asked",
     }
 }

@@ -168,6 +168,7 @@ pub(super) async fn answer(connection: &Connection, call: &CallId) -> Result<Opt
     let form = match row.try_get(2)? {
         "forward" => Form::Forward,
         "envelope" => Form::Envelope,
+        "asked" => Form::Asked,
         other => {
             return Err(Error::Corrupt { reason: format!("`{other}` is stored as an answer's form") }.into());
         }

@@ -174,6 +174,7 @@ pub(super) fn answer(connection: &Connection, call: &CallId) -> Result<Option<St
     let form = match text(row, 2)? {
         "forward" => Form::Forward,
         "envelope" => Form::Envelope,
+        "asked" => Form::Asked,
         other => {
             return Err(Error::Corrupt { reason: format!("`{other}` is stored as an answer's form") }.into());
         }

@@ -183,6 +183,7 @@ fn write_answer(tx: &Connection, answer: &StoredAnswer) -> Result<(), Trouble> {
     let form = match answer.form {
         Form::Forward => "forward",
         Form::Envelope => "envelope",
+        Form::Asked => "asked",
     };
     tx.prepare_cached(
         "INSERT OR REPLACE INTO answers (call, outcome, certainty, form, body, until)

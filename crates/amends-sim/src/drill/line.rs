@@ -83,6 +83,7 @@ impl Stage<'_> {
     pub(super) fn told(&self, reply: &Reply) -> Told {
         match &reply.answer {
             Answer::Forward { envelope, .. } | Answer::Envelope(envelope) => Told::of(envelope),
+            Answer::Asked { .. } => Told::unrecorded(),
             Answer::Recorded { attempt } => {
                 let holder = self.joins.get(attempt).and_then(|holder| self.answers.get(holder));
                 Told { replayed: true, ..holder.cloned().unwrap_or_else(Told::unrecorded) }

@@ -161,6 +161,8 @@ impl Stage<'_> {
             }
             // What was sent is still listened for: a late answer may settle a doubt.
             Effect::Abort(_) => {}
+            // The drill's upstreams ask nothing of their agents.
+            Effect::Inquire(_) | Effect::Tell(_) | Effect::Retract { .. } => {}
         }
         Ok(())
     }
@@ -315,6 +317,8 @@ impl Stage<'_> {
             Input::Call(_) => "call",
             Input::Result { .. } => "result",
             Input::Answer { .. } => "answer",
+            Input::Inquiry { .. } => "inquiry",
+            Input::Inputs { .. } => "inputs",
             Input::Cancel { .. } => "cancel",
             Input::Delivery { .. } => "delivery",
             Input::Tick => "tick",

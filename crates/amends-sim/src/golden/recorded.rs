@@ -10,7 +10,8 @@ use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::dispatcher::redecide::{CallEnd, begins_a_step, paths};
 use amends_core::gates::{OpenBreaker, UNSEEN_RUN};
 use amends_core::{
-    AttemptId, CallId, Digest, Event, Fact, Failure, Gates, InteractionId, Refusal, Report, Rules, Timestamp,
+    Ask, AttemptId, CallId, Digest, Event, Fact, Failure, Gates, Inquiry, InteractionId, Refusal, Report, Rules,
+    Timestamp,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -93,6 +94,14 @@ impl Maker<'_> {
                     Some(id) => json!({ "answer": id, "choice": answer.choice, "gates": self.gates(gates) }),
                     None => continue,
                 },
+                Fact::InquiryMade { attempt, inquiry, gates } if ours => {
+                    let kinds: Vec<&str> = inquiry.asks.iter().map(|ask| ask.kind.as_str()).collect();
+                    let says = format!("asks {} by {}", kinds.join(" "), inquiry.way.as_str());
+                    json!({ "asks": number(attempt), "says": says, "gates": self.gates(gates) })
+                }
+                Fact::InputsGiven { inquiry, gates, .. } if ours => {
+                    json!({ "gives": CALL, "inquiry": inquiry, "gates": self.gates(gates) })
+                }
                 Fact::CancelRequested { reason: CancelReason::Asked, .. } if ours => json!({ "cancel": CALL }),
                 Fact::CancelRequested { .. } if ours => json!({ "disconnect": CALL }),
                 Fact::AnswerDelivered { .. } if ours => json!({ "delivery": CALL }),
@@ -194,8 +203,17 @@ impl Maker<'_> {
             fits: report.fits,
             recorded: report.recorded,
             shape,
+            inquiry: report.inquiry.clone().map(|inquiry| self.inquiry(&inquiry)),
             suppressed: Vec::new(),
         })
+    }
+
+    fn inquiry(&mut self, inquiry: &Inquiry) -> Box<Inquiry> {
+        let asks = inquiry.asks.iter().map(|ask| Ask {
+            payload: Payload { digest: self.digest(&ask.payload.digest), size: ask.payload.size },
+            kind: ask.kind,
+        });
+        Box::new(Inquiry { asks: asks.collect(), way: inquiry.way })
     }
 
     fn gates(&mut self, gates: &Gates) -> Value {

@@ -2,7 +2,7 @@
 
 use amends_core::attempt::{Payload, Recorded};
 use amends_core::failure::UpstreamWords;
-use amends_core::{Certainty, Code, Contract, Failure, Outcome, Report};
+use amends_core::{Ask, AskKind, Certainty, Code, Contract, Failure, Inquiry, Outcome, Report, Way};
 
 use super::GoldenError;
 
@@ -48,9 +48,26 @@ pub(super) fn report(says: &str, contract: &Contract) -> Result<Report, GoldenEr
         "yes, fitting" => read(Some(true), "seen", true),
         "no" => read(Some(false), "nothing", false),
         "no answer" => read(None, "nothing", false),
+        other if other.starts_with("asks") => Report::asking(Box::new(inquiry(other)?)),
         other if other.starts_with("reads ") => Report::success(payload(&other[6..])),
         other => replayed(other).ok_or_else(|| unknown(says))?,
     })
+}
+
+/// What an upstream asks, such as `asks form url by line`.
+pub(super) fn inquiry(says: &str) -> Result<Inquiry, GoldenError> {
+    let words = says.strip_prefix("asks").and_then(|words| words.split_once("by ")).ok_or_else(|| unknown(says))?;
+    let ask = |word: &str| {
+        let kinds = [AskKind::Form, AskKind::Url, AskKind::Sampling, AskKind::Roots, AskKind::Other];
+        let kind = kinds.into_iter().find(|kind| kind.as_str() == word)?;
+        Some(Ask { kind, payload: Payload { digest: word.into(), size: 30 } })
+    };
+    let asks: Option<Vec<Ask>> = words.0.split_whitespace().map(ask).collect();
+    let way = [Way::Line, Way::Return, Way::Undeclared, Way::Closed].into_iter().find(|way| way.as_str() == words.1);
+    match (asks, way) {
+        (Some(asks), Some(way)) => Ok(Inquiry { asks, way }),
+        _ => Err(unknown(says)),
+    }
 }
 
 fn unknown(says: &str) -> GoldenError {

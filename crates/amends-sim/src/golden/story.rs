@@ -59,6 +59,7 @@ pub(super) struct ToolSpec {
     reverse: Option<amends_core::contract::Reverse>,
     queue: Option<String>,
     answer_within_ms: u64,
+    input_within_ms: u64,
     /// Whether it names the object it writes.
     object: bool,
     /// What its calls are based on.
@@ -81,6 +82,7 @@ impl Default for ToolSpec {
             reverse: None,
             queue: None,
             answer_within_ms: 3_600_000,
+            input_within_ms: 300_000,
             object: false,
             evidence: Vec::new(),
         }
@@ -114,6 +116,11 @@ pub(super) struct InputSpec {
     /// The question that a person answers, and how.
     pub(super) answer: Option<String>,
     pub(super) choice: Option<String>,
+    /// The attempt whose upstream asks something of the agent; `says` tells what.
+    pub(super) asks: Option<String>,
+    /// The call for which the agent answers an inquiry, and which one.
+    pub(super) gives: Option<String>,
+    pub(super) inquiry: Option<u32>,
     /// Whose token it redeems.
     redeems: Option<String>,
     /// The call to be stopped, and why.
@@ -163,6 +170,7 @@ impl Story {
             reverse: tool.reverse.clone(),
             queue: tool.queue.clone(),
             answer_within_ms: tool.answer_within_ms,
+            input_within_ms: tool.input_within_ms,
             ..Contract::undeclared(tool.timeout_ms, tool.deadline_ms, tool.repeat_window_ms)
         };
         let playbook = Playbook::parse(&self.playbook, &contract)

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use amends_core::attempt::Payload;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::dispatcher::redecide::{call_under, redecide};
 use amends_core::gates::OpenBreaker;
 use amends_core::{
-    Answer, AttemptId, ClaimChange, Dispatcher, Effect, Event, Fact, Gates, Input, PersonAnswer, Report,
+    Answer, AttemptId, ClaimChange, Dispatcher, Effect, Event, Fact, Gates, Input, Inquiry, PersonAnswer, Report,
     ReversalChange, Rules, Step, Timestamp, UpstreamName,
 };
 use serde_json::Value;
@@ -84,6 +85,14 @@ fn input(spec: &InputSpec, story: &Story, rules: &Arc<Rules>, now: Timestamp) ->
             let answer = PersonAnswer { choice: choice.clone(), by: "ada".into(), note: None, at: now };
             Input::Answer { interaction: interaction.as_str().into(), answer: Box::new(answer) }
         }
+        InputSpec { asks: Some(attempt), says: Some(says), .. } => {
+            Input::Inquiry { attempt: attempt_id(attempt)?, inquiry: Box::new(says::inquiry(says)?) }
+        }
+        InputSpec { gives: Some(call), inquiry: Some(inquiry), .. } => Input::Inputs {
+            call: call.as_str().into(),
+            inquiry: *inquiry,
+            inputs: Payload { digest: "inputs".into(), size: 10 },
+        },
         InputSpec { cancel: Some(call), .. } => stop(call, CancelReason::Asked),
         InputSpec { end_session: Some(call), .. } => stop(call, CancelReason::SessionEnded),
         InputSpec { disconnect: Some(call), .. } => stop(call, CancelReason::Disconnected),
@@ -165,6 +174,13 @@ fn short(fact: &Fact) -> String {
         Fact::InteractionAnswered { interaction, answer, .. } => format!("{name} {interaction} {}", answer.choice),
         Fact::InteractionLapsed { interaction, default } => format!("{name} {interaction} {default}"),
         Fact::InteractionWithdrawn { interaction } => format!("{name} {interaction}"),
+        Fact::InquiryMade { attempt, inquiry, .. } => format!("{name} {attempt} {}", inquiry_words(inquiry)),
+        Fact::InquiryOpened { attempt, inquiry, held, due, way } => {
+            let held = if *held { ", held" } else { "" };
+            format!("{name} {attempt} {inquiry} by {}{held}, due {}", way.as_str(), due.since_ms(BEGIN))
+        }
+        Fact::InputsGiven { call, inquiry, .. } => format!("{name} {call} {inquiry}"),
+        Fact::InquiryClosed { call, inquiry, why } => format!("{name} {call} {inquiry} {}", why.as_str()),
         Fact::DoubtResolved { call, certainty, .. } => format!("{name} {call} {}", certainty.as_str()),
         Fact::ReversalMinted { call, token } | Fact::ReversalVoided { call, token } => format!("{name} {call} {token}"),
         Fact::ReversalArmed { call, token, until } => {
@@ -183,11 +199,19 @@ fn short(fact: &Fact) -> String {
 
 fn report_words(report: &Report) -> String {
     let certainty = report.certainty.as_str();
+    if let Some(inquiry) = &report.inquiry {
+        return format!("{}, {certainty}", inquiry_words(inquiry));
+    }
     match (&report.failure, report.happened) {
         (Some(failure), _) => format!("{}, {certainty}", failure.code.as_str()),
         (None, Some(happened)) => format!("happened: {happened}"),
         (None, None) => format!("without a failure, {certainty}"),
     }
+}
+
+fn inquiry_words(inquiry: &Inquiry) -> String {
+    let asks: Vec<&str> = inquiry.asks.iter().map(|ask| ask.kind.as_str()).collect();
+    format!("asks [{}] by {}", asks.join(", "), inquiry.way.as_str())
 }
 
 fn token(change: &ReversalChange) -> String {
@@ -224,12 +248,19 @@ fn effect_lines(effect: &Effect) -> Vec<String> {
         }
         Effect::Ask(interaction) => vec![format!("> ask {}", interaction.id)],
         Effect::Withdraw(interaction) => vec![format!("> withdraw {interaction}")],
+        Effect::Inquire(asking) => vec![format!("> inquire {} {}", asking.attempt, asking.inquiry)],
+        Effect::Tell(telling) => {
+            let what = telling.unanswered.map_or("given", |why| why.as_str());
+            vec![format!("> tell {} {} {what}", telling.attempt, telling.inquiry)]
+        }
+        Effect::Retract { call, inquiry } => vec![format!("> retract {call} {inquiry}")],
         Effect::Abort(attempt) => vec![format!("> abort {attempt}")],
         Effect::Reply(reply) => {
             let interim = if reply.last { "" } else { ", interim" };
             let (what, envelope) = match &reply.answer {
                 Answer::Forward { attempt, envelope } => (format!("forward {attempt}"), Some(envelope)),
                 Answer::Recorded { attempt } => (format!("recorded by {attempt}"), None),
+                Answer::Asked { attempt } => (format!("asked by {attempt}"), None),
                 Answer::Envelope(envelope) => ("envelope".to_owned(), Some(envelope)),
             };
             let mut lines = vec![format!("> reply {} {what}{interim}", reply.call)];

@@ -67,6 +67,10 @@ pub enum Fault {
         /// Whether the effect happened.
         after: bool,
     },
+    /// It is answered with a question; nothing is done.
+    Round,
+    /// The upstream asks something while it works, and waits.
+    Asks,
     /// The process dies, before or after the effect.
     Crash {
         /// Whether the effect happened.

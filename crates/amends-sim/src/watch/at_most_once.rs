@@ -101,9 +101,15 @@ impl Watch {
             return broken("a doubt is settled with a no, and not by a status read");
         };
         let declared = view.tool.contract().settles_within_ms;
-        let last = view.doubts().map(|doubt| match &doubt.end {
+        let waited = |n: usize| {
+            let held = view.inquiries.values().filter(|inquiry| inquiry.held_by == Some(n as u32 + 1));
+            held.map(|inquiry| inquiry.due).max()
+        };
+        let acts = view.attempts.iter().enumerate().filter(|(_, attempt)| attempt.purpose == Purpose::Act);
+        let doubts = acts.filter(|(_, act)| act.end.as_ref().is_none_or(|end| end.certainty == Certainty::InDoubt));
+        let last = doubts.map(|(n, doubt)| match &doubt.end {
             Some(end) if end.report.answered => end.at.min(doubt.send_by),
-            Some(_) | None => doubt.send_by,
+            Some(_) | None => waited(n).map_or(doubt.send_by, |due| due.max(doubt.send_by)),
         });
         let inherited = view.inherits_doubt.then_some(view.at);
         let quiet = last.chain(inherited).max().zip(declared);

@@ -27,6 +27,27 @@ impl Watch {
                     let opened = |fact: &Fact| matches!(fact, Fact::InteractionOpened { interaction } if interaction.id == asked.id);
                     (facts().any(opened), &asked.call)
                 }
+                Effect::Inquire(asking) => {
+                    let opened = |fact: &Fact| matches!(fact, Fact::InquiryOpened { attempt, inquiry, .. } if *attempt == asking.attempt && *inquiry == asking.inquiry);
+                    (facts().any(opened), &asking.attempt.call)
+                }
+                Effect::Tell(telling) => {
+                    let said = |fact: &Fact| match fact {
+                        Fact::InputsGiven { call, inquiry, .. } => {
+                            telling.unanswered.is_none() && *call == telling.attempt.call && *inquiry == telling.inquiry
+                        }
+                        Fact::InquiryClosed { call, inquiry, .. } => {
+                            *call == telling.attempt.call && *inquiry == telling.inquiry
+                        }
+                        Fact::InquiryMade { attempt, .. } => *attempt == telling.attempt,
+                        _ => false,
+                    };
+                    (facts().any(said), &telling.attempt.call)
+                }
+                Effect::Retract { call: of, inquiry: n } => {
+                    let over = |fact: &Fact| matches!(fact, Fact::InquiryClosed { call, inquiry, .. } if call == of && inquiry == n);
+                    (facts().any(over), of)
+                }
                 Effect::Withdraw(id) => {
                     let over = |fact: &Fact| match fact {
                         Fact::InteractionWithdrawn { interaction } | Fact::InteractionLapsed { interaction, .. } => {
@@ -62,6 +83,15 @@ impl Watch {
                 Fact::InteractionOpened { interaction } => {
                     step.effects.iter().any(|e| matches!(e, Effect::Ask(asked) if asked.id == interaction.id))
                 }
+                Fact::InquiryOpened { attempt, inquiry, .. } => step
+                    .effects
+                    .iter()
+                    .any(|e| matches!(e, Effect::Inquire(a) if a.attempt == *attempt && a.inquiry == *inquiry)),
+                Fact::InquiryMade { attempt, .. } => step.effects.iter().any(|e| match e {
+                    Effect::Inquire(asking) => asking.attempt == *attempt,
+                    Effect::Tell(telling) => telling.attempt == *attempt,
+                    _ => false,
+                }),
                 Fact::ReversalMinted { token, .. } => {
                     changes(step, |c| matches!(c, ReversalChange::Mint { token: t, .. } if t == token))
                 }

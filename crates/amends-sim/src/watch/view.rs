@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use amends_core::call::Received;
 use amends_core::{
-    CallId, Certainty, Code, EffectKind, Event, Fact, Failure, Outcome, Purpose, Report, SessionId, Timestamp,
+    CallId, Certainty, Code, EffectKind, Event, Fact, Failure, Outcome, Purpose, Report, SessionId, Timestamp, Way,
 };
 
 use crate::catalog::Tool;
@@ -34,6 +34,21 @@ pub(crate) struct CallView {
     pub(crate) inherited: bool,
     /// The same, and that doubt is not settled yet.
     pub(crate) inherits_doubt: bool,
+    /// What its upstream asked of the agent.
+    pub(crate) inquiries: BTreeMap<u32, InquiryView>,
+    /// Since when the work clock stands.
+    pub(crate) paused: Option<Timestamp>,
+}
+
+/// What an upstream asked of the agent.
+#[derive(Debug)]
+pub(crate) struct InquiryView {
+    /// The attempt whose upstream waits, where it does.
+    pub(crate) held_by: Option<u32>,
+    pub(crate) due: Timestamp,
+    /// Whether the agent comes back with the answer.
+    pub(crate) returns: bool,
+    pub(crate) open: bool,
 }
 
 /// One attempt of a call.
@@ -133,6 +148,8 @@ pub(crate) fn apply(
             superseded: false,
             inherited: inherits,
             inherits_doubt: inherits,
+            inquiries: BTreeMap::new(),
+            paused: None,
         };
         calls.insert(received.call.clone(), view);
         return;
@@ -177,6 +194,12 @@ pub(crate) fn apply(
                 }
             }
         }
+        Fact::InquiryOpened { attempt, inquiry, held, due, way } => {
+            let (held_by, returns) = (held.then_some(attempt.n), *way == Way::Return);
+            view.inquiries.insert(*inquiry, InquiryView { held_by, due: *due, returns, open: true });
+            view.paused.get_or_insert(at);
+        }
+        Fact::InputsGiven { inquiry, .. } | Fact::InquiryClosed { inquiry, .. } => close(view, *inquiry, at),
         Fact::InterimAnswered { .. } => view.interim = true,
         Fact::CallEnded { outcome, certainty, .. } => {
             view.ended = Some(EndView { outcome: *outcome, certainty: *certainty });
@@ -199,6 +222,26 @@ pub(crate) fn apply(
             }
         }
         _ => {}
+    }
+}
+
+/// An inquiry is over; with the last one, the clock goes on.
+fn close(view: &mut CallView, n: u32, at: Timestamp) {
+    match view.inquiries.get_mut(&n) {
+        Some(inquiry) => inquiry.open = false,
+        None => {
+            // The agent never heard of it.
+            let refused = InquiryView { held_by: None, due: at, returns: false, open: false };
+            view.inquiries.insert(n, refused);
+        }
+    }
+    if view.inquiries.values().any(|inquiry| inquiry.open) {
+        return;
+    }
+    let stood_ms = view.paused.take().map_or(0, |since| at.since_ms(since));
+    view.deadline = view.deadline + stood_ms;
+    for attempt in view.attempts.iter_mut().filter(|attempt| attempt.end.is_none()) {
+        attempt.send_by = attempt.send_by + stood_ms;
     }
 }
 

@@ -25,6 +25,7 @@ impl World {
             Flaw::ResendStale if purpose == Some(Purpose::Act) && self.watch.twice_stale(attempt) => {
                 *report = Report::answered(Failure::of(Code::ConnectRefused), Certainty::NotSent, None);
             }
+            Flaw::QuestionAsSuccess if report.inquiry.is_some() => *report = Report::success(None),
             Flaw::RetryInDoubt if purpose == Some(Purpose::Act) && report.certainty == Certainty::InDoubt => {
                 report.certainty = Certainty::NotProcessed;
             }
@@ -51,6 +52,14 @@ pub(super) fn alter(flaw: Option<Flaw>, input: &Input, step: &mut Step) {
                 if matches!(event.fact, Fact::Ignored { .. }) {
                     let (interaction, answer) = (interaction.clone(), answer.clone());
                     event.fact = Fact::InteractionAnswered { interaction, answer, gates: Default::default() };
+                }
+            }
+        }
+        (Flaw::InputsTwice, Input::Inputs { call, inquiry, inputs }) => {
+            for event in &mut step.events {
+                if matches!(event.fact, Fact::Ignored { .. }) {
+                    let (call, inputs) = (call.clone(), inputs.clone());
+                    event.fact = Fact::InputsGiven { call, inquiry: *inquiry, inputs, gates: Default::default() };
                 }
             }
         }

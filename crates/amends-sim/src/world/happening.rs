@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use amends_core::{AttemptId, CallId, Effect, Input, Interaction, PersonAnswer, Report, SessionId, ToolName};
+use amends_core::{AttemptId, CallId, Effect, Input, Interaction, PersonAnswer, Report, SessionId, ToolName, Way};
 
 use crate::driver::Justified;
 use crate::queue::Place;
@@ -43,6 +43,10 @@ pub(crate) enum Happening {
     Second(Place, Box<PersonAnswer>),
     /// An operator unwinds a session.
     Unwind(SessionId),
+    /// An upstream waits no longer for what it asked.
+    Tired(AttemptId),
+    /// An agent answers what an upstream asked.
+    Give(SessionId, CallId, u32, Way),
 }
 
 /// Something that reaches a node.

@@ -45,6 +45,12 @@ impl World {
             }
             // The queue knows them already: it is part of what was recorded.
             Effect::Ask(_) | Effect::Withdraw(_) => Ok(()),
+            Effect::Inquire(asking) => {
+                self.inquire(session, &asking);
+                Ok(())
+            }
+            Effect::Tell(telling) => self.told(&telling, lease_until),
+            Effect::Retract { .. } => Ok(()),
             Effect::Reply(reply) => {
                 self.watch.replies(session, &reply, &self.book)?;
                 self.receive(node, session, &reply)
@@ -103,6 +109,7 @@ impl World {
         if based && fault == Fault::None && self.chance.percent(stale) {
             fault = Fault::Stale;
         }
+        fault = self.curious_fault(&attempt.id, attempt.purpose, fault);
         let request = Request {
             effect_key: target.effect_key,
             fact: (attempt.purpose == Purpose::Evidence).then_some(attempt.tool),
@@ -140,6 +147,18 @@ impl World {
 
     /// A request reaches its upstream.
     pub(crate) fn arrive(&mut self, request: Request) -> Result<(), Box<Broken>> {
+        let reached = self.upstreams[self.tools[request.tool].place].reaches(&request);
+        match request.fault {
+            Fault::Round if reached => {
+                self.answer_with_a_question(&request);
+                return Ok(());
+            }
+            Fault::Asks if reached => {
+                self.ask_and_wait(request);
+                return Ok(());
+            }
+            _ => {}
+        }
         let before = self.book.done().len();
         let upstream = &mut self.upstreams[self.tools[request.tool].place];
         let reactions = upstream.arrive(self.now, &request, self.tools, &mut self.book, &mut self.chance, self.flaw);
@@ -170,7 +189,7 @@ impl World {
         Ok(())
     }
 
-    fn answer_in(&mut self, ms: u64, request: &Request, report: Box<Report>) {
+    pub(super) fn answer_in(&mut self, ms: u64, request: &Request, report: Box<Report>) {
         let (node, life) = request.from;
         let news = News::Answer(request.session.clone(), request.attempt.clone(), report);
         self.later(ms, Happening::Node(node, life, news));

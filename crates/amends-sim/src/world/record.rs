@@ -36,7 +36,14 @@ pub(crate) fn append(driver: &Driver, waiting: &Waiting, tools: &[Tool], at: Tim
 fn answers(step: &Step, at: Timestamp) -> Vec<StoredAnswer> {
     let replies = step.effects.iter().filter_map(|effect| match effect {
         Effect::Reply(reply) if reply.last => Some(reply),
-        Effect::Reply(_) | Effect::Send(_) | Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) => None,
+        Effect::Reply(_)
+        | Effect::Send(_)
+        | Effect::Abort(_)
+        | Effect::Ask(_)
+        | Effect::Withdraw(_)
+        | Effect::Inquire(_)
+        | Effect::Tell(_)
+        | Effect::Retract { .. } => None,
     });
     replies
         .filter_map(|reply| {
@@ -44,7 +51,7 @@ fn answers(step: &Step, at: Timestamp) -> Vec<StoredAnswer> {
             let form = match reply.answer {
                 Answer::Forward { .. } => Form::Forward,
                 Answer::Envelope(_) => Form::Envelope,
-                Answer::Recorded { .. } => return None,
+                Answer::Recorded { .. } | Answer::Asked { .. } => return None,
             };
             Some(StoredAnswer {
                 call: reply.call.clone(),

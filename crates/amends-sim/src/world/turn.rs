@@ -209,7 +209,13 @@ impl World {
                 Effect::Send(attempt) => {
                     justified.runs.iter().find(|(id, _)| *id == attempt.id).and_then(|(_, run)| *run)
                 }
-                Effect::Abort(_) | Effect::Reply(_) | Effect::Ask(_) | Effect::Withdraw(_) => None,
+                Effect::Abort(_)
+                | Effect::Reply(_)
+                | Effect::Ask(_)
+                | Effect::Withdraw(_)
+                | Effect::Inquire(_)
+                | Effect::Tell(_)
+                | Effect::Retract { .. } => None,
             };
             let news = News::Perform(session.clone(), Box::new(effect), run, justified.lease_until);
             self.tell(at, node, news);
@@ -330,7 +336,12 @@ fn early_effects(flaw: Option<Flaw>, step: &Step) -> Vec<(Effect, Option<u64>)> 
     let wanted = |effect: &&Effect| match effect {
         Effect::Send(_) => flaw == Some(Flaw::SendBeforeAppend),
         Effect::Reply(_) => flaw == Some(Flaw::ReplyBeforeAppend),
-        Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) => false,
+        Effect::Abort(_)
+        | Effect::Ask(_)
+        | Effect::Withdraw(_)
+        | Effect::Inquire(_)
+        | Effect::Tell(_)
+        | Effect::Retract { .. } => false,
     };
     let effects = step.effects.iter().filter(wanted);
     effects.map(|effect| (effect.clone(), None)).collect()

@@ -166,6 +166,7 @@ impl State {
             }
             Effect::Reply(reply) => self.tell(session, reply),
             Effect::Ask(_) | Effect::Withdraw(_) => {}
+            Effect::Inquire(_) | Effect::Tell(_) | Effect::Retract { .. } => {}
         }
     }
 
@@ -274,6 +275,7 @@ impl State {
                 }
                 Some(error) => (self.key(&reply.call), error.certainty.into()),
             },
+            Answer::Asked { .. } => return,
             Answer::Recorded { attempt } => {
                 let holder = facts().find_map(|fact| match fact {
                     Fact::CallReceived { received, .. } if received.call == reply.call => received.repeat_of.clone(),
@@ -298,6 +300,11 @@ fn is_early(flaw: Option<Flaw>, effect: &Effect) -> bool {
     match effect {
         Effect::Send(_) => flaw == Some(Flaw::SendBeforeAppend),
         Effect::Reply(_) => flaw == Some(Flaw::ReplyBeforeAppend),
-        Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) => false,
+        Effect::Abort(_)
+        | Effect::Ask(_)
+        | Effect::Withdraw(_)
+        | Effect::Inquire(_)
+        | Effect::Tell(_)
+        | Effect::Retract { .. } => false,
     }
 }

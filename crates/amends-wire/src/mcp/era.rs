@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 
+use super::inputs::OURS;
 use crate::object::Object;
 use crate::splice::Splice;
 
@@ -20,8 +21,12 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// The field of `_meta` in which a modern request says what its sender can do.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The field of `_meta` in which a modern request says what it wants to hear of what the server notes down.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The field of `_meta` in which a modern answer says who gives it.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The field of `_meta` that names the `subscriptions/listen` a notification is for.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The headers of a modern request do not say what its body says.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -71,6 +76,13 @@ pub fn requested_version(params: Option<&RawValue>) -> Option<String> {
     Object::parse(meta.get())?.string(PROTOCOL_VERSION).map(|version| version.into_owned())
 }
 
+/// Whether a modern request says what its sender can do, as it must.
+pub fn declares_capabilities(params: Option<&RawValue>) -> bool {
+    let meta = params.and_then(|params| Object::parse(params.get())).and_then(|params| params.get("_meta"));
+    let declared = meta.and_then(|meta| Object::parse(meta.get())).and_then(|meta| meta.get(CLIENT_CAPABILITIES));
+    declared.is_some_and(crate::object::is_object)
+}
+
 /// Whether that version is one we speak.
 pub fn is_known(version: &str) -> bool {
     VERSIONS.contains(&version)
@@ -104,6 +116,25 @@ pub fn stamped(result: &str, method: &str, era: Era) -> String {
     splice.finish()
 }
 
+/// The result without the stamps of a modern answer, for a client that does not know them; all other bytes stay as they are.
+pub fn unstamped(result: &str) -> String {
+    let mut splice = Splice::new(result);
+    for stamp in ["resultType", "ttlMs", "cacheScope"] {
+        if splice.remove_member(result, stamp).is_err() {
+            return result.to_owned();
+        }
+    }
+    splice.finish()
+}
+
+/// A code as it may be said to a client of that era: two of the older ones must not be used any more.
+pub const fn code_for(code: i64, era: Era) -> i64 {
+    match (code, era) {
+        (-32002 | -32042, Era::Modern) => crate::message::INVALID_PARAMS,
+        (code, _) => code,
+    }
+}
+
 /// Whether the answer to a method must say how it may be kept.
 pub fn is_cacheable(method: &str) -> bool {
     matches!(
@@ -117,14 +148,9 @@ pub fn is_cacheable(method: &str) -> bool {
     )
 }
 
-/// The members of `_meta` that a modern request of our own must carry, without the braces.
-pub fn own_meta(version: &str) -> String {
-    format!(r#""{PROTOCOL_VERSION}":"{version}","{CLIENT_CAPABILITIES}":{{}},"{CLIENT_INFO}":{}"#, own_info())
-}
-
-/// The parameters of our own `initialize`: we can do nothing for the server that is not ours to do.
+/// The parameters of our own `initialize`: what can be asked of an agent can be asked of us.
 pub fn initialize_params() -> String {
-    format!(r#"{{"protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{}}}"#, own_info())
+    format!(r#"{{"protocolVersion":"{LEGACY}","capabilities":{OURS},"clientInfo":{}}}"#, own_info())
 }
 
 /// Who we are, as an implementation's info.
@@ -134,14 +160,24 @@ pub fn own_info() -> String {
 
 /// The params with what a modern request of our own must carry put into their `_meta`, where it is not there already.
 pub fn with_own_meta(params: Option<&str>, version: &str) -> String {
+    with_meta(params, version, "{}")
+}
+
+/// The same for a client that declared those capabilities, as they were written.
+pub fn with_meta(params: Option<&str>, version: &str, capabilities: &str) -> String {
+    let all = || {
+        let info = own_info();
+        format!(r#""{PROTOCOL_VERSION}":"{version}","{CLIENT_CAPABILITIES}":{capabilities},"{CLIENT_INFO}":{info}"#)
+    };
     let Some((text, object)) = params.and_then(|text| Some((text, Object::parse(text)?))) else {
-        return format!(r#"{{"_meta":{{{}}}}}"#, own_meta(version));
+        return format!(r#"{{"_meta":{{{}}}}}"#, all());
     };
     let mut splice = Splice::new(text);
     match object.get("_meta").and_then(|meta| Some((meta.get(), Object::parse(meta.get())?))) {
         Some((meta, known)) => {
             let (version, info) = (format!("\"{version}\""), own_info());
-            let ours = [(PROTOCOL_VERSION, version.as_str()), (CLIENT_CAPABILITIES, "{}"), (CLIENT_INFO, &info)];
+            let ours =
+                [(PROTOCOL_VERSION, version.as_str()), (CLIENT_CAPABILITIES, capabilities), (CLIENT_INFO, &info)];
             for (name, value) in ours {
                 if known.get(name).is_none() {
                     let _ = splice.set_member(meta, name, value);
@@ -149,7 +185,7 @@ pub fn with_own_meta(params: Option<&str>, version: &str) -> String {
             }
         }
         None => {
-            let _ = splice.set_member(text, "_meta", format!("{{{}}}", own_meta(version)));
+            let _ = splice.set_member(text, "_meta", format!("{{{}}}", all()));
         }
     }
     splice.finish()
@@ -186,6 +222,9 @@ mod tests {
         let asks = r#"{"resultType":"input_required"}"#;
         assert_eq!(stamped(asks, "resources/read", Era::Modern), asks);
         assert_eq!(stamped("null", "tools/list", Era::Modern), "null");
+        let modern = r#"{"resultType":"complete","tools":[1.0],"ttlMs":5,"cacheScope":"private"}"#;
+        assert_eq!((unstamped(modern), unstamped("7")), (r#"{"tools":[1.0]}"#.into(), "7".into()));
+        assert_eq!((code_for(-32002, Era::Modern), code_for(-32002, Era::Legacy)), (-32602, -32002));
     }
 
     #[test]

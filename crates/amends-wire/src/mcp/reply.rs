@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::classify::is_protocols_own;
 use super::dialect::Dialect;
-use super::era::{Era, stamped};
+use super::era::{Era, MISSING_CLIENT_CAPABILITY, stamped};
 use super::text::text;
 use crate::message::INVALID_PARAMS;
 use crate::object::{Object, is_object, quoted};
@@ -181,7 +181,18 @@ pub fn protocol_error(envelope: &Envelope) -> Option<(i64, String, Box<RawValue>
     });
     let theirs = words.and_then(|words| words.code.as_deref()?.parse().ok()).filter(|code| is_protocols_own(*code));
     let code = if unknown { INVALID_PARAMS } else { theirs? };
-    Some((code, error.message.clone(), envelope.to_json(None)))
+    let mut data = envelope.to_json(None);
+    let missing = error.upstream.as_ref().and_then(|words| words.field.as_deref());
+    if let Some(missing) = missing.filter(|_| code == MISSING_CLIENT_CAPABILITY) {
+        let mut splice = Splice::new(data.get());
+        let required = format!("{{{}:{{}}}}", quoted(missing));
+        if splice.set_member(data.get(), "requiredCapabilities", required).is_ok()
+            && let Ok(named) = RawValue::from_string(splice.finish())
+        {
+            data = named;
+        }
+    }
+    Some((code, error.message.clone(), data))
 }
 
 /// The data of an envelope that is not an error, as JSON.

@@ -99,24 +99,6 @@ pub fn with_entry(result: &str, entry: &str) -> String {
     splice.finish()
 }
 
-/// The result of a `tools/list` of our own: entries as they are, and where the next page starts.
-pub fn list<'a>(entries: impl IntoIterator<Item = &'a str>, next_cursor: Option<&str>) -> String {
-    let mut out = String::from("{\"tools\":[");
-    for (n, entry) in entries.into_iter().enumerate() {
-        if n > 0 {
-            out.push(',');
-        }
-        out.push_str(entry);
-    }
-    out.push(']');
-    if let Some(cursor) = next_cursor {
-        out.push_str(",\"nextCursor\":");
-        out.push_str(&quoted(cursor));
-    }
-    out.push('}');
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,8 +118,6 @@ mod tests {
         let more = with_entry(text, "{\"name\":\"undo\"}");
         assert_eq!(more, text.replace("},7]", "},7,{\"name\":\"undo\"}]"));
         assert_eq!(with_entry("{\"tools\":[ ]}", "{}"), "{\"tools\":[{}]}");
-        let page = super::list([renamed.as_str(), "{}"], Some("n\""));
-        assert_eq!(ToolList::parse(&page).unwrap().next_cursor.as_deref(), Some("n\""));
     }
 
     #[test]

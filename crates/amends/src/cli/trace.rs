@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use amends_core::playbook::Release;
-use amends_core::{CallId, Event, Fact, SessionId};
+use amends_core::{CallId, Event, Fact, Inquiry, SessionId};
 use amends_ledger::{StoredEvent, Trace};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -111,6 +111,14 @@ fn as_text(trace: &Trace, events: &[&StoredEvent], releases: &Releases) -> Strin
     text
 }
 
+/// What an upstream asks of the agent, by its kinds.
+fn asks(inquiry: &Inquiry) -> String {
+    match inquiry.asks.as_slice() {
+        [] => "it to come back".to_owned(),
+        asks => asks.iter().map(|ask| ask.kind.as_str()).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// What happened, in a word and a line.
 pub(super) fn sentence(event: &Event) -> (&'static str, String) {
     let words = match &event.fact {
@@ -132,6 +140,10 @@ pub(super) fn sentence(event: &Event) -> (&'static str, String) {
                 let wait = failure.retry_after_ms.map(|ms| format!(", asks for {ms} ms")).unwrap_or_default();
                 let code = failure.code.as_str();
                 format!("attempt {}: {code}{status}, {}{wait}", attempt.n, report.certainty.as_str())
+            }
+            None if report.inquiry.is_some() => {
+                let inquiry = report.inquiry.as_deref().map(asks).unwrap_or_default();
+                format!("attempt {}: the upstream asks {inquiry}, {}", attempt.n, report.certainty.as_str())
             }
             None => {
                 let happened = report.happened.map(|yes| if yes { ", it happened" } else { ", it did not happen" });
@@ -175,6 +187,14 @@ pub(super) fn sentence(event: &Event) -> (&'static str, String) {
         }
         Fact::InteractionLapsed { interaction, default } => format!("{interaction}: nobody answered, {default}"),
         Fact::InteractionWithdrawn { interaction } => format!("{interaction}: pointless by now"),
+        Fact::InquiryMade { attempt, inquiry, .. } => {
+            format!("attempt {}: the upstream asks {}", attempt.n, asks(inquiry))
+        }
+        Fact::InquiryOpened { attempt, inquiry, due, .. } => {
+            format!("inquiry {inquiry} of attempt {}: the agent has {} ms", attempt.n, due.since_ms(event.at))
+        }
+        Fact::InputsGiven { inquiry, inputs, .. } => format!("inquiry {inquiry}: {} bytes", inputs.size),
+        Fact::InquiryClosed { inquiry, why, .. } => format!("inquiry {inquiry}: {}", why.as_str()),
         Fact::DoubtResolved { call, certainty, .. } => format!("{call}: {}, a person says", certainty.as_str()),
         Fact::ReversalMinted { .. } | Fact::ReversalVoided { .. } => String::new(),
         Fact::ReversalArmed { until, .. } => format!("for {} ms", until.since_ms(event.at)),

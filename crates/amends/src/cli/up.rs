@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use amends_gateway::config::LedgerConfig;
 use amends_gateway::upstream::{Greeting, Unasked};
-use amends_gateway::{Config, Gateway, door, listing, open_ledger};
+use amends_gateway::{Config, Gateway, door, open_ledger};
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::net::TcpListener;
@@ -90,22 +90,14 @@ async fn run(config: Config, demo: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes up what the upstreams say of their own accord: only that their tools are others now.
+/// Takes up what the upstreams ask of their own accord. We promised them nothing that they could ask of an agent.
 async fn follow(
     gateway: std::sync::Arc<Gateway>,
     mut unasked: mpsc::UnboundedReceiver<(amends_core::UpstreamName, Unasked)>,
 ) {
     while let Some((name, unasked)) = unasked.recv().await {
-        let Some(upstream) = gateway.upstreams.get(&name) else { continue };
-        match unasked {
-            Unasked::Notification { method, .. } if method == "notifications/tools/list_changed" => {
-                if let Err(error) = listing::refresh(&gateway, upstream, None).await {
-                    tracing::warn!(upstream = %name, %error, "its new tools are not known");
-                }
-            }
-            Unasked::Notification { .. } => {}
-            // We promised the upstream nothing that it could ask of an agent.
-            Unasked::Request { id, method, .. } => upstream.refuse(&id, &method),
+        if let (Some(upstream), Unasked::Request { id, method, .. }) = (gateway.upstreams.get(&name), unasked) {
+            upstream.refuse(&id, &method);
         }
     }
 }

@@ -31,11 +31,24 @@ impl Client {
         Self::start(sdk, era, &["--http", url])
     }
 
+    /// The same, which answers what it is asked with those results, by method.
+    pub fn http_with_inputs(sdk: Sdk, era: &str, inputs: &Value, url: &str) -> Self {
+        Self::start(sdk, Some(era), &["--inputs", &inputs.to_string(), "--http", url])
+    }
+
     /// A client that starts that command and speaks over its standard input and output.
     pub fn stdio(sdk: Sdk, era: Option<&str>, command: &[&str]) -> Self {
         let mut arguments = vec!["--stdio", "--"];
         arguments.extend(command);
         Self::start(sdk, era, &arguments)
+    }
+
+    /// The same, which answers what it is asked with those results, by method.
+    pub fn stdio_with_inputs(sdk: Sdk, era: &str, inputs: &Value, command: &[&str]) -> Self {
+        let inputs = inputs.to_string();
+        let mut arguments = vec!["--inputs", &inputs, "--stdio", "--"];
+        arguments.extend(command);
+        Self::start(sdk, Some(era), &arguments)
     }
 
     fn start(sdk: Sdk, era: Option<&str>, arguments: &[&str]) -> Self {

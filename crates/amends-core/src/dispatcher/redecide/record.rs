@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use crate::attempt::{Purpose, Report};
+use crate::attempt::{Payload, Purpose, Report};
 use crate::event::{Event, Fact};
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId, InteractionId};
+use crate::inquiry::Inquiry;
 use crate::interaction::{PersonAnswer, Subject};
 use crate::time::Timestamp;
 
@@ -34,6 +35,7 @@ pub fn whole(events: &[Event]) -> Result<(), NotComparable> {
 /// An attempt as it went.
 #[derive(Clone, Debug)]
 pub(super) struct Went {
+    pub(super) n: u32,
     pub(super) purpose: Purpose,
     pub(super) started: Timestamp,
     /// Its answer, in time or late, and when it came.
@@ -53,11 +55,20 @@ pub(super) struct Asked {
     pub(super) silent_until: Timestamp,
 }
 
+/// An inquiry as it went.
+#[derive(Clone, Debug)]
+pub(super) struct Inquired {
+    pub(super) opened: Timestamp,
+    pub(super) given: Option<(Timestamp, Payload)>,
+}
+
 /// What a trace knows of the world.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     attempts: BTreeMap<CallId, Vec<Went>>,
     questions: Vec<(InteractionId, Asked)>,
+    inquiries: BTreeMap<(CallId, u32), Inquired>,
+    made: Vec<(AttemptId, Timestamp, Inquiry)>,
     ends: BTreeMap<CallId, Timestamp>,
     deliveries: BTreeMap<CallId, Timestamp>,
     gates: Vec<(Timestamp, Gates)>,
@@ -85,7 +96,8 @@ impl Record {
         let at = event.at;
         match &event.fact {
             Fact::AttemptStarted { attempt, purpose, .. } => {
-                let went = Went { purpose: *purpose, started: at, answer: None, silent_until: Timestamp::MAX };
+                let n = attempt.n;
+                let went = Went { n, purpose: *purpose, started: at, answer: None, silent_until: Timestamp::MAX };
                 self.attempts.entry(attempt.call.clone()).or_default().push(went);
             }
             Fact::AttemptEnded { attempt, report, .. } | Fact::LateResult { attempt, report } => {
@@ -113,6 +125,15 @@ impl Record {
                     asked.silent_until = at;
                 }
             }
+            Fact::InquiryMade { attempt, inquiry, .. } => self.made.push((attempt.clone(), at, (**inquiry).clone())),
+            Fact::InquiryOpened { attempt, inquiry, .. } => {
+                self.inquiries.insert((attempt.call.clone(), *inquiry), Inquired { opened: at, given: None });
+            }
+            Fact::InputsGiven { call, inquiry, inputs, .. } => {
+                if let Some(inquired) = self.inquiries.get_mut(&(call.clone(), *inquiry)) {
+                    inquired.given = Some((at, inputs.clone()));
+                }
+            }
             Fact::CallEnded { call, .. } | Fact::CallRefused { call, .. } => {
                 self.ends.insert(call.clone(), at);
             }
@@ -124,6 +145,8 @@ impl Record {
         if let Fact::CallReceived { gates, .. }
         | Fact::AttemptEnded { gates, .. }
         | Fact::InteractionAnswered { gates, .. }
+        | Fact::InquiryMade { gates, .. }
+        | Fact::InputsGiven { gates, .. }
         | Fact::Ticked { gates }
         | Fact::Resumed { gates } = &event.fact
         {
@@ -158,6 +181,16 @@ impl Record {
     pub(super) fn nth_question(&self, call: &CallId, subject: Subject, before: usize) -> Option<&Asked> {
         let of = |(_, asked): &&(InteractionId, Asked)| asked.call == *call && asked.subject == subject;
         self.questions.iter().filter(of).nth(before).map(|(_, asked)| asked)
+    }
+
+    /// What the upstream asked while it worked on that attempt, and when.
+    pub(super) fn made(&self, attempt: &AttemptId) -> impl Iterator<Item = (Timestamp, &Inquiry)> {
+        self.made.iter().filter(move |(of, ..)| of == attempt).map(|(_, at, inquiry)| (*at, inquiry))
+    }
+
+    /// The inquiry of that number.
+    pub(super) fn inquiry(&self, call: &CallId, n: u32) -> Option<&Inquired> {
+        self.inquiries.get(&(call.clone(), n))
     }
 
     /// Whether the call is over in the record.

@@ -16,6 +16,7 @@ use crate::effect::Effect;
 use crate::event::{Event, Fact};
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId, InteractionId};
+use crate::inquiry::Asking;
 use crate::interaction::{Interaction, Subject};
 use crate::time::Timestamp;
 
@@ -165,7 +166,12 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
             match effect {
                 Effect::Send(attempt) => drop(self.waiting.insert(attempt.id.clone())),
                 Effect::Ask(question) => drop(self.unanswered.insert(question.id.clone())),
-                Effect::Abort(_) | Effect::Reply(_) | Effect::Withdraw(_) => {}
+                Effect::Abort(_)
+                | Effect::Reply(_)
+                | Effect::Withdraw(_)
+                | Effect::Inquire(_)
+                | Effect::Tell(_)
+                | Effect::Retract { .. } => {}
             }
         }
     }
@@ -258,7 +264,12 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
                         self.put(now + after, Input::Delivery { call: reply.call.clone() }, None);
                     }
                 }
-                Effect::Reply(_) | Effect::Abort(_) | Effect::Withdraw(_) => {}
+                Effect::Inquire(asking) => self.answer_inquiry(now, asking),
+                Effect::Reply(_)
+                | Effect::Abort(_)
+                | Effect::Withdraw(_)
+                | Effect::Tell(_)
+                | Effect::Retract { .. } => {}
             }
         }
     }
@@ -273,6 +284,12 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
             return self.is_beyond(&attempt.id.call, Beyond::Attempt(attempt.purpose));
         };
         let silent = went.silent_until.since_ms(went.started);
+        let of = AttemptId { call: attempt.id.call.clone(), n: went.n };
+        let made: Vec<_> = self.record.made(&of).map(|(at, inquiry)| (at, Box::new(inquiry.clone()))).collect();
+        for (at, inquiry) in made {
+            let input = Input::Inquiry { attempt: attempt.id.clone(), inquiry };
+            self.put(now + at.since_ms(went.started), input, None);
+        }
         match went.answer {
             Some((at, report)) => {
                 let input = Input::Result { attempt: attempt.id.clone(), report: Box::new(report) };
@@ -280,6 +297,17 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
             }
             None if attempt.deadline.since_ms(now) <= silent => {}
             None => self.is_beyond(&attempt.id.call, Beyond::Silence(attempt.purpose)),
+        }
+    }
+
+    fn answer_inquiry(&mut self, now: Timestamp, asking: &Asking) {
+        let call = asking.attempt.call.clone();
+        let Some(inquired) = self.record.inquiry(&call, asking.inquiry).cloned() else {
+            return self.is_beyond(&call, Beyond::Question);
+        };
+        if let Some((at, inputs)) = inquired.given {
+            let input = Input::Inputs { call, inquiry: asking.inquiry, inputs };
+            self.put(now + at.since_ms(inquired.opened), input, None);
         }
     }
 
@@ -322,6 +350,8 @@ pub fn begins_a_step(fact: &Fact) -> bool {
             | Fact::AttemptEnded { .. }
             | Fact::LateResult { .. }
             | Fact::InteractionAnswered { .. }
+            | Fact::InquiryMade { .. }
+            | Fact::InputsGiven { .. }
             | Fact::CancelRequested { .. }
             | Fact::AnswerDelivered { .. }
             | Fact::Ticked { .. }

@@ -12,6 +12,7 @@ use crate::dispatcher::admit::key_usable_ms;
 use crate::dispatcher::cancel::CancelReason;
 use crate::evidence::Changed;
 use crate::id::{Digest, InteractionId};
+use crate::inquiry::Way;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
 
@@ -39,6 +40,24 @@ pub(in crate::dispatcher) struct CallState {
     pub(in crate::dispatcher) asked: Option<InteractionId>,
     /// Whether it was done and then undone.
     pub(in crate::dispatcher) undone: bool,
+    /// What its upstream asked of the agent.
+    pub(in crate::dispatcher) inquiries: Vec<InquiryState>,
+    /// Since when the work clock stands.
+    pub(in crate::dispatcher) paused: Option<Timestamp>,
+    /// Nobody gave what its upstream asked for last.
+    pub(in crate::dispatcher) unanswered: bool,
+}
+
+/// What an upstream asked of the agent.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct InquiryState {
+    pub(in crate::dispatcher) n: u32,
+    pub(in crate::dispatcher) attempt: u32,
+    /// Whether the upstream waits, so that the attempt goes on.
+    pub(in crate::dispatcher) held: bool,
+    pub(in crate::dispatcher) way: Way,
+    pub(in crate::dispatcher) due: Timestamp,
+    pub(in crate::dispatcher) ended: Option<Timestamp>,
 }
 
 /// What an open call waits for.
@@ -52,6 +71,8 @@ pub(in crate::dispatcher) enum Phase {
     Waiting { until: Timestamp, next: Purpose },
     /// A person's answer.
     Asking,
+    /// What the agent has to give before it is sent again.
+    Inquiring,
 }
 
 /// One attempt of an open call.
@@ -98,6 +119,9 @@ impl CallState {
             changed: Vec::new(),
             asked: None,
             undone: false,
+            inquiries: Vec::new(),
+            paused: None,
+            unanswered: false,
         }
     }
 
@@ -187,31 +211,83 @@ impl CallState {
     /// When none of the attempts in doubt can take effect any more.
     pub(in crate::dispatcher) fn quiet_at(&self) -> Option<Timestamp> {
         let settles = self.contract().settles_within_ms?;
-        let last = self.doubts().map(|attempt| match &attempt.end {
-            // An orphan was perhaps sent by a process that only stalled, as late as its send deadline.
-            Some(end) if end.report.answered => end.at.min(attempt.send_by),
-            Some(_) | None => attempt.send_by,
-        });
+        let last = self.doubts().map(|attempt| self.last_byte(attempt));
         // Whatever the call before this one sent had left when it ended, before this one arrived.
         let inherited = self.inherits_doubt().then_some(self.at);
         last.chain(inherited).max().map(|at| at + settles)
+    }
+
+    /// When the last byte of an attempt had left at the latest. An upstream that waited for the agent may have gone on by
+    /// itself, but not before it gave up waiting.
+    fn last_byte(&self, attempt: &AttemptState) -> Timestamp {
+        let of = |asked: &&InquiryState| asked.held && asked.attempt == attempt.n;
+        let waited = self.inquiries.iter().filter(of).map(|asked| asked.due).max();
+        match &attempt.end {
+            // An orphan was perhaps sent by a process that only stalled, as late as its send deadline.
+            Some(end) if end.report.answered => end.at.min(attempt.send_by),
+            Some(_) | None => waited.map_or(attempt.send_by, |due| due.max(attempt.send_by)),
+        }
+    }
+
+    /// How often it was sent for that purpose. One that led to an inquiry was not in vain, and does not count.
+    pub(in crate::dispatcher) fn sends(&self, purpose: Purpose) -> usize {
+        let asked = |attempt: &AttemptState| attempt.end.as_ref().is_some_and(|end| end.report.inquiry.is_some());
+        self.attempts.iter().filter(|attempt| attempt.purpose == purpose && !asked(attempt)).count()
+    }
+
+    /// What the agent is being asked.
+    pub(in crate::dispatcher) fn open_inquiries(&self) -> impl Iterator<Item = &InquiryState> {
+        self.inquiries.iter().filter(|inquiry| inquiry.ended.is_none())
+    }
+
+    /// The number of the next inquiry.
+    pub(in crate::dispatcher) fn next_inquiry(&self) -> u32 {
+        self.inquiries.len() as u32 + 1
+    }
+
+    /// Whether the agent may still be asked: it does not want the call stopped.
+    pub(in crate::dispatcher) fn may_ask(&self) -> bool {
+        !self.cancel.is_some_and(CancelReason::is_wish)
+    }
+
+    /// An inquiry of which the agent never hears; it counts among those that were made.
+    pub(super) fn refuse_inquiry(&mut self, n: u32, at: Timestamp) {
+        let (held, way) = (true, Way::Closed);
+        self.inquiries.push(InquiryState { n, attempt: 0, held, way, due: at, ended: Some(at) });
+    }
+
+    /// An inquiry is over. When it was the last one, the clock goes on: all that is due is due as much later.
+    pub(super) fn close_inquiry(&mut self, n: u32, at: Timestamp) {
+        let Some(inquiry) = self.inquiries.iter_mut().find(|inquiry| inquiry.n == n && inquiry.ended.is_none()) else {
+            return;
+        };
+        inquiry.ended = Some(at);
+        if self.open_inquiries().next().is_some() {
+            return;
+        }
+        let stood_ms = self.paused.take().map_or(0, |since| at.since_ms(since));
+        self.deadline = self.deadline + stood_ms;
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.end.is_none()) {
+            attempt.deadline = attempt.deadline + stood_ms;
+            attempt.send_by = attempt.send_by + stood_ms;
+        }
     }
 
     /// Until when what was sent may still arrive, as far as anybody can say.
     pub(in crate::dispatcher) fn arrives_by(&self) -> Timestamp {
         let life_ms = self.contract().request_life_ms();
         let inherited = self.inherits_doubt().then_some(self.at);
-        let sent = self.doubts().map(|attempt| match &attempt.end {
-            Some(end) if end.report.answered => end.at.min(attempt.send_by),
-            Some(_) | None => attempt.send_by,
-        });
+        let sent = self.doubts().map(|attempt| self.last_byte(attempt));
         sent.chain(inherited).max().map_or(self.at, |at| at + life_ms)
     }
 
     pub(in crate::dispatcher) fn deadline(&self) -> Option<Deadline> {
         let call = || self.received.call.clone();
+        if let Some(at) = self.open_inquiries().map(|inquiry| inquiry.due).min() {
+            return Some(Deadline { at, call: call(), reason: "what the upstream asked is due" });
+        }
         let own = match self.phase {
-            Phase::Received => return None,
+            Phase::Received | Phase::Inquiring => return None,
             Phase::Attempting(n) => {
                 let attempt = self.attempts.get((n as usize).checked_sub(1)?)?;
                 Deadline { at: attempt.deadline, call: call(), reason: "an attempt's answer is due" }

@@ -15,6 +15,9 @@ use tokio::sync::mpsc;
 const DRAIN_BYTES: usize = 1 << 30;
 const DRAIN_TIME: Duration = Duration::from_secs(30);
 
+/// How many events may wait to be written.
+const EVENTS_MAX: usize = 16;
+
 /// A response's body.
 #[derive(Debug)]
 pub(super) struct Body(Inner);
@@ -22,7 +25,7 @@ pub(super) struct Body(Inner);
 #[derive(Debug)]
 enum Inner {
     Whole(Option<Bytes>),
-    Events(mpsc::UnboundedReceiver<Bytes>),
+    Events(mpsc::Receiver<Bytes>),
 }
 
 impl Body {
@@ -31,8 +34,8 @@ impl Body {
     }
 
     /// A stream that ends when its sender is gone.
-    pub(super) fn events() -> (mpsc::UnboundedSender<Bytes>, Self) {
-        let (sender, receiver) = mpsc::unbounded_channel();
+    pub(super) fn events() -> (mpsc::Sender<Bytes>, Self) {
+        let (sender, receiver) = mpsc::channel(EVENTS_MAX);
         (sender, Self(Inner::Events(receiver)))
     }
 }

@@ -16,7 +16,7 @@ use super::body::{Bad, Body, Read, read};
 use super::connection::Connection;
 use super::{Door, json, plain_text};
 use crate::door::mcp;
-use crate::driver::{Answered, CallHandle, Form, Wish};
+use crate::driver::{Answered, CallHandle, Form, Listener, Wish};
 
 /// Takes one call and answers it with its envelope.
 pub(super) async fn call(
@@ -32,7 +32,7 @@ pub(super) async fn call(
     let refused = |kind, words: String| {
         session.call(
             Wish::Unreadable { requested: tool.to_owned(), refusal: Box::new(mcp::unreadable(kind, words)) },
-            None,
+            Listener::of_the_answer(),
         )
     };
     let handle = match read(body, limits.body_bytes, limits.depth).await {
@@ -56,7 +56,9 @@ pub(super) async fn call(
                     let meta = key.map(|meta| format!(r#","_meta":{meta}"#)).unwrap_or_default();
                     let params = format!(r#"{{"name":{name},"arguments":{}{meta}}}"#, arguments.get());
                     match serde_json::from_str::<&RawValue>(&params).map(|raw| ToolCall::parse(Some(raw))) {
-                        Ok(Ok(call)) => session.call(Wish::Call { params: &params, call: &call }, None),
+                        Ok(Ok(call)) => {
+                            session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer())
+                        }
                         Ok(Err(error)) => refused(error.kind(), error.to_string()),
                         Err(error) => refused(RefusalKind::InvalidArgument, error.to_string()),
                     }
@@ -99,6 +101,8 @@ fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
         }
         Form::Envelope { envelope, payload } => (envelope.to_json(payload.as_deref()), envelope.error().cloned()),
         Form::Stored { json } => (json.clone(), None),
+        // Nobody is asked through this door.
+        Form::Asked { .. } => (RawValue::NULL.to_owned(), None),
     };
     let status = match (&answered.rendered.form, &error) {
         (Form::Stored { json }, _) => stored_status(json),

@@ -13,11 +13,10 @@ use amends_ledger::keyed_digest;
 use amends_wire::mcp::{ClientTraits, Dialect, Era};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
-use tokio::sync::oneshot;
 
 use super::body::Body;
-use super::{Door, plain_text};
-use crate::driver::SessionHandle;
+use super::{Door, plain_text, stream};
+use crate::door::mcp::{Client, Said};
 use crate::mint;
 
 /// How long a session that nobody uses is remembered, and how many there may be.
@@ -32,44 +31,36 @@ const PROOF_LENGTH: usize = 32;
 /// The stateful sessions of a door.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    by_id: Mutex<HashMap<String, (Arc<Stateful>, Instant)>>,
+    by_id: Mutex<HashMap<String, (Arc<Client>, Instant)>>,
     over: Mutex<VecDeque<String>>,
 }
 
-/// One stateful session.
-#[derive(Debug)]
-pub(super) struct Stateful {
-    pub(super) handle: SessionHandle,
-    pub(super) traits: ClientTraits,
-    running: Mutex<HashMap<String, oneshot::Sender<CancelReason>>>,
-}
-
 impl Sessions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Arc<Stateful>, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Arc<Client>, Instant)>> {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a session and gives its id; nothing when there are too many.
-    pub(super) fn open(&self, door: &Door, client: Option<&str>) -> Option<String> {
-        let traits = ClientTraits::of(Era::Legacy, client);
-        let id = Id::mint(&principal(), traits.validates_errors).proven(&door.gateway.secret);
-        self.keep(door, &id, traits).map(|_| id)
+    /// Begins a session for a client that said that, and gives its id; nothing when there are too many.
+    pub(super) fn open(&self, door: &Door, said: Said) -> Option<(String, Arc<Client>)> {
+        let id = Id::mint(&principal(), said.traits.validates_errors).proven(&door.gateway.secret);
+        let client = self.keep(door, &id, said)?;
+        Some((id, client))
     }
 
     /// The session of that id, which may be another node's.
-    pub(super) fn find(&self, door: &Door, id: &str) -> Option<Arc<Stateful>> {
-        if let Some((stateful, used)) = self.lock().get_mut(id) {
+    pub(super) fn find(&self, door: &Door, id: &str) -> Option<Arc<Client>> {
+        if let Some((client, used)) = self.lock().get_mut(id) {
             *used = Instant::now();
-            return Some(stateful.clone());
+            return Some(client.clone());
         }
         let is_over = self.over.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|over| over == id);
         let known = Id::read(id, &principal(), &door.gateway.secret).filter(|_| !is_over)?;
         let traits =
             ClientTraits { era: Era::Legacy, validates_errors: known.validates_errors, dialect: Dialect::default() };
-        self.keep(door, id, traits)
+        self.keep(door, id, Said { traits, capabilities: None })
     }
 
-    fn keep(&self, door: &Door, id: &str, traits: ClientTraits) -> Option<Arc<Stateful>> {
+    fn keep(&self, door: &Door, id: &str, said: Said) -> Option<Arc<Client>> {
         let now = Instant::now();
         let mut by_id = self.lock();
         if by_id.len() >= SESSIONS_MAX {
@@ -78,9 +69,8 @@ impl Sessions {
         if by_id.len() >= SESSIONS_MAX {
             return None;
         }
-        let handle = door.gateway.open_session(principal(), "mcp/http");
         // Of two requests that bring an unknown id at once, the second finds the session of the first.
-        let fresh = || (Arc::new(Stateful { handle, traits, running: Mutex::default() }), now);
+        let fresh = || (Arc::new(Client::new(door.gateway.clone(), principal(), "mcp/http", said)), now);
         Some(by_id.entry(id.to_owned()).or_insert_with(fresh).0.clone())
     }
 
@@ -88,8 +78,8 @@ impl Sessions {
     fn end(&self, door: &Door, id: &str) -> bool {
         let ended = self.lock().remove(id);
         let kept = ended.is_some();
-        if let Some((stateful, _)) = ended {
-            stateful.end();
+        if let Some((client, _)) = ended {
+            client.ends(CancelReason::SessionEnded);
         }
         let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
         let known = Id::read(id, &principal(), &door.gateway.secret).is_some();
@@ -105,7 +95,7 @@ impl Sessions {
 }
 
 /// Whoever comes through this door.
-fn principal() -> Principal {
+pub(super) fn principal() -> Principal {
     Principal::new("local")
 }
 
@@ -146,40 +136,9 @@ impl Id {
     }
 }
 
-impl Stateful {
-    /// A request that can be stopped by its id.
-    pub(super) fn runs(&self, id: &str) -> oneshot::Receiver<CancelReason> {
-        let (stop, stopped) = oneshot::channel();
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), stop);
-        stopped
-    }
-
-    /// A request is over.
-    pub(super) fn ended(&self, id: &str) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-    }
-
-    /// The agent wants a request stopped.
-    pub(super) fn cancel(&self, id: &str) {
-        let stop = self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        if let Some(stop) = stop {
-            let _ = stop.send(CancelReason::Asked);
-        }
-    }
-
-    /// Stops everything that runs in it.
-    fn end(&self) {
-        let running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
-        for stop in running.into_values() {
-            // A request that is over by now needs no stopping.
-            let _ = stop.send(CancelReason::SessionEnded);
-        }
-    }
-}
-
 /// `DELETE /mcp`: the agent is done with its session.
 pub(super) fn delete(door: &Door, request: &Request<Incoming>) -> Response<Body> {
-    let id = request.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).unwrap_or("");
+    let Some(id) = stream::session(request) else { return stream::not_allowed() };
     match door.sessions.end(door, id) {
         true => plain_text(StatusCode::OK, "the session is over"),
         false => plain_text(StatusCode::NOT_FOUND, "there is no such session"),

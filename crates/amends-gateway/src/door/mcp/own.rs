@@ -1,46 +1,49 @@
 //! What the gateway says of itself where it is the server.
 
-use amends_wire::mcp::{Era, era, tools};
+use std::borrow::Cow;
+
+use amends_wire::mcp::lists::Kind;
+use amends_wire::mcp::{Era, era};
 use serde_json::{Value, json};
 
 use crate::catalogue::Listing;
 use crate::driver::REVERSE_TOOL;
 use crate::gateway::Gateway;
-use crate::upstream::Health;
+use crate::router;
+use crate::router::page::{self, BadCursor};
 
 /// The answer to `initialize`.
-pub fn initialize(gateway: &Gateway, asked: &str) -> String {
+pub(super) fn initialize(gateway: &Gateway, asked: &str) -> String {
     json!({
         "protocolVersion": era::negotiated(asked),
         "capabilities": capabilities(gateway),
         "serverInfo": info(),
-        "instructions": INSTRUCTIONS,
+        "instructions": instructions(gateway),
     })
     .to_string()
 }
 
 /// The answer to `server/discover`.
-pub fn discover(gateway: &Gateway) -> String {
+pub(super) fn discover(gateway: &Gateway) -> String {
     let result = json!({
         "supportedVersions": era::VERSIONS,
         "capabilities": capabilities(gateway),
-        "instructions": INSTRUCTIONS,
+        "instructions": instructions(gateway),
         "_meta": { era::SERVER_INFO: info() },
     });
     era::stamped(&result.to_string(), "server/discover", Era::Modern)
 }
 
-/// The answer to `tools/list`: every tool of every upstream, in the order of the names.
-pub fn tools_list(gateway: &Gateway, era: Era) -> String {
+/// A page of a list: what every upstream has, and what we have ourselves.
+pub(super) fn list(gateway: &Gateway, kind: Kind, cursor: Option<&str>, era: Era) -> Result<String, BadCursor> {
     let listing = gateway.catalogue.now();
-    let own = reverse_entry(&listing);
-    let entries = listing.tools().map(|tool| tool.entry.as_str()).chain(own.as_deref());
-    let list = tools::list(entries, None);
-    era::stamped(&list, "tools/list", era)
+    let own = reverse_entry(&listing).filter(|_| kind == Kind::Tools).map(|entry| (REVERSE_TOOL, Cow::Owned(entry)));
+    let page = page::page(kind, listing.entries(kind).chain(own), cursor, &gateway.secret)?;
+    Ok(era::stamped(&page, kind.method(), era))
 }
 
 /// Our own tool that redeems tokens, where some tool gives any out.
-pub fn reverse_entry(listing: &Listing) -> Option<String> {
+pub(super) fn reverse_entry(listing: &Listing) -> Option<String> {
     let reversible = listing.tools().any(|tool| tool.rules.contract.reverse.is_some());
     let entry = json!({
         "name": REVERSE_TOOL,
@@ -65,23 +68,22 @@ fn info() -> Value {
     json!({ "name": "amends", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// Our own tools, and whatever else a single upstream offers, which is passed through.
+/// What we can do. Of an upstream that is alone, and whose names are as they are, that is all it says it can.
 fn capabilities(gateway: &Gateway) -> Value {
-    let mut capabilities = json!({ "tools": {} });
-    let mut upstreams = gateway.upstreams.values();
-    if let (Some(only), None) = (upstreams.next(), upstreams.next())
-        && let Health::Ready { greeting, .. } = &*only.health().borrow()
-        && let Ok(greeting) = serde_json::from_str::<Value>(greeting)
+    let mut all = router::capabilities::capabilities(gateway.upstreams.values().map(|upstream| &**upstream));
+    if let Some(greeting) = router::alone(gateway).and_then(|only| only.news.greeting())
         && let Some(offered) = greeting.get("capabilities").and_then(Value::as_object)
     {
-        for name in ["prompts", "completions"] {
-            if let Some(offer) = offered.get(name) {
-                capabilities[name] = offer.clone();
+        for (name, offer) in offered {
+            if all.get(name).is_none() {
+                all[name] = offer.clone();
             }
         }
-        if offered.contains_key("resources") {
-            capabilities["resources"] = json!({});
-        }
     }
-    capabilities
+    all
+}
+
+fn instructions(gateway: &Gateway) -> String {
+    let upstreams = gateway.upstreams.values().map(|upstream| &**upstream);
+    router::capabilities::instructions(INSTRUCTIONS, upstreams)
 }

@@ -3,8 +3,11 @@
 use amends_wire::message;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
+use tokio::sync::mpsc;
 
-use crate::upstream::Progress;
+use super::Outbox;
+use super::rounds::Rounds;
+use crate::upstream::{Aside, Exchange, Progress, Reply};
 
 /// Relays the progress of one call.
 #[derive(Debug)]
@@ -29,6 +32,54 @@ impl ProgressRelay {
         let mut splice = Splice::new(params);
         splice.set_member(params, "progressToken", self.token.clone()).ok()?;
         Some(message::notification("notifications/progress", Some(&splice.finish())))
+    }
+}
+
+/// The token by which a request wants to hear of its progress, as it was written.
+pub(super) fn token(params: &str) -> Option<String> {
+    let meta = Object::parse(params)?.get("_meta")?;
+    Object::parse(meta.get())?.get("progressToken").map(|token| token.get().to_owned())
+}
+
+/// The parameters with a token of ours.
+pub(super) fn with_token(params: &str, ticket: u64) -> String {
+    let mut splice = Splice::new(params);
+    if let Some(meta) = Object::parse(params).and_then(|params| params.get("_meta")) {
+        let _ = splice.set_member(meta.get(), "progressToken", ticket.to_string());
+    }
+    splice.finish()
+}
+
+/// Waits for the reply to a request, and passes its progress on before it.
+pub(super) async fn relayed(
+    exchange: &mut Exchange,
+    mut relay: Option<ProgressRelay>,
+    mut progress: mpsc::UnboundedReceiver<Aside>,
+    outbox: &Outbox,
+    rounds: Option<&Rounds<'_>>,
+) -> Reply {
+    let mut report = async |aside: Aside| {
+        let heard = match rounds {
+            Some(rounds) => rounds.hear(aside),
+            None => Some(aside),
+        };
+        if let Some(Aside::Progress(progress)) = &heard
+            && let Some(line) = relay.as_mut().and_then(|relay| relay.notification(progress))
+        {
+            outbox.send(line).await;
+        }
+    };
+    loop {
+        tokio::select! {
+            biased;
+            Some(reported) = progress.recv() => report(reported).await,
+            reply = exchange.reply() => {
+                while let Ok(reported) = progress.try_recv() {
+                    report(reported).await;
+                }
+                return reply;
+            }
+        }
     }
 }
 

@@ -4,18 +4,11 @@ use tokio::io::{AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::door::mcp::Out;
 use crate::driver::Delivery;
 
 /// How many lines may wait for an agent that reads slowly.
 const WAITING_MAX: usize = 256;
-
-/// One line for the agent.
-#[derive(Debug)]
-pub(super) struct Out {
-    pub(super) line: String,
-    /// Whom to tell when it is written.
-    pub(super) delivery: Option<Delivery>,
-}
 
 /// Starts a writer. It ends when the last sender is gone or the agent takes no more.
 pub(super) fn start(output: impl AsyncWrite + Unpin + Send + 'static) -> (mpsc::Sender<Out>, JoinHandle<()>) {

@@ -5,21 +5,21 @@ use amends_wire::rate_limit::wait_seconds;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
-use tokio::sync::mpsc;
 
+use super::Listening;
 use super::pool::{Pool, Sent};
 use crate::clock;
-use crate::upstream::exchange::{Fault, Progress, Reply, RpcFault};
+use crate::upstream::exchange::{Aside, Fault, Progress, Reply, RpcFault};
 use crate::upstream::sse::Events;
 
 /// How much of a body that is no answer is kept.
 const STRANGE_BODY_MAX: usize = 16 * 1024;
 
-/// Reads the answer to a request, handing over its progress on the way.
+/// Reads the answer to a request, handing over what is said on the way.
 pub(super) async fn read(
     mut sent: Sent,
     ticket: u64,
-    progress: Option<mpsc::UnboundedSender<Progress>>,
+    asides: Option<Listening>,
     bytes_max: usize,
     pool: &Pool,
 ) -> Reply {
@@ -32,7 +32,7 @@ pub(super) async fn read(
     let retry_after = header(RETRY_AFTER).or_else(limited);
     let is = |kind: &str| content_type.as_deref().is_some_and(|it| it.trim_start().starts_with(kind));
     if status.is_success() && is("text/event-stream") {
-        return stream(sent, ticket, progress.as_ref(), bytes_max).await;
+        return stream(sent, ticket, asides.as_ref(), bytes_max).await;
     }
     let bytes_max = if status.is_success() || is("application/json") { bytes_max } else { STRANGE_BODY_MAX };
     let body = match collect(&mut sent, bytes_max).await {
@@ -65,12 +65,7 @@ async fn collect(sent: &mut Sent, bytes_max: usize) -> Result<Bytes, Fault> {
     Ok(body.into())
 }
 
-async fn stream(
-    mut sent: Sent,
-    ticket: u64,
-    progress: Option<&mpsc::UnboundedSender<Progress>>,
-    bytes_max: usize,
-) -> Reply {
+async fn stream(mut sent: Sent, ticket: u64, asides: Option<&Listening>, bytes_max: usize) -> Reply {
     let mut events = Events::default();
     loop {
         let frame = match sent.response.body_mut().frame().await {
@@ -86,9 +81,15 @@ async fn stream(
             };
             match hear(text, ticket) {
                 Heard::Answer(reply) => return reply,
-                Heard::Progress(params) => {
-                    if let Some(sink) = progress {
-                        let _ = sink.send(Progress(params));
+                Heard::Aside(aside) => {
+                    if let Some(listening) = asides {
+                        // Nobody hears it any more once the request is given up.
+                        let _ = listening.asides.to.send(aside);
+                    }
+                }
+                Heard::Question { id, method, params } => {
+                    if let Some(listening) = asides {
+                        listening.ask(id, method, params);
                     }
                 }
                 Heard::Other => {}
@@ -102,7 +103,8 @@ async fn stream(
 
 enum Heard {
     Answer(Reply),
-    Progress(String),
+    Aside(Aside),
+    Question { id: String, method: String, params: Option<String> },
     Other,
 }
 
@@ -120,8 +122,16 @@ fn hear(text: &str, ticket: u64) -> Heard {
             }))
         }
         Ok(Message::Notification { method, params: Some(params) }) if method == "notifications/progress" => {
-            Heard::Progress(params.get().to_owned())
+            Heard::Aside(Aside::Progress(Progress(params.get().to_owned())))
         }
+        Ok(Message::Notification { method, .. }) => {
+            Heard::Aside(Aside::Notification { method: method.into_owned(), line: text.to_owned() })
+        }
+        Ok(Message::Request { id, method, params }) => Heard::Question {
+            id: id.get().to_owned(),
+            method: method.into_owned(),
+            params: params.map(|params| params.get().to_owned()),
+        },
         _ => Heard::Other,
     }
 }

@@ -96,6 +96,11 @@ impl Shared {
         Ok(session)
     }
 
+    /// What was agreed with the endpoint, as long as it is known to count.
+    pub(super) async fn known(&self) -> Option<Session> {
+        self.session.lock().await.clone().filter(|session| !session.is_over())
+    }
+
     /// That session is gone. If another was made in the meantime, that one stays.
     pub(super) async fn forget(&self, session: &Session, gone: Gone) {
         let mut held = self.session.lock().await;
@@ -118,7 +123,7 @@ impl Shared {
             let session = Session { version, id, ..stateful };
             let line = message::notification("notifications/initialized", None);
             let post = Post { body: line, method: None, subject: None, headers: &[], session: Some(&session) };
-            self.post(post, Instant::now() + GREETING_TIMEOUT).await?;
+            self.deliver(post, Instant::now() + GREETING_TIMEOUT).await?;
             return Ok((session, text.into_owned()));
         }
         let modern = Session::new(Era::Modern, era::MODERN);

@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 
 use amends_wire::mcp::{Era, era};
 use amends_wire::message::{self, Message};
+use amends_wire::object::Object;
 use tokio::io::{AsyncWriteExt, BufReader, BufWriter};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Shared;
+use super::questions;
 use super::traffic::Outgoing;
 use crate::config::Reach;
 use crate::mint;
-use crate::upstream::exchange::{Fault, Progress, Reply, RpcFault};
+use crate::upstream::exchange::{Aside, Fault, Progress, Reply, RpcFault};
 use crate::upstream::line::{Line, LineBounds, read_line};
 use crate::upstream::{Greeting, Health, Unasked};
 
@@ -25,7 +27,6 @@ const HEALTHY_AFTER: Duration = Duration::from_secs(10);
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a child may take to leave once it is asked to.
 pub(super) const LEAVING: Duration = Duration::from_secs(2);
-const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 /// What is said of a child that was ended on purpose.
 pub(super) const STOPPED: &str = "it was stopped";
 
@@ -119,8 +120,8 @@ async fn write(shared: Arc<Shared>, stdin: ChildStdin, mut queue: mpsc::Receiver
 }
 
 /// Greets the child, or says the agent's greeting again, and then calls it ready.
-async fn greet(shared: Arc<Shared>) {
-    let greeted = match shared.greeting {
+pub(super) async fn greet(shared: Arc<Shared>) {
+    let greeted = match shared.greeting() {
         Greeting::Ours => greet_as_client(&shared).await,
         Greeting::Forwarded => greet_again(&shared).await,
     };
@@ -190,7 +191,7 @@ async fn ask(shared: &Shared, method: &str, params: &str) -> Result<Reply, Strin
 }
 
 /// Reads what the child says, in order, until it closes its output.
-async fn read(shared: &Shared, stdout: ChildStdout) {
+async fn read(shared: &Arc<Shared>, stdout: ChildStdout) {
     let mut reader = BufReader::with_capacity(64 * 1024, stdout);
     let bounds = LineBounds { bytes: shared.limits.answer_bytes, depth: usize::MAX };
     loop {
@@ -214,7 +215,7 @@ async fn read(shared: &Shared, stdout: ChildStdout) {
     }
 }
 
-async fn heard(shared: &Shared, line: String) {
+async fn heard(shared: &Arc<Shared>, line: String) {
     if line.trim().is_empty() {
         return;
     }
@@ -238,7 +239,7 @@ async fn heard(shared: &Shared, line: String) {
             let token = params.and_then(|params| amends_wire::mcp::progress_ticket(params.get()));
             match (token, params) {
                 (Some(ticket), Some(params)) => {
-                    shared.traffic.progress(ticket, Progress(params.get().to_owned()));
+                    shared.traffic.aside(ticket, Aside::Progress(Progress(params.get().to_owned())));
                 }
                 _ => tracing::debug!(upstream = %shared.name, "progress for nobody"),
             }
@@ -250,7 +251,9 @@ async fn heard(shared: &Shared, line: String) {
         Ok(Message::Request { id, method, params }) => {
             let (id, method) = (id.get().to_owned(), method.into_owned());
             let params = params.map(|params| params.get().to_owned());
-            unasked(shared, Unasked::Request { id, method, params }).await;
+            if let Some(for_agent) = questions::asked(shared, id, method, params) {
+                unasked(shared, for_agent).await;
+            }
         }
         Err(error) => {
             tracing::warn!(upstream = %shared.name, %error, "the upstream said what is not in the protocol");
@@ -259,14 +262,13 @@ async fn heard(shared: &Shared, line: String) {
 }
 
 /// Hands over what the child said of its own accord. One agent gets all of it, and the child waits for an agent that reads
-/// slowly; where several share the child, nobody does, and only a change of its tools matters.
+/// slowly; where several share the child, each gets what it wants to hear.
 async fn unasked(shared: &Shared, unasked: Unasked) {
-    match (shared.greeting, &unasked) {
+    match (shared.greeting(), &unasked) {
         (Greeting::Forwarded, _) => shared.unheard.say().await,
-        (Greeting::Ours, Unasked::Notification { method, .. }) => {
-            if method != TOOLS_CHANGED || !shared.unheard.tools_changed() {
-                return;
-            }
+        (Greeting::Ours, Unasked::Notification { method, line }) => {
+            let params = Object::parse(line).and_then(|line| line.get("params"));
+            return shared.news.hear(method, params.map(|params| params.get()));
         }
         (Greeting::Ours, Unasked::Request { .. }) => {}
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::upstream::exchange::{Fault, Progress, Reply};
+use crate::upstream::exchange::{Aside, Asides, Fault, Reply};
 
 /// How many messages may wait to be written.
 const QUEUE_MAX: usize = 1024;
@@ -38,10 +38,21 @@ struct Inner {
     greeting: Option<String>,
 }
 
+/// Whose agent a question is for.
+#[derive(Debug)]
+pub(super) enum Whose {
+    /// No call is in flight that takes questions.
+    Nobody,
+    /// Calls of several agents are in flight, and nothing tells which of them is meant.
+    Several,
+    /// One agent's.
+    One(Asides),
+}
+
 #[derive(Debug)]
 struct Expected {
     reply: oneshot::Sender<Reply>,
-    progress: Option<mpsc::UnboundedSender<Progress>>,
+    asides: Option<Asides>,
     written: bool,
     /// The agent's greeting, if it is one.
     greeting: Option<String>,
@@ -94,13 +105,8 @@ impl Traffic {
     }
 
     /// Expects an answer.
-    pub(super) fn expect(
-        &self,
-        ticket: u64,
-        reply: oneshot::Sender<Reply>,
-        progress: Option<mpsc::UnboundedSender<Progress>>,
-    ) {
-        self.lock().expected.insert(ticket, Expected { reply, progress, written: false, greeting: None });
+    pub(super) fn expect(&self, ticket: u64, reply: oneshot::Sender<Reply>, asides: Option<Asides>) {
+        self.lock().expected.insert(ticket, Expected { reply, asides, written: false, greeting: None });
     }
 
     /// Says that a request is the agent's greeting. Once it is taken, it is kept, to be said again after a restart.
@@ -157,11 +163,31 @@ impl Traffic {
         }
     }
 
-    /// Hands over progress, in the order it came.
-    pub(super) fn progress(&self, ticket: u64, progress: Progress) {
-        if let Some(sink) = self.lock().expected.get(&ticket).and_then(|expected| expected.progress.as_ref()) {
-            let _ = sink.send(progress);
+    /// Hands over what is said on account of a request, in the order it came.
+    pub(super) fn aside(&self, ticket: u64, aside: Aside) {
+        if let Some(asides) = self.lock().expected.get(&ticket).and_then(|expected| expected.asides.as_ref()) {
+            let _ = asides.to.send(aside);
         }
+    }
+
+    /// Whose agent a question on the line is for, which does not say on account of which request it is asked.
+    pub(super) fn whose_question(&self) -> Whose {
+        let inner = self.lock();
+        let mut newest: Option<(u64, &Asides)> = None;
+        for (ticket, expected) in inner.expected.iter().filter(|(_, expected)| expected.written) {
+            let Some(asides) = expected.asides.as_ref().filter(|asides| asides.whose.is_some()) else { continue };
+            match newest {
+                Some((_, other)) if other.whose != asides.whose => return Whose::Several,
+                Some((other, _)) if other > *ticket => {}
+                _ => newest = Some((*ticket, asides)),
+            }
+        }
+        newest.map_or(Whose::Nobody, |(_, asides)| Whose::One(asides.clone()))
+    }
+
+    /// Which run of the child is there now.
+    pub(super) fn run(&self) -> Option<u64> {
+        self.lock().run
     }
 
     /// The agent's greeting, once an earlier life of the child took it.

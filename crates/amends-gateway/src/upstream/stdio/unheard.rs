@@ -1,6 +1,6 @@
 //! What a child said of its own accord and nobody has passed on yet.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
@@ -12,12 +12,11 @@ const WAITING_MAX: u64 = 256;
 pub(super) struct Unheard {
     said: AtomicU64,
     passed: watch::Sender<u64>,
-    stale: AtomicBool,
 }
 
 impl Default for Unheard {
     fn default() -> Self {
-        Self { said: AtomicU64::new(0), passed: watch::Sender::new(0), stale: AtomicBool::new(false) }
+        Self { said: AtomicU64::new(0), passed: watch::Sender::new(0) }
     }
 }
 
@@ -45,16 +44,6 @@ impl Unheard {
             let _ = self.passed.subscribe().wait_for(|passed| *passed >= said).await;
         }
     }
-
-    /// The tools changed. It says whether that is news: until they are listed anew, once is enough.
-    pub(super) fn tools_changed(&self) -> bool {
-        !self.stale.swap(true, Ordering::AcqRel)
-    }
-
-    /// The tools are being listed anew.
-    pub(super) fn lists_anew(&self) {
-        self.stale.store(false, Ordering::Release);
-    }
 }
 
 #[cfg(test)]
@@ -75,13 +64,5 @@ mod tests {
         unheard.say().await;
         (0..WAITING_MAX).for_each(|_| unheard.passed_on());
         unheard.caught_up().await;
-    }
-
-    #[test]
-    fn that_the_tools_changed_is_news_once_until_they_are_listed() {
-        let unheard = Unheard::default();
-        assert!(unheard.tools_changed() && !unheard.tools_changed());
-        unheard.lists_anew();
-        assert!(unheard.tools_changed());
     }
 }

@@ -1,0 +1,190 @@
+//! `tools/call`: a call is handed to the session; what is said on its account goes out before its answer.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::{Refusal, RefusalKind, Way};
+use amends_wire::mcp::{Era, Meta, Returned, ToolCall};
+use amends_wire::message::Message;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::{Answer, Asked, Client, Outbox, ProgressRelay, Running, render, render_protocol_error};
+use crate::driver::{CallHandle, Listener, Wish};
+use crate::upstream::{Aside, Asking, RpcFault, Said};
+
+/// Makes the call and waits for its answer.
+pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Option<Answer> {
+    if let Some(wrapped) = client.wrapped() {
+        wrapped.list_first(&client, &asked).await;
+    }
+    let parsed = ToolCall::parse(asked.params.as_deref());
+    let meta = parsed.as_ref().ok().and_then(|call| call.meta().ok());
+    let dialect = meta.as_ref().and_then(|meta| meta.dialect).unwrap_or(client.gateway.config.dialect);
+    let traits = client.said(&asked).traits.speaking(dialect);
+    let (asides_to, mut asides) = mpsc::unbounded_channel();
+    let mut relay = relay(meta.as_ref(), &outbox);
+    let listener = listener(&client, &asked, &outbox, relay.is_some(), asides_to);
+    let params = asked.text().unwrap_or("{}");
+    let handle = match (&parsed, Returned::read(params)) {
+        (Ok(call), Ok(Some(returned))) => client.session().go_on(params, call, &returned, listener).await,
+        (Ok(call), Ok(None)) => client.session().call(Wish::Call { params, call }, listener),
+        (Ok(call), Err(bad)) => {
+            let refusal = Refusal::of(RefusalKind::InvalidArgument, bad.to_string());
+            let wish = Wish::Unreadable { requested: call.name().to_owned(), refusal: Box::new(refusal) };
+            client.session().call(wish, Listener::of_the_answer())
+        }
+        (Err(error), _) => client.session().call(unread(error.refusal()), Listener::of_the_answer()),
+    };
+    let mut open = Open(Some(handle));
+    // Dropped with the call, it takes every question back.
+    let mut questions = JoinSet::new();
+    loop {
+        let handle = open.0.as_mut()?;
+        tokio::select! {
+            biased;
+            Some(aside) = asides.recv() => {
+                if let Err(reason) = say(aside, &mut relay, &outbox, &mut running, &mut questions).await {
+                    open.stop(reason, running);
+                    return None;
+                }
+            }
+            answer = &mut handle.answer => {
+                let handle = open.0.take();
+                while let Ok(aside) = asides.try_recv() {
+                    // Too late to be stopped: the answer is there, and its repeat would find it.
+                    let _ = say(aside, &mut relay, &outbox, &mut running, &mut questions).await;
+                }
+                let answered = answer.ok()?;
+                let (message, code) = render(&asked.id, &answered, traits);
+                let delivery = answered.delivery.zip(handle).map(|(delivery, handle)| delivery.keeping(handle.session()));
+                return Some(Answer { message, code, delivery });
+            }
+            reason = running.stopped() => {
+                open.stop(reason, running);
+                return None;
+            }
+        }
+    }
+}
+
+fn relay(meta: Option<&Meta<'_>>, outbox: &Outbox) -> Option<ProgressRelay> {
+    let token = meta.and_then(|meta| meta.progress_token).filter(|_| outbox.is_open());
+    token.map(|token| ProgressRelay::new(token.get().to_owned()))
+}
+
+/// What can be said to a client before its answer, and how it can be asked something.
+fn listener(
+    client: &Client,
+    asked: &Asked,
+    outbox: &Outbox,
+    progress: bool,
+    to: mpsc::UnboundedSender<Aside>,
+) -> Listener {
+    let said = client.said(asked);
+    let way = match (said.traits.era, outbox.is_open()) {
+        // A request that stands alone is answered with the questions, and comes back.
+        (Era::Modern, _) => Way::Return,
+        (Era::Legacy, true) => Way::Line,
+        (Era::Legacy, false) => Way::Closed,
+    };
+    Listener {
+        asides: outbox.is_open().then_some(to),
+        progress,
+        notes: outbox.is_open() && (said.traits.era == Era::Legacy || wants_notes(asked)),
+        way,
+        capabilities: said.capabilities.map(|raw| raw.get().to_owned()),
+    }
+}
+
+/// Whether a request that stands alone asks for what servers note down.
+fn wants_notes(asked: &Asked) -> bool {
+    let params = asked.text().and_then(amends_wire::object::Object::parse);
+    let meta = params.and_then(|params| params.get("_meta")).map(RawValue::get);
+    let meta = meta.and_then(amends_wire::object::Object::parse);
+    meta.is_some_and(|meta| meta.get(amends_wire::mcp::era::LOG_LEVEL).is_some())
+}
+
+/// Passes on what is said, unless the client wants the call stopped before there is room for it.
+async fn say(
+    aside: Aside,
+    relay: &mut Option<ProgressRelay>,
+    outbox: &Outbox,
+    running: &mut Running,
+    questions: &mut JoinSet<()>,
+) -> Result<(), CancelReason> {
+    let line = match aside {
+        Aside::Progress(progress) => relay.as_mut().and_then(|relay| relay.notification(&progress)),
+        Aside::Notification { line, .. } => Some(line),
+        Aside::Question(asking) => {
+            questions.spawn(ask(outbox.clone(), asking));
+            None
+        }
+    };
+    let Some(line) = line else { return Ok(()) };
+    tokio::select! {
+        biased;
+        _ = outbox.send(line) => Ok(()),
+        reason = running.stopped() => Err(reason),
+    }
+}
+
+/// Asks the client something and hands over what it says. A question that nobody waits for any more is taken back.
+pub(super) async fn ask(outbox: Outbox, asking: Asking) {
+    let Asking { method, params, mut answer } = asking;
+    let message = tokio::select! {
+        message = outbox.ask(&method, params.as_deref()) => message,
+        () = answer.closed() => None,
+    };
+    let Some(message) = message else { return };
+    let said = match Message::parse(&message) {
+        Ok(Message::Success { result, .. }) => Ok(result.get().to_owned()),
+        Ok(Message::Failure { error, .. }) => Err(RpcFault {
+            code: error.code,
+            message: error.message.into_owned(),
+            data: error.data.map(|data| data.get().to_owned()),
+        }),
+        Ok(Message::Request { .. } | Message::Notification { .. }) | Err(_) => return,
+    };
+    let _ = answer.send(Said { answer: said, send_by: Instant::now() });
+}
+
+/// A call that a client waits for. Dropped before its answer, it says that the client is gone.
+struct Open(Option<CallHandle>);
+
+impl Open {
+    /// Stops the call. It still runs until it is settled, though nobody waits for its answer: its repeat finds it.
+    fn stop(&mut self, reason: CancelReason, running: Running) {
+        if let Some(handle) = self.0.take() {
+            handle.cancel(reason);
+            tokio::spawn(async move {
+                let _ = handle.answer.await;
+                drop(running);
+            });
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(handle) = &self.0 {
+            handle.cancel(CancelReason::Disconnected);
+        }
+    }
+}
+
+/// Says no to a message that could not be read, and records that.
+pub async fn refuse(client: &Client, id: Option<&str>, code: i64, refusal: Refusal) -> String {
+    let handle = client.session().call(unread(refusal), Listener::of_the_answer());
+    match handle.answer.await {
+        Ok(answered) => render_protocol_error(id, code, &answered),
+        Err(_) => amends_wire::message::failure(id, code, "the message was refused", None),
+    }
+}
+
+/// A wish that could not be read.
+fn unread(refusal: Refusal) -> Wish<'static> {
+    Wish::Unreadable { requested: String::new(), refusal: Box::new(refusal) }
+}

@@ -1,0 +1,112 @@
+//! `subscriptions/listen`: a request whose answer is a stream of what the client asked to hear, until it hangs up.
+
+use amends_wire::mcp::era;
+use amends_wire::mcp::lists::Kind;
+use amends_wire::message;
+use amends_wire::object::Object;
+use serde_json::{Value, json};
+
+use super::client::SUBSCRIPTIONS_MAX;
+use super::{Answer, Asked, Client, Outbox};
+use crate::hub::{Subscribed, Wants, subscribe};
+use crate::router::{Route, route};
+
+/// Says what will be told, and tells it until the client stops listening, or does not read.
+pub(super) async fn listen(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
+    let Some(filter) = filter(asked) else {
+        return Answer::error(asked, message::INVALID_PARAMS, "`notifications` must be an object", None);
+    };
+    if !outbox.is_open() {
+        let words = "what is heard comes as a stream, which this client does not take";
+        return Answer::error(asked, message::INVALID_REQUEST, words, None);
+    }
+    let uris: Vec<&str> =
+        filter["resourceSubscriptions"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if uris.len() > SUBSCRIPTIONS_MAX {
+        return Answer::error(asked, message::INVALID_PARAMS, "these are too many subscriptions", None);
+    }
+    let may = |kind: Kind| client.gateway.upstreams.values().any(|upstream| upstream.news.may_have(kind));
+    let wants = Wants {
+        tools: filter["toolsListChanged"] == true,
+        prompts: filter["promptsListChanged"] == true && may(Kind::Prompts),
+        resources: filter["resourcesListChanged"] == true && may(Kind::Resources),
+        ..Wants::default()
+    };
+    // Before anything is said, so that nothing that happens meanwhile is lost.
+    let mailbox = client.gateway.hub.open(wants.clone(), Some(asked.id.clone()));
+    let mut reader = mailbox.first_reader();
+    let mut heard: Vec<Subscribed> = Vec::new();
+    for uri in &uris {
+        if let Some(subscribed) = subscribed(client, uri).await {
+            mailbox.change(|wants| wants.uris.insert((*uri).to_owned(), subscribed.upstream().clone()));
+            heard.push(subscribed);
+        }
+    }
+    let honoured: Vec<String> = mailbox.change(|wants| wants.uris.keys().cloned().collect());
+    if !outbox.send(acknowledgement(&asked.id, &wants, &honoured)).await {
+        return ended(asked);
+    }
+    loop {
+        let line = match reader.next().await {
+            Ok(Some((_, line))) => line,
+            Ok(None) => return ended(asked),
+            Err(lost) => {
+                tracing::warn!(lost = lost.0, "a client that listens does not read; its stream is closed");
+                return ended(asked);
+            }
+        };
+        tokio::select! {
+            biased;
+            sent = outbox.send(line.to_string()) => if !sent {
+                return ended(asked);
+            },
+            lost = reader.overrun() => {
+                tracing::warn!(lost = lost.0, "a client that listens does not read; its stream is closed");
+                return ended(asked);
+            }
+        }
+    }
+}
+
+fn filter(asked: &Asked) -> Option<Value> {
+    let filter = asked.text().and_then(Object::parse)?.get("notifications")?;
+    serde_json::from_str::<Value>(filter.get()).ok().filter(Value::is_object)
+}
+
+/// Wants to hear of a resource; nothing where it lives nowhere, or where it lives does not tell.
+async fn subscribed(client: &Client, uri: &str) -> Option<Subscribed> {
+    let params = serde_json::value::to_raw_value(&json!({ "uri": uri })).ok()?;
+    let Route::To { upstreams, .. } = route(&client.gateway, "resources/subscribe", Some(&params)) else { return None };
+    for upstream in upstreams {
+        let tells = upstream.news.capability("resources").is_some_and(|it| it["subscribe"] == true);
+        if tells && let Ok(subscribed) = subscribe(&client.gateway.hub, &upstream, uri).await {
+            return Some(subscribed);
+        }
+    }
+    None
+}
+
+/// What of the client's wishes is fulfilled; it comes before everything else.
+fn acknowledgement(id: &str, wants: &Wants, uris: &[String]) -> String {
+    let mut honoured = json!({});
+    for (name, wanted) in [
+        ("toolsListChanged", wants.tools),
+        ("promptsListChanged", wants.prompts),
+        ("resourcesListChanged", wants.resources),
+    ] {
+        if wanted {
+            honoured[name] = json!(true);
+        }
+    }
+    if !uris.is_empty() {
+        honoured["resourceSubscriptions"] = json!(uris);
+    }
+    let params = format!(r#"{{"notifications":{honoured},"_meta":{{"{}":{id}}}}}"#, era::SUBSCRIPTION_ID);
+    message::notification("notifications/subscriptions/acknowledged", Some(&params))
+}
+
+/// The end of the stream, said in the protocol's words.
+fn ended(asked: &Asked) -> Answer {
+    let result = format!(r#"{{"resultType":"complete","_meta":{{"{}":{}}}}}"#, era::SUBSCRIPTION_ID, asked.id);
+    Answer::result(asked, &result)
+}

@@ -1,0 +1,176 @@
+//! Every method but `tools/call`, where the gateway is the server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use amends_wire::mcp::Era;
+use amends_wire::mcp::lists::Kind;
+use amends_wire::message;
+use amends_wire::object::Object;
+
+use super::own::{discover, initialize, list};
+use super::{Answer, Asked, Client, Outbox, Running, forward, listen, logging};
+use crate::hub::{SubscribeError, subscribe};
+use crate::listing;
+use crate::router::{Route, alone, route};
+use crate::upstream::Reply;
+
+/// How long something that is not a tool call may take.
+pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(300);
+/// There is no such resource, before 2026-07-28.
+const RESOURCE_NOT_FOUND: i64 = -32002;
+
+/// Answers a request, unless the client wants it stopped.
+pub(super) async fn answer(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Option<Answer> {
+    tokio::select! {
+        answer = by_method(&client, &asked, &outbox) => Some(answer),
+        _ = running.stopped() => None,
+    }
+}
+
+async fn by_method(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
+    let gateway = &client.gateway;
+    let era = client.era(asked);
+    match (asked.method.as_str(), era) {
+        ("initialize", _) => {
+            listing::greeted(gateway).await;
+            let params = asked.text().and_then(Object::parse);
+            let version = params.as_ref().and_then(|params| params.string("protocolVersion")).unwrap_or_default();
+            Answer::result(asked, &initialize(gateway, &version))
+        }
+        ("ping", Era::Legacy) => Answer::result(asked, "{}"),
+        ("server/discover", _) => {
+            listing::greeted(gateway).await;
+            Answer::result(asked, &discover(gateway))
+        }
+        ("logging/setLevel", Era::Legacy) => logging::set_level(client, asked).await,
+        ("resources/subscribe", Era::Legacy) => subscribes(client, asked).await,
+        ("resources/unsubscribe", Era::Legacy) => unsubscribes(client, asked),
+        ("subscriptions/listen", Era::Modern) => listen::listen(client, asked, outbox).await,
+        // What the one era has and the other has not.
+        ("ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe", Era::Modern)
+        | ("subscriptions/listen", Era::Legacy) => no_method(asked),
+        (method, _) => match Kind::of_method(method) {
+            Some(kind) => lists(client, asked, outbox, kind).await,
+            None => pass(client, asked, outbox).await,
+        },
+    }
+}
+
+/// A list: our own pages of what all upstreams have. Where there is only one and its names are as they are, its own pages of
+/// anything but tools, byte for byte, for as long as it answers.
+async fn lists(client: &Client, asked: &Asked, outbox: &Outbox, kind: Kind) -> Answer {
+    let gateway = &client.gateway;
+    if let Some(only) = alone(gateway).filter(|_| kind != Kind::Tools)
+        && only.run().is_some()
+        && let Reply::Result(result) = forward::forward(client, asked, outbox, only, asked.text(), None).await
+    {
+        return Answer::result(asked, &forward::dressed(&result, asked, client, only));
+    }
+    let params = asked.text().and_then(Object::parse);
+    let cursor = match params.as_ref().and_then(|params| params.get("cursor")).filter(|cursor| cursor.get() != "null") {
+        Some(raw) => match amends_wire::object::string(raw) {
+            Some(cursor) => Some(cursor.into_owned()),
+            None => return bad_cursor(asked),
+        },
+        None => None,
+    };
+    // The pages of one list are of one state of it, as far as nothing else happens.
+    if cursor.is_none() {
+        listing::freshen(gateway, kind).await;
+    }
+    match list(gateway, kind, cursor.as_deref(), client.era(asked)) {
+        Ok(page) => Answer::result(asked, &page),
+        Err(_) => bad_cursor(asked),
+    }
+}
+
+fn bad_cursor(asked: &Asked) -> Answer {
+    let words = "`cursor` is not one that was given here, or the list is another by now; begin again without it";
+    Answer::error(asked, message::INVALID_PARAMS, words, None)
+}
+
+fn no_method(asked: &Asked) -> Answer {
+    Answer::error(asked, message::METHOD_NOT_FOUND, "there is no such method", None)
+}
+
+/// Passes a request on to the upstream it is for.
+async fn pass(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
+    let (upstreams, params, subject) = match route(&client.gateway, &asked.method, asked.params.as_deref()) {
+        Route::To { upstreams, params, subject } => (upstreams, params, subject),
+        other => return unrouted(client, asked, other),
+    };
+    let mut last = None;
+    for upstream in &upstreams {
+        let reply = forward::forward(client, asked, outbox, upstream, params.as_deref(), subject.clone()).await;
+        let unknown = matches!(&reply, Reply::Error(error) if not_found(error.code));
+        match reply {
+            Reply::Result(result) => {
+                return Answer::result(asked, &forward::dressed(&result, asked, client, upstream));
+            }
+            // The next may know what this one does not; one that could not be asked says more than one that does not know.
+            reply if unknown => drop(last.get_or_insert((upstream, reply))),
+            reply => last = Some((upstream, reply)),
+        }
+    }
+    match last {
+        Some((upstream, reply)) => forward::failed(client, asked, upstream, reply),
+        None => no_method(asked),
+    }
+}
+
+fn not_found(code: i64) -> bool {
+    matches!(code, RESOURCE_NOT_FOUND | message::INVALID_PARAMS)
+}
+
+fn unrouted(client: &Client, asked: &Asked, route: Route) -> Answer {
+    match route {
+        Route::Unknown { resource, words } => {
+            let legacy = resource && client.era(asked) == Era::Legacy;
+            Answer::error(asked, if legacy { RESOURCE_NOT_FOUND } else { message::INVALID_PARAMS }, &words, None)
+        }
+        Route::BadParams(words) => Answer::error(asked, message::INVALID_PARAMS, words, None),
+        Route::NoMethod | Route::To { .. } => no_method(asked),
+    }
+}
+
+async fn subscribes(client: &Client, asked: &Asked) -> Answer {
+    let Some(uri) = uri(asked) else {
+        return Answer::error(asked, message::INVALID_PARAMS, "`uri` must be a string", None);
+    };
+    let upstreams = match route(&client.gateway, &asked.method, asked.params.as_deref()) {
+        Route::To { upstreams, .. } => upstreams,
+        other => return unrouted(client, asked, other),
+    };
+    let mut last = None;
+    for upstream in &upstreams {
+        match subscribe(&client.gateway.hub, upstream, &uri).await {
+            Ok(subscribed) => {
+                return match client.subscribes(&uri, subscribed) {
+                    true => Answer::result(asked, "{}"),
+                    false => Answer::error(asked, message::INVALID_PARAMS, "these are too many subscriptions", None),
+                };
+            }
+            Err(SubscribeError::Refused(reply)) => last = Some(forward::failed(client, asked, upstream, reply)),
+            Err(SubscribeError::Silent) => {
+                last = Some(Answer::error(asked, message::INTERNAL_ERROR, "no answer in time", None));
+            }
+        }
+    }
+    last.unwrap_or_else(|| no_method(asked))
+}
+
+fn unsubscribes(client: &Client, asked: &Asked) -> Answer {
+    match uri(asked) {
+        Some(uri) => {
+            // To want no more what was not wanted is no mistake.
+            client.unsubscribes(&uri);
+            Answer::result(asked, "{}")
+        }
+        None => Answer::error(asked, message::INVALID_PARAMS, "`uri` must be a string", None),
+    }
+}
+
+fn uri(asked: &Asked) -> Option<String> {
+    asked.text().and_then(Object::parse)?.string("uri").map(|uri| uri.into_owned())
+}

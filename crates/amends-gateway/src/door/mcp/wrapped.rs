@@ -1,0 +1,163 @@
+//! A client in front of a single server that it greets itself: everything but its tool calls is passed through.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use amends_wire::mcp::lists::{Kind, Page};
+use amends_wire::mcp::{era, tools};
+use amends_wire::message;
+use amends_wire::object::Object;
+use amends_wire::splice::Splice;
+use tokio::sync::mpsc;
+
+use super::client::Said;
+use super::methods::{self, ASK_TIMEOUT};
+use super::own::reverse_entry;
+use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running, progress};
+use crate::listing;
+use crate::upstream::{Asides, Reply, Request, Upstream};
+
+/// The server that a client is in front of.
+#[derive(Debug)]
+pub struct Wrapped {
+    /// The server.
+    pub upstream: Arc<Upstream>,
+    listed: AtomicBool,
+    bridged: AtomicBool,
+}
+
+impl Wrapped {
+    /// That server, of whose tools nothing is known yet.
+    pub fn new(upstream: Arc<Upstream>) -> Self {
+        Self { upstream, listed: AtomicBool::new(false), bridged: AtomicBool::new(false) }
+    }
+
+    /// Whether client and server are of different eras, so that we stand between them as the server of the one and the client
+    /// of the other.
+    pub fn is_bridged(&self) -> bool {
+        self.bridged.load(Ordering::Acquire)
+    }
+
+    /// Greets the server in its own era, which is not the client's; `false` where it takes no greeting of ours either.
+    async fn bridge(&self, client: &Client) -> bool {
+        if !self.upstream.greet().await {
+            return false;
+        }
+        self.bridged.store(true, Ordering::Release);
+        client.gateway.follows(&self.upstream);
+        tracing::info!(upstream = %self.upstream.name, "client and server are of different eras; standing between them");
+        true
+    }
+
+    /// Its tools may be others now.
+    pub fn tools_changed(&self) {
+        self.listed.store(false, Ordering::Release);
+    }
+
+    /// Asks for the tools before the first call, where the client did not.
+    pub(super) async fn list_first(&self, client: &Client, asked: &Asked) {
+        if self.listed.load(Ordering::Acquire) {
+            return;
+        }
+        let params = asked.text().and_then(Object::parse);
+        let meta = params.and_then(|params| params.get("_meta").map(|meta| meta.get().to_owned()));
+        let modern = meta.filter(|meta| meta.contains(era::PROTOCOL_VERSION)).map(|meta| {
+            let mut splice = Splice::new(&meta);
+            let _ = splice.remove_member(&meta, "progressToken");
+            splice.finish()
+        });
+        match listing::refresh(&client.gateway, &self.upstream, Kind::Tools, modern.as_deref()).await {
+            Ok(_) => self.listed.store(true, Ordering::Release),
+            Err(error) => tracing::warn!(%error, "the wrapped server's tools are not known"),
+        }
+    }
+
+    /// Takes a page of tools to heart; says whether it is the last one.
+    fn lists(&self, client: &Client, result: &str, first: bool) -> bool {
+        let Some(page) = Page::parse(Kind::Tools, result).filter(|page| page.next_cursor.is_none()) else {
+            return false;
+        };
+        // A first page that is the whole list saves asking for it ourselves.
+        if first {
+            client.gateway.catalogue.update(&self.upstream, Kind::Tools, page.entries);
+            self.listed.store(true, Ordering::Release);
+        }
+        true
+    }
+}
+
+/// Passes a request through as it is. It has been sent when this returns, so that requests keep their order.
+pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Answering {
+    let Some(wrapped) = client.wrapped() else { return Box::pin(async { None }) };
+    let upstream = wrapped.upstream.clone();
+    if asked.method == "initialize" {
+        client.greets(Said::in_greeting(asked.params.as_deref()));
+        wrapped.tools_changed();
+    }
+    let ticket = upstream.ticket();
+    let (progress_to, reports) = mpsc::unbounded_channel();
+    let token = asked.text().and_then(progress::token);
+    let sent = match (asked.text(), &token) {
+        (Some(params), Some(_)) => Some(progress::with_token(params, ticket)),
+        (params, _) => params.map(str::to_owned),
+    };
+    let request = Request {
+        method: asked.method.clone(),
+        subject: None,
+        params: sent,
+        headers: Vec::new(),
+        asides: token.is_some().then_some(Asides { to: progress_to, whose: None }),
+        send_by: Instant::now() + ASK_TIMEOUT,
+        run: None,
+    };
+    let mut exchange = upstream.send(ticket, request);
+    Box::pin(async move {
+        let relay = token.map(ProgressRelay::new);
+        let mut reply = tokio::select! {
+            reply = progress::relayed(&mut exchange, relay, reports, &outbox, None) => reply,
+            _ = running.stopped() => {
+                exchange.abort();
+                return None;
+            }
+        };
+        if let (Reply::Error(error), Some(wrapped)) = (&reply, client.wrapped())
+            && is_of_another_era(&asked.method, error.code)
+            && wrapped.bridge(&client).await
+        {
+            return methods::answer(client, asked, outbox, running).await;
+        }
+        if let (Reply::Result(result), "tools/list", Some(wrapped)) =
+            (&mut reply, asked.method.as_str(), client.wrapped())
+        {
+            let text = String::from_utf8_lossy(result).into_owned();
+            let first = asked.text().and_then(Object::parse).is_none_or(|params| params.get("cursor").is_none());
+            if wrapped.lists(&client, &text, first)
+                && let Some(entry) = reverse_entry(&client.gateway.catalogue.now())
+            {
+                *result = tools::with_entry(&text, &entry).into();
+            }
+        }
+        Some(passed(&asked, reply))
+    })
+}
+
+/// Whether the answer to a greeting says that the server does not know such a greeting.
+fn is_of_another_era(method: &str, code: i64) -> bool {
+    match method {
+        "server/discover" => true,
+        "initialize" => matches!(code, message::METHOD_NOT_FOUND | era::UNSUPPORTED_VERSION),
+        _ => false,
+    }
+}
+
+fn passed(asked: &Asked, reply: Reply) -> Answer {
+    match reply {
+        Reply::Result(result) => Answer::result(asked, &String::from_utf8_lossy(&result)),
+        Reply::Error(error) => Answer::error(asked, error.code, &error.message, error.data.as_deref()),
+        Reply::Fault(fault) => {
+            let text = format!("the wrapped server did not answer `{}`: {fault}", asked.method);
+            Answer::error(asked, message::INTERNAL_ERROR, &text, None)
+        }
+    }
+}

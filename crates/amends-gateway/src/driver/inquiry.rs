@@ -1,0 +1,384 @@
+//! What an upstream asks of an agent: brought before it, and its answers brought back.
+
+use std::time::Instant;
+
+use amends_core::attempt::Payload;
+use amends_core::effect::Effect;
+use amends_core::inquiry::{Asking, Telling};
+use amends_core::{Ask, AttemptId, CallId, Fact, Gates, Input, Inquiry, Report, Timestamp, Unanswered, Way};
+use amends_ledger::{Append, Form as StoredForm, StoredAnswer, StoredArguments, keyed_digest};
+use amends_wire::mcp::inputs::{responses, unaskable, with_inputs};
+use amends_wire::mcp::{Askable, InputRequired, Question, Returned};
+use amends_wire::message;
+use bytes::Bytes;
+use futures_util::future::join_all;
+use tokio::sync::oneshot;
+
+use super::answer::{Answered, Form, Rendered};
+use super::listener::Listener;
+use super::session::{Live, Mail, Session};
+use super::turn::Act;
+use crate::clock;
+use crate::request_state::{RequestState, Waiting};
+use crate::upstream::{self, Aside, RpcFault, Said};
+
+/// The name of the one question that an upstream asks at a time while it waits.
+const ONLY: &str = "input";
+/// How long an agent that has nothing to answer waits before it comes back.
+const COME_BACK_MS: u64 = 200;
+/// For how long a state says after the inquiry's time what became of its call.
+const REMEMBERED_MS: u64 = 10 * 60 * 1000;
+/// What a client says where its user does not want to answer.
+const DECLINED: i64 = -1;
+
+/// An inquiry as the driver holds it.
+#[derive(Debug)]
+pub(super) struct LiveInquiry {
+    asked: InputRequired,
+    /// Where the answer goes, where the upstream waits for it.
+    held: Option<oneshot::Sender<Said>>,
+    /// When it is due, and how it is brought, once it is opened.
+    opened: Option<(Timestamp, Way)>,
+    /// Whether the agent has it.
+    brought: bool,
+    /// What waits for the agent's answer on its line.
+    line: Option<tokio::task::AbortHandle>,
+    /// The answers, one for each question.
+    answers: Vec<Result<String, RpcFault>>,
+}
+
+impl LiveInquiry {
+    fn new(asked: InputRequired, held: Option<oneshot::Sender<Said>>) -> Self {
+        Self { asked, held, opened: None, brought: false, line: None, answers: Vec::new() }
+    }
+
+    fn stop(&mut self) {
+        if let Some(line) = self.line.take() {
+            line.abort();
+        }
+    }
+}
+
+impl Drop for LiveInquiry {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// An agent that came back with what it was asked for.
+#[derive(Debug)]
+pub(crate) struct Return {
+    pub(super) waiting: Waiting,
+    pub(super) theirs: Option<String>,
+    /// The parameters of its new request.
+    pub(super) params: String,
+    pub(super) listener: Listener,
+    pub(super) answer: oneshot::Sender<Answered>,
+    /// Told when its call took it.
+    pub(super) taken: oneshot::Sender<()>,
+}
+
+impl Session {
+    /// The upstream of an attempt asks something, and waits.
+    pub(super) fn asked(&mut self, attempt: AttemptId, asking: upstream::Asking) {
+        let upstream::Asking { method, params, answer } = asking;
+        let question = Question { key: ONLY.into(), method, params };
+        let asked = InputRequired { questions: vec![question], state: None };
+        let Some(live) = self.live.get_mut(&attempt.call) else { return };
+        let inquiry = Box::new(inquiry(&self.gateway.secret, &asked, &live.listener));
+        let Some(n) = self.dispatcher.next_inquiry(&attempt.call) else { return };
+        live.inquiries.insert(n, LiveInquiry::new(asked, Some(answer)));
+        let gates = self.gates_of(&attempt.call);
+        self.take(Input::Inquiry { attempt, inquiry }, gates);
+    }
+
+    /// An attempt was answered with an inquiry: kept, if the agent can be asked, else it is a failure.
+    pub(super) fn keep_round(&mut self, attempt: &AttemptId, asked: InputRequired, report: &mut Report) {
+        let n = self.dispatcher.next_inquiry(&attempt.call);
+        let (Some(n), Some(live)) = (n, self.live.get_mut(&attempt.call)) else { return };
+        let inquiry = inquiry(&self.gateway.secret, &asked, &live.listener);
+        match inquiry.way {
+            Way::Line | Way::Return => {
+                report.inquiry = Some(Box::new(inquiry));
+                live.inquiries.insert(n, LiveInquiry::new(asked, None));
+            }
+            Way::Undeclared => {
+                let askable = Askable::of(live.listener.capabilities.as_deref());
+                let missing = asked.questions.iter().find(|question| !askable.takes(question));
+                *report = unaskable(missing, "it did not declare that");
+            }
+            Way::Closed => *report = unaskable(asked.questions.first(), "there is no way to ask it"),
+        }
+    }
+
+    /// Brings an inquiry before the agent.
+    pub(super) fn inquire(&mut self, asking: &Asking) {
+        let call = &asking.attempt.call;
+        let Some(live) = self.live.get_mut(call) else { return };
+        let Some(inquiry) = live.inquiries.get_mut(&asking.inquiry) else { return };
+        inquiry.opened = Some((asking.due, asking.way));
+        match asking.way {
+            Way::Line => {
+                let questions = inquiry.asked.questions.clone();
+                let mail = self.mail.clone();
+                let (call, n) = (call.clone(), asking.inquiry);
+                let Some(asides) = live.listener.asides.clone() else { return };
+                let task = tokio::spawn(async move {
+                    let id = |at: usize| format!("{call}-{n}-{at}");
+                    let asked = questions.iter().enumerate().map(|(at, question)| ask(&asides, question, id(at)));
+                    let answers: Option<Vec<_>> = join_all(asked).await.into_iter().collect();
+                    if questions.is_empty() {
+                        tokio::time::sleep(std::time::Duration::from_millis(COME_BACK_MS)).await;
+                    }
+                    // Where the line broke, that is heard elsewhere.
+                    if let Some(answers) = answers {
+                        let _ = mail.send(Mail::Inputs { call, inquiry: n, answers });
+                    }
+                });
+                inquiry.line = Some(task.abort_handle());
+            }
+            Way::Return => self.bring(&asking.attempt.call.clone()),
+            Way::Undeclared | Way::Closed => {}
+        }
+    }
+
+    /// Answers an agent that waits with what it is asked, so that it comes back with it.
+    fn bring(&mut self, call: &CallId) {
+        let Some(n) = self
+            .live
+            .get(call)
+            .and_then(|live| {
+                let waits =
+                    |inquiry: &LiveInquiry| matches!(inquiry.opened, Some((_, Way::Return))) && !inquiry.brought;
+                live.inquiries.iter().find(|(n, inquiry)| waits(inquiry) && self.dispatcher.is_asking(call, **n))
+            })
+            .map(|(n, _)| *n)
+        else {
+            return;
+        };
+        let Some(result) = self.input_required(call, n) else { return };
+        let Some(live) = self.live.get_mut(call) else { return };
+        let Some(door) = live.answer.take() else { return };
+        if let Some(inquiry) = live.inquiries.get_mut(&n) {
+            inquiry.brought = true;
+        }
+        let rendered = Rendered { form: Form::Asked { result: result.into() }, replayed: false };
+        for door in std::iter::once(door).chain(std::mem::take(&mut live.also)) {
+            let rendered = rendered.clone();
+            // Whoever is gone finds it again by repeating.
+            let answered = Answered { rendered, receipt: None, last: false, delivery: None, declares_output: false };
+            let _ = door.send(answered);
+        }
+    }
+
+    /// The result that asks an agent to come back, with our own state in it.
+    fn input_required(&self, call: &CallId, n: u32) -> Option<String> {
+        let live = self.live.get(call)?;
+        let inquiry = live.inquiries.get(&n)?;
+        let (due, _) = inquiry.opened?;
+        self.sealed(call, n, live, &inquiry.asked, due)
+    }
+
+    fn sealed(&self, call: &CallId, n: u32, live: &Live, asked: &InputRequired, due: Timestamp) -> Option<String> {
+        let (name, arguments) = subject(&live.params)?;
+        let state = RequestState {
+            principal: self.principal.clone(),
+            asked: self.gateway.seal.asked("tools/call", &name, &arguments),
+            expires: due + REMEMBERED_MS,
+            waiting: Some(Waiting { session: self.id.clone(), call: call.clone(), inquiry: n }),
+            theirs: asked.state.clone(),
+        };
+        Some(asked.result(&self.gateway.seal.close(&state)))
+    }
+
+    /// The agent answered on its line.
+    pub(super) fn given(&mut self, call: CallId, n: u32, answers: Vec<Result<String, RpcFault>>) {
+        let Some(live) = self.live.get_mut(&call) else { return };
+        let Some(inquiry) = live.inquiries.get_mut(&n) else { return };
+        if !self.dispatcher.is_asking(&call, n) {
+            return;
+        }
+        let told: Vec<String> = answers.iter().map(written).collect();
+        if inquiry.held.is_none() {
+            let questions = inquiry.asked.questions.iter().zip(&answers);
+            let usable: Option<Vec<(&str, &str)>> = questions
+                .map(|(question, answer)| usable(question, answer).map(|answer| (question.key.as_str(), answer)))
+                .collect();
+            let Some(usable) = usable else {
+                // A refusal for which the next round has no word: the call is not wanted any more.
+                let reason = amends_core::dispatcher::cancel::CancelReason::Asked;
+                return self.take(Input::Cancel { call, reason }, Gates::default());
+            };
+            let inputs = (!usable.is_empty()).then(|| responses(usable));
+            live.params = with_inputs(&live.params, inputs.as_deref(), inquiry.asked.state.as_deref()).into();
+        }
+        inquiry.answers = answers;
+        let inputs = payload(&self.gateway.secret, &told.concat());
+        let gates = self.gates_of(&call);
+        self.take(Input::Inputs { call, inquiry: n, inputs }, gates);
+    }
+
+    /// An agent came back with what it was asked for.
+    pub(super) fn returned(&mut self, returned: Return) {
+        let Return { waiting: Waiting { call, inquiry: n, .. }, theirs, params, listener, answer, taken } = returned;
+        let asking = self.dispatcher.is_asking(&call, n);
+        let Some(live) = self.live.get_mut(&call).filter(|_| self.dispatcher.is_open(&call)) else {
+            // The call is over: whoever came back looks for its answer.
+            return;
+        };
+        let _ = taken.send(());
+        if let Some(before) = live.answer.replace(answer) {
+            live.also.push(before);
+        }
+        live.also.retain(|door| !door.is_closed());
+        let given =
+            Returned::read(&params).ok().flatten().and_then(|returned| returned.inputs).map(|inputs| inputs.get());
+        let inputs = payload(&self.gateway.secret, given.unwrap_or("{}"));
+        if asking {
+            live.listener = listener;
+            let held = match live.inquiries.get_mut(&n) {
+                Some(inquiry) => {
+                    inquiry.answers = answers_of(&inquiry.asked, &params);
+                    inquiry.held.is_some()
+                }
+                None => false,
+            };
+            if !held {
+                live.params = with_inputs(&params, given, theirs.as_deref()).into();
+            }
+        }
+        let gates = self.gates_of(&call);
+        self.take(Input::Inputs { call: call.clone(), inquiry: n, inputs }, gates);
+        if !asking && let Some(live) = self.live.get_mut(&call) {
+            // What it was asked next may not have reached it.
+            live.inquiries.values_mut().for_each(|inquiry| inquiry.brought = false);
+        }
+        self.bring(&call);
+    }
+
+    /// Tells an upstream that waits what became of its inquiry.
+    pub(super) fn tell(&mut self, telling: &Telling) {
+        let Some(live) = self.live.get_mut(&telling.attempt.call) else { return };
+        let Some(mut inquiry) = live.inquiries.remove(&telling.inquiry) else { return };
+        let Some(to) = inquiry.held.take() else { return };
+        let question = inquiry.asked.questions.first();
+        let answer = match (telling.unanswered, inquiry.answers.pop()) {
+            (None, Some(answer)) => answer,
+            (None, None) => Err(refusal("the agent did not answer")),
+            (Some(Unanswered::Refused), _) => {
+                let capability = question.map_or("it", |question| question.capability());
+                let code = message::METHOD_NOT_FOUND;
+                let message = format!("the agent of this call cannot be asked for `{capability}`");
+                Err(RpcFault { code, message, data: None })
+            }
+            (Some(Unanswered::Lapsed | Unanswered::Withdrawn), _) => match question.and_then(Question::dismissed) {
+                Some(dismissed) => Ok(dismissed.to_owned()),
+                None => Err(refusal("nobody answered in time")),
+            },
+        };
+        let send_by = Instant::now() + clock::until(telling.send_by);
+        // It may have given up waiting.
+        let _ = to.send(Said { answer, send_by });
+    }
+
+    /// An inquiry is pointless by now.
+    pub(super) fn retract(&mut self, call: &CallId, n: u32) {
+        if let Some(inquiry) = self.live.get_mut(call).and_then(|live| live.inquiries.get_mut(&n)) {
+            inquiry.stop();
+        }
+    }
+
+    /// Keeps what a repeat of a waiting call is told, and what the next round of it is sent with.
+    pub(super) fn append_inquiry(&self, append: &mut Append, input: &Input, acts: &[Act]) {
+        let kept = |call: &CallId, certainty, body: Bytes, until| StoredAnswer {
+            call: call.clone(),
+            outcome: amends_core::Outcome::Unresolved,
+            certainty,
+            form: StoredForm::Asked,
+            body,
+            until,
+        };
+        let certainty = amends_core::Certainty::InDoubt;
+        let given = |event: &amends_core::Event| matches!(event.fact, Fact::InputsGiven { .. });
+        if let Input::Inputs { call, .. } = input
+            && append.events.iter().any(given)
+            && let Some(live) = self.live.get(call).filter(|live| live.claimed)
+        {
+            let body = Bytes::copy_from_slice(live.params.as_bytes());
+            append.arguments.push(StoredArguments { call: call.clone(), body });
+            append.answers.push(kept(call, certainty, Bytes::new(), clock::now()));
+        }
+        for act in acts {
+            if let Act::Do(Effect::Inquire(asking)) = act
+                && asking.way == Way::Return
+                && let Some(live) = self.live.get(&asking.attempt.call).filter(|live| live.claimed)
+                && let Some(inquiry) = live.inquiries.get(&asking.inquiry)
+                && let Some(result) =
+                    self.sealed(&asking.attempt.call, asking.inquiry, live, &inquiry.asked, asking.due)
+            {
+                append.answers.push(kept(&asking.attempt.call, certainty, result.into(), asking.due));
+            }
+        }
+    }
+}
+
+/// What is recorded of an inquiry, and how its agent can be asked.
+pub(super) fn inquiry(secret: &[u8], asked: &InputRequired, listener: &Listener) -> Inquiry {
+    let ask = |question: &Question| Ask {
+        kind: question.kind(),
+        payload: payload(secret, question.params.as_deref().unwrap_or_default()),
+    };
+    Inquiry { asks: asked.questions.iter().map(ask).collect(), way: listener.way_for(&asked.questions) }
+}
+
+/// The tool and the arguments of a call, by which a state is bound to it.
+pub(super) fn subject(params: &str) -> Option<(String, String)> {
+    let object = amends_wire::object::Object::parse(params)?;
+    let arguments = object.get("arguments").map_or("{}", |raw| raw.get());
+    Some((object.string("name")?.into_owned(), arguments.to_owned()))
+}
+
+async fn ask(
+    asides: &tokio::sync::mpsc::UnboundedSender<Aside>,
+    question: &Question,
+    id: String,
+) -> Option<Result<String, RpcFault>> {
+    let (answer, said) = oneshot::channel();
+    let asking = upstream::Asking { method: question.method.clone(), params: question.for_line(&id), answer };
+    asides.send(Aside::Question(asking)).ok()?;
+    said.await.ok().map(|said| said.answer)
+}
+
+/// The answers of an agent that came back, one for each question.
+fn answers_of(asked: &InputRequired, params: &str) -> Vec<Result<String, RpcFault>> {
+    let returned = Returned::read(params).ok().flatten();
+    let answer = |question: &Question| match returned.as_ref().and_then(|returned| returned.answer(&question.key)) {
+        Some(answer) => Ok(answer.get().to_owned()),
+        None => question.dismissed().map(str::to_owned).ok_or_else(|| refusal("the agent did not answer")),
+    };
+    asked.questions.iter().map(answer).collect()
+}
+
+/// An answer as the next round can carry it.
+fn usable<'a>(question: &Question, answer: &'a Result<String, RpcFault>) -> Option<&'a str> {
+    match answer {
+        Ok(answer) => Some(answer),
+        Err(_) => question.dismissed(),
+    }
+}
+
+fn written(answer: &Result<String, RpcFault>) -> String {
+    match answer {
+        Ok(answer) => answer.clone(),
+        Err(error) => error.code.to_string(),
+    }
+}
+
+fn refusal(message: &str) -> RpcFault {
+    RpcFault { code: DECLINED, message: message.to_owned(), data: None }
+}
+
+/// The digest of a question or an answer, which may be short enough to be guessed without a key.
+fn payload(secret: &[u8], text: &str) -> Payload {
+    Payload { digest: keyed_digest(secret, &[b"inquiry", text.as_bytes()]), size: text.len() as u64 }
+}

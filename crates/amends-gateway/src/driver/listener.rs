@@ -1,0 +1,64 @@
+//! Who waits for a call's answer, and what else can be said to it meanwhile.
+
+use amends_core::Way;
+use amends_wire::mcp::{Askable, Question};
+use tokio::sync::mpsc;
+
+use crate::upstream::{Aside, Asking};
+
+/// Who waits for a call's answer, and what else can be said to it meanwhile.
+#[derive(Debug)]
+pub struct Listener {
+    /// Where goes what is said before the answer, where it takes that.
+    pub asides: Option<mpsc::UnboundedSender<Aside>>,
+    /// Whether it wants to hear of progress.
+    pub progress: bool,
+    /// Whether it wants to hear what upstreams note down.
+    pub notes: bool,
+    /// How it can be asked something.
+    pub way: Way,
+    /// What it declared that it can do, as it was written.
+    pub capabilities: Option<String>,
+}
+
+impl Listener {
+    /// Somebody who takes the answer and nothing else.
+    pub const fn of_the_answer() -> Self {
+        Self { asides: None, progress: false, notes: false, way: Way::Closed, capabilities: None }
+    }
+
+    /// How it can be asked that.
+    pub(super) fn way_for(&self, questions: &[Question]) -> Way {
+        let askable = Askable::of(self.capabilities.as_deref());
+        let gone = self.way == Way::Line && self.asides.as_ref().is_none_or(mpsc::UnboundedSender::is_closed);
+        match self.way {
+            way if !way.is_open() => way,
+            _ if gone => Way::Closed,
+            _ if questions.iter().any(|question| !askable.takes(question)) => Way::Undeclared,
+            way => way,
+        }
+    }
+
+    /// What an upstream may ask for on its behalf, as it was declared.
+    pub(super) fn declared(&self) -> &str {
+        self.capabilities.as_deref().filter(|_| self.way.is_open()).unwrap_or("{}")
+    }
+
+    /// Passes on what an upstream says, as far as it wants to hear it; a question is given back.
+    pub(super) fn hear(&self, aside: Aside) -> Option<Asking> {
+        let wanted = match &aside {
+            Aside::Question(_) => false,
+            Aside::Progress(_) => self.progress,
+            Aside::Notification { method, .. } => {
+                (method == "notifications/message" && self.notes) || method == "notifications/elicitation/complete"
+            }
+        };
+        match (aside, &self.asides) {
+            (Aside::Question(asking), _) => return Some(asking),
+            // Nobody listens any more where the agent is gone.
+            (aside, Some(asides)) if wanted => drop(asides.send(aside)),
+            _ => {}
+        }
+        None
+    }
+}

@@ -1,0 +1,163 @@
+//! An agent comes back with what it was asked for: the call that waits goes on, wherever it waits.
+
+use amends_core::claim::ClaimState;
+use amends_core::refusal::ArgumentFault;
+use amends_core::{CallId, Held, Refusal, RefusalKind};
+use amends_ledger::{Error, Form};
+use amends_wire::mcp::{Returned, ToolCall};
+use tokio::sync::{mpsc, oneshot};
+
+use super::admission::{self, Wish};
+use super::inquiry::{Return, subject};
+use super::listener::Listener;
+use super::orphans::adopt;
+use super::session::Mail;
+use super::{CallHandle, SessionHandle, User};
+use crate::clock;
+use crate::request_state::{RequestState, Waiting};
+
+impl SessionHandle {
+    /// Goes on with the call that the state names. A state that does not count is refused, and nothing is sent; one that was
+    /// used finds what became of its call.
+    pub async fn go_on(
+        &self,
+        params: &str,
+        call: &ToolCall<'_>,
+        returned: &Returned<'_>,
+        listener: Listener,
+    ) -> CallHandle {
+        if self.gateway.catalogue.now().find(call.name()).is_none() {
+            // It cannot go on while its tool is not known, and the state stays good.
+            return self.call(Wish::Call { params, call }, listener);
+        }
+        let state = match self.opened(params, returned) {
+            Ok(state) => state,
+            Err(refusal) => return self.refuse(call.name(), refusal),
+        };
+        let Some(waiting) = state.waiting else {
+            return self.refuse(call.name(), stale("it names no call"));
+        };
+        // What it is asked next is brought by the listener of the request it comes back with.
+        let (way, capabilities) = (listener.way, listener.capabilities.clone());
+        match self.hand_over(&waiting, state.theirs, params, listener).await {
+            Ok(Some(handle)) => handle,
+            Ok(None) => {
+                let listener = Listener { asides: None, progress: false, notes: false, way, capabilities };
+                self.look_up(params, call, &waiting, listener).await
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a call that waits could not be found");
+                let refusal =
+                    Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
+                self.refuse(call.name(), Refusal { retry_after_ms: Some(5000), ..refusal })
+            }
+        }
+    }
+
+    /// Hands what the agent brings to whoever drives the call that waits; nothing where that is nobody here, or it is over.
+    async fn hand_over(
+        &self,
+        waiting: &Waiting,
+        theirs: Option<String>,
+        params: &str,
+        listener: Listener,
+    ) -> Result<Option<CallHandle>, Error> {
+        let (answer, answered) = oneshot::channel();
+        let (taken, taking) = oneshot::channel();
+        let (waiting, params) = (waiting.clone(), params.to_owned());
+        let returned = Return { waiting: waiting.clone(), theirs, params, listener, answer, taken };
+        let returned = Mail::Return(Box::new(returned));
+        let mail = match self.gateway.driver_of(&waiting.session) {
+            Some(driver) => {
+                let _ = driver.send(returned);
+                driver
+            }
+            None => {
+                adopt(&self.gateway, &waiting.session, Some(returned)).await?;
+                let Some(driver) = self.gateway.driver_of(&waiting.session) else { return Ok(None) };
+                driver
+            }
+        };
+        let session = self.elsewhere(&waiting, mail);
+        // Where the call is over, or its driver ends just now, nobody takes it.
+        if taking.await.is_err() {
+            return Ok(None);
+        }
+        Ok(Some(CallHandle { id: waiting.call, answer: answered, session }))
+    }
+
+    /// The session of a call that waits, used by whoever came back to it.
+    fn elsewhere(&self, waiting: &Waiting, mail: mpsc::UnboundedSender<Mail>) -> Self {
+        let _ = mail.send(Mail::Used);
+        Self {
+            id: waiting.session.clone(),
+            gateway: self.gateway.clone(),
+            principal: self.principal.clone(),
+            user: std::sync::Arc::new(User { mail }),
+        }
+    }
+
+    /// What became of a call that is over, for an agent that used its state before.
+    async fn look_up(&self, params: &str, call: &ToolCall<'_>, waiting: &Waiting, listener: Listener) -> CallHandle {
+        match self.gateway.ledger.answer(&waiting.call).await {
+            Ok(Some(stored)) if stored.form != Form::Asked => self.repeat(params, call, waiting, listener),
+            Ok(Some(stored)) if !stored.body.is_empty() => self.refuse(call.name(), elsewhere()),
+            Ok(_) => self.refuse(call.name(), stale("the call it was given for is over")),
+            Err(error) => {
+                tracing::warn!(%error, "the answer of a call could not be read");
+                let refusal =
+                    Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
+                self.refuse(call.name(), Refusal { retry_after_ms: Some(5000), ..refusal })
+            }
+        }
+    }
+
+    /// A call that repeats another one, and sends nothing: it gets the answer of that one.
+    fn repeat(&self, params: &str, call: &ToolCall<'_>, waiting: &Waiting, listener: Listener) -> CallHandle {
+        let (answer_to, answer) = oneshot::channel();
+        let made = self.gateway.deliveries.now();
+        let mut admitted = admission::admit(&self.gateway, &self.principal, Wish::Call { params, call });
+        let fingerprint = admitted.call.arguments.digest.clone();
+        admitted.call.claims.clear();
+        admitted.call.reversal = None;
+        admitted.call.repeat_of = Some(Held {
+            name: fingerprint.clone(),
+            session: waiting.session.clone(),
+            call: waiting.call.clone(),
+            state: ClaimState::Complete,
+            fingerprint,
+            effect_key: String::new(),
+            since: clock::now(),
+        });
+        let id: CallId = admitted.call.id.clone();
+        // The driver ends only after every handle is gone.
+        let _ = self.user.mail.send(Mail::call(admitted, made, answer_to, listener));
+        CallHandle { id, answer, session: self.clone() }
+    }
+
+    fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Refusal> {
+        let (name, arguments) = subject(params).unwrap_or_default();
+        let asked = self.gateway.seal.asked("tools/call", &name, &arguments);
+        let opened = self.gateway.seal.open(&returned.state, &self.principal, &asked, clock::now());
+        opened.map_err(|refused| stale(&refused.to_string()))
+    }
+
+    fn refuse(&self, requested: &str, refusal: Refusal) -> CallHandle {
+        let wish = Wish::Unreadable { requested: requested.to_owned(), refusal: Box::new(refusal) };
+        self.call(wish, Listener::of_the_answer())
+    }
+}
+
+/// The refusal of a state that does not count.
+fn stale(why: &str) -> Refusal {
+    let message = format!("`requestState` does not count: {why}; nothing was sent for it");
+    let expected = "the state that was given with the questions, while it is good".to_owned();
+    let fault = ArgumentFault { field: "requestState".to_owned(), expected, got: None, nearest: Vec::new() };
+    Refusal { details: vec![fault], ..Refusal::of(RefusalKind::InvalidArgument, message) }
+}
+
+/// The refusal of a state whose call waits where we cannot go on with it.
+fn elsewhere() -> Refusal {
+    let message = "the call that waits for this is driven by another node; nothing was sent, come back to that one";
+    Refusal { retry_after_ms: Some(1000), ..Refusal::of(RefusalKind::InFlight, message) }
+}

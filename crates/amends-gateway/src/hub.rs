@@ -1,0 +1,107 @@
+//! What upstreams say of their own accord, on its way to the clients that want to hear it.
+
+mod ear;
+mod level;
+mod mailbox;
+mod news;
+mod subscription;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use amends_core::UpstreamName;
+use amends_wire::mcp::lists::Kind;
+
+pub use ear::listen;
+pub use level::Level;
+pub use mailbox::{Mailbox, Overrun, Reader, Wants};
+pub use news::News;
+pub use subscription::{SubscribeError, Subscribed, subscribe};
+
+/// Where everything that upstreams say of their own accord comes together.
+#[derive(Debug, Default)]
+pub struct Hub {
+    mailboxes: Mutex<Vec<Weak<Mailbox>>>,
+    /// How many clients want to hear of a resource.
+    subscribed: Mutex<HashMap<UpstreamName, HashMap<String, usize>>>,
+}
+
+impl Hub {
+    /// A mailbox for a client that wants to hear that, until it is dropped. With the id of a `subscriptions/listen`, everything in
+    /// it names that.
+    pub fn open(&self, wants: Wants, listen: Option<String>) -> Arc<Mailbox> {
+        let mailbox = Arc::new(Mailbox::new(wants, listen));
+        let mut mailboxes = self.mailboxes();
+        mailboxes.retain(|mailbox| mailbox.strong_count() > 0);
+        mailboxes.push(Arc::downgrade(&mailbox));
+        mailbox
+    }
+
+    /// Lists of ours are different now.
+    pub fn lists_changed(&self, mut kinds: BTreeSet<Kind>) {
+        // Both are told by the same word.
+        if kinds.remove(&Kind::Templates) {
+            kinds.insert(Kind::Resources);
+        }
+        for kind in kinds {
+            self.each(|mailbox| mailbox.list_changed(kind));
+        }
+    }
+
+    /// An upstream says that a resource is different now.
+    pub fn updated(&self, upstream: &UpstreamName, uri: &str, params: &str) {
+        self.each(|mailbox| mailbox.updated(upstream, uri, params));
+    }
+
+    /// An upstream has something for the log.
+    pub fn logged(&self, level: Level, params: &str) {
+        self.each(|mailbox| mailbox.logged(level, params));
+    }
+
+    /// The most that any client wants to hear of the log.
+    pub fn level(&self) -> Option<Level> {
+        let mut most: Option<Level> = None;
+        self.each(|mailbox| most = most.into_iter().chain(mailbox.level()).min());
+        most
+    }
+
+    fn each(&self, mut tell: impl FnMut(&Mailbox)) {
+        let mailboxes: Vec<_> = self.mailboxes().iter().filter_map(Weak::upgrade).collect();
+        mailboxes.iter().for_each(|mailbox| tell(mailbox));
+    }
+
+    fn mailboxes(&self) -> MutexGuard<'_, Vec<Weak<Mailbox>>> {
+        self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn subscribed(&self) -> MutexGuard<'_, HashMap<UpstreamName, HashMap<String, usize>>> {
+        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The resources of an upstream that somebody wants to hear of.
+    pub fn wanted_of(&self, upstream: &UpstreamName) -> Vec<String> {
+        let mut uris: Vec<_> = self.subscribed().get(upstream).into_iter().flat_map(HashMap::keys).cloned().collect();
+        uris.sort_unstable();
+        uris
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_that_anybody_wants_of_the_log_counts() {
+        let hub = Hub::default();
+        assert_eq!(hub.level(), None);
+        let quiet = hub.open(Wants { level: Some(Level::Error), ..Wants::default() }, None);
+        let none = hub.open(Wants::default(), None);
+        assert_eq!(hub.level(), Some(Level::Error));
+        let loud = hub.open(Wants { level: Some(Level::Debug), ..Wants::default() }, None);
+        assert_eq!(hub.level(), Some(Level::Debug));
+        drop(loud);
+        assert_eq!(hub.level(), Some(Level::Error));
+        drop((quiet, none));
+        assert_eq!(hub.level(), None);
+    }
+}

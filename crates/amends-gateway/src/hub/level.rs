@@ -1,0 +1,59 @@
+//! How much of the log somebody wants to hear.
+
+/// The levels of a log message, the least important first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// For whoever looks for a fault.
+    Debug,
+    /// What goes on.
+    Info,
+    /// What is normal but worth knowing.
+    Notice,
+    /// What may become a fault.
+    Warning,
+    /// What failed.
+    Error,
+    /// What needs a look soon.
+    Critical,
+    /// What needs a look now.
+    Alert,
+    /// Nothing works.
+    Emergency,
+}
+
+impl Level {
+    const NAMES: [(Self, &'static str); 8] = [
+        (Self::Debug, "debug"),
+        (Self::Info, "info"),
+        (Self::Notice, "notice"),
+        (Self::Warning, "warning"),
+        (Self::Error, "error"),
+        (Self::Critical, "critical"),
+        (Self::Alert, "alert"),
+        (Self::Emergency, "emergency"),
+    ];
+
+    /// The level of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(_, known)| *known == name).map(|(level, _)| level)
+    }
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES.into_iter().find(|(level, _)| *level == self).map_or("debug", |(_, name)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_read_by_their_names_and_compared_by_their_weight() {
+        for (level, name) in Level::NAMES {
+            assert_eq!((Level::parse(name), level.as_str()), (Some(level), name));
+        }
+        assert!(Level::NAMES.is_sorted_by_key(|(level, _)| *level));
+        assert_eq!(Level::parse("loud"), None);
+    }
+}

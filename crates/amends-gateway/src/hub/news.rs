@@ -1,0 +1,199 @@
+//! What one upstream says of its own accord, and what is known of its lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use amends_core::UpstreamName;
+use amends_wire::mcp::lists::Kind;
+use amends_wire::mcp::{Era, era};
+use amends_wire::object::Object;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::{Hub, Level};
+
+/// For how long a list is taken as it is, where its upstream does not say, and does not tell of changes either.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// What one upstream says of its own accord, and what is known of its lists.
+#[derive(Debug)]
+pub struct News {
+    name: UpstreamName,
+    hub: Arc<Hub>,
+    held: Mutex<Held>,
+    /// Whether what it says of its own accord reaches us.
+    hears: AtomicBool,
+    told: Notify,
+    /// The resources somebody wants to hear of are others now.
+    wanted: Notify,
+    /// Held while its lists are read, so that several who ask at once ask once.
+    pub(crate) listing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    stale: BTreeSet<Kind>,
+    fresh_until: BTreeMap<Kind, Instant>,
+    greeting: Option<(Era, Arc<Value>)>,
+}
+
+impl News {
+    /// Nothing was heard yet of that upstream.
+    pub fn new(name: UpstreamName, hub: Arc<Hub>) -> Self {
+        let (hears, told, wanted) = (AtomicBool::new(false), Notify::new(), Notify::new());
+        Self { name, hub, held: Mutex::default(), hears, told, wanted, listing: tokio::sync::Mutex::default() }
+    }
+
+    /// Takes a notification to heart. Whatever it says, this keeps no more than a flag.
+    pub fn hear(&self, method: &str, params: Option<&str>) {
+        let mut changed = Kind::ALL.into_iter().filter(|kind| kind.changed() == method).peekable();
+        if changed.peek().is_some() {
+            self.held().stale.extend(changed);
+            self.told.notify_one();
+            return;
+        }
+        let params = params.unwrap_or("{}");
+        let word = |name: &str| Object::parse(params).and_then(|object| object.string(name).map(|it| it.into_owned()));
+        match method {
+            "notifications/resources/updated" => {
+                if let Some(uri) = word("uri") {
+                    self.hub.updated(&self.name, &uri, params);
+                }
+            }
+            "notifications/message" => {
+                if let Some(level) = word("level").as_deref().and_then(Level::parse) {
+                    self.hub.logged(level, params);
+                }
+            }
+            _ => tracing::debug!(upstream = %self.name, method, "a notification for nobody"),
+        }
+    }
+
+    /// Waits until it says that a list of it changed, and gives those that did.
+    pub async fn stale(&self) -> BTreeSet<Kind> {
+        loop {
+            let told = self.told.notified();
+            let stale = std::mem::take(&mut self.held().stale);
+            if !stale.is_empty() {
+                return stale;
+            }
+            told.await;
+        }
+    }
+
+    /// Waits until the resources that somebody wants to hear of are others.
+    pub async fn wanted(&self) {
+        self.wanted.notified().await;
+    }
+
+    /// The resources that somebody wants to hear of are others now.
+    pub fn wants(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// The parameters of a `subscriptions/listen` for all that is wanted of it.
+    pub fn wishes(&self) -> String {
+        let mut wishes = json!({});
+        for (name, kind) in [
+            ("toolsListChanged", Kind::Tools),
+            ("promptsListChanged", Kind::Prompts),
+            ("resourcesListChanged", Kind::Resources),
+        ] {
+            if self.may_have(kind) {
+                wishes[name] = json!(true);
+            }
+        }
+        let uris = self.hub.wanted_of(&self.name);
+        if !uris.is_empty() {
+            wishes["resourceSubscriptions"] = json!(uris);
+        }
+        era::with_own_meta(Some(&json!({ "notifications": wishes }).to_string()), era::MODERN)
+    }
+
+    /// Whether what it says of its own accord reaches us from now on.
+    pub fn hears(&self, hears: bool) {
+        self.hears.store(hears, Ordering::Release);
+    }
+
+    /// It greeted us so.
+    pub fn greeted(&self, era: Era, greeting: &str) {
+        let mut held = self.held();
+        held.greeting = serde_json::from_str(greeting).ok().map(|value| (era, Arc::new(value)));
+        held.fresh_until.clear();
+    }
+
+    /// What it said of itself when it was last greeted, be it away by now.
+    pub fn greeting(&self) -> Option<Arc<Value>> {
+        self.held().greeting.as_ref().map(|(_, greeting)| greeting.clone())
+    }
+
+    /// A capability it has, with what it says of it; nothing where it has none or was never greeted.
+    pub fn capability(&self, name: &str) -> Option<Value> {
+        self.greeting()?.get("capabilities")?.get(name).cloned()
+    }
+
+    /// Whether it may have such a list: it said so, or nobody could ask it yet.
+    pub fn may_have(&self, kind: Kind) -> bool {
+        self.greeting().is_none() || self.capability(kind.capability()).is_some()
+    }
+
+    /// A list was read that may be kept for so many milliseconds, where that was said.
+    pub fn listed(&self, kind: Kind, ttl_ms: Option<u64>) {
+        let kept = ttl_ms.map_or(FRESH, Duration::from_millis).clamp(FRESH, Duration::from_secs(60 * 60));
+        self.held().fresh_until.insert(kind, Instant::now() + kept);
+    }
+
+    /// Whether a list of it is as it was read: it tells of changes and told of none, or it was read just now.
+    pub fn is_fresh(&self, kind: Kind) -> bool {
+        let tells = self.capability(kind.capability()).is_some_and(|it| it["listChanged"] == true);
+        let held = self.held();
+        let Some(until) = held.fresh_until.get(&kind) else { return false };
+        let tells = tells && self.hears.load(Ordering::Acquire);
+        !held.stale.contains(&kind) && (tells || Instant::now() < *until)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_is_fresh_while_its_upstream_tells_of_changes_and_told_of_none() {
+        let news = News::new(UpstreamName::new("a"), Arc::default());
+        assert!(!news.is_fresh(Kind::Tools) && news.may_have(Kind::Prompts));
+        news.greeted(Era::Legacy, r#"{"capabilities":{"tools":{"listChanged":true}}}"#);
+        assert!(!news.may_have(Kind::Prompts) && news.may_have(Kind::Tools));
+        news.listed(Kind::Tools, None);
+        news.hears(true);
+        assert!(news.is_fresh(Kind::Tools));
+        for _ in 0..10_000 {
+            news.hear("notifications/tools/list_changed", None);
+        }
+        assert!(!news.is_fresh(Kind::Tools));
+        assert_eq!(news.stale().await, [Kind::Tools].into());
+        news.hear("notifications/resources/list_changed", None);
+        assert_eq!(news.stale().await, [Kind::Resources, Kind::Templates].into());
+    }
+
+    #[test]
+    fn nonsense_is_for_nobody() {
+        let news = News::new(UpstreamName::new("a"), Arc::default());
+        for (method, params) in [
+            ("notifications/resources/updated", None),
+            ("notifications/resources/updated", Some("[]")),
+            ("notifications/message", Some(r#"{"level":7}"#)),
+            ("notifications/message", Some(r#"{"level":"loud"}"#)),
+            ("x", Some("{")),
+        ] {
+            news.hear(method, params);
+        }
+        news.greeted(Era::Modern, "not JSON");
+        assert!(news.greeting().is_none());
+    }
+}

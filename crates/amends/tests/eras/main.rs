@@ -1,0 +1,10 @@
+//! What an upstream asks of its agent while a call runs, over both eras of MCP, through the real binary and real clients.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod asking;
+mod crash;
+mod pairings;
+mod state;
+mod wrap;
