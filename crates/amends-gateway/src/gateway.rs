@@ -26,7 +26,7 @@ use crate::request_state::Seal;
 use crate::restraint::Rates;
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::telemetry::Telemetry;
-use crate::upstream::{Greeting, Unasked, Upstream};
+use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
 use tending::Tending;
 
 /// How long a heartbeat counts.
@@ -111,6 +111,14 @@ pub enum StartError {
         /// Why.
         source: amends_ledger::Error,
     },
+    /// An upstream cannot be spoken to at all.
+    #[error("cannot speak to `upstreams.{name}`")]
+    Upstream {
+        /// Its name.
+        name: UpstreamName,
+        /// Why.
+        source: StartFault,
+    },
     /// The key that signs checkpoints is not there.
     #[error("cannot sign checkpoints")]
     Key(#[from] KeyError),
@@ -161,9 +169,10 @@ impl Gateway {
                 let news = Arc::new(News::new(name.clone(), hub.clone()));
                 let started =
                     Upstream::start(name.clone(), upstream.clone(), greeting, config.limits, unasked.clone(), news);
-                (name.clone(), Arc::new(started))
+                let started = started.map_err(|source| StartError::Upstream { name: name.clone(), source })?;
+                Ok((name.clone(), Arc::new(started)))
             })
-            .collect();
+            .collect::<Result<_, StartError>>()?;
         hub.meet(&upstreams);
         let signing_key = key::signing(&config.ledger, &amends_ledger::origin(&ledger.secret()))?;
         let signer = signing_key.map(|key| Signer::new(ledger.clone(), key, config.ledger.anchor.clone()));

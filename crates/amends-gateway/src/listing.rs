@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::pin;
-use crate::upstream::{Fault, Health, Reply, Request, Upstream};
+use crate::upstream::{Fault, Health, HttpAnswer, Reply, Request, Upstream};
 
 pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long an agent that lists waits for upstreams that have not answered.
@@ -201,7 +201,9 @@ async fn read_all(
     let mut ttl_ms = None;
     for _ in 0..PAGES_MAX {
         let reply = ask(upstream, kind, cursor.as_deref(), meta, LIST_TIMEOUT).await;
-        upstream.restraint.record_listing(clock::now(), sign(reply.as_ref()));
+        if !upstream.is_described() {
+            upstream.restraint.record_listing(clock::now(), sign(reply.as_ref()));
+        }
         let page = read(kind, reply)?;
         ttl_ms = page.ttl_ms;
         all.extend(page.entries);
@@ -223,19 +225,29 @@ async fn read_all(
 
 /// Asks for the first page of an upstream's tools, to see whether it answers.
 pub(crate) async fn probe(upstream: &Upstream, within: Duration) -> Sign {
-    sign(ask(upstream, Kind::Tools, None, None, within).await.as_ref())
+    match upstream.probe(within).await {
+        Some(sign) => sign,
+        None => sign(ask(upstream, Kind::Tools, None, None, within).await.as_ref()),
+    }
 }
 
 /// What came of asking says of the upstream.
 fn sign(reply: Option<&Reply>) -> Sign {
     match reply {
         Some(Reply::Result(_) | Reply::Error(_)) => Sign::Up,
-        Some(Reply::Fault(Fault::HttpStatus { status: 500.., .. })) => Sign::Down,
+        Some(Reply::Fault(
+            Fault::HttpStatus { status: 500.., .. } | Fault::Refused(HttpAnswer { status: 500.., .. }),
+        )) => Sign::Down,
         Some(Reply::Fault(Fault::HttpStatus { status: 429, .. })) => Sign::Nothing,
         Some(Reply::Fault(
-            Fault::HttpStatus { .. } | Fault::TooLarge | Fault::Unreadable { .. } | Fault::SessionGone,
+            Fault::HttpStatus { .. }
+            | Fault::Refused(_)
+            | Fault::TooLarge
+            | Fault::Unreadable { .. }
+            | Fault::SessionGone,
         )) => Sign::Up,
-        Some(Reply::Fault(Fault::ConnectRefused | Fault::NotWritten | Fault::Lost)) | None => Sign::Down,
+        Some(Reply::Fault(Fault::ConnectRefused | Fault::Handshake { .. } | Fault::NotWritten | Fault::Lost))
+        | None => Sign::Down,
     }
 }
 

@@ -46,6 +46,7 @@ Examples:
   amends up --demo                        a gateway, a shop that fails on cue, a ledger: all on 127.0.0.1:7070
   amends wrap -- npx some-mcp-server      the same server, with judged tool calls
   amends init -- npx some-mcp-server      a configuration to begin with, from what a server offers
+  amends init --openapi shop.yaml         a configuration for an HTTP API
   amends check --config amends.toml       what a configuration means, and what it leaves open
   amends doctor                           what could go wrong on this machine
   amends drill --config amends.toml       what each tool would do about every fault
@@ -81,7 +82,7 @@ enum Command {
     Serve(up::ServeArgs),
     /// Wrap one stdio MCP server; this is what goes into an MCP client's configuration.
     Wrap(wrap::WrapArgs),
-    /// Write a configuration from the tools of servers that run, or that a client knows.
+    /// Write a configuration to begin with, from servers that run or that a client knows, or from the document of an HTTP API.
     Init(init::InitArgs),
     /// Validate a configuration and explain what it means.
     Check(check::CheckArgs),

@@ -12,6 +12,7 @@ use amends_core::{
     Attempt, AttemptId, Certainty, Code, Failure, Inquiry, Purpose, Report, Rules, SessionId, Timestamp, ToolName, Way,
 };
 use amends_ledger::{Form, digest};
+use amends_wire::http::classify::{self as http, HttpAnswer};
 use amends_wire::mcp::classify::{self, structured};
 use amends_wire::mcp::shape::shape;
 use amends_wire::mcp::{Edits, Era, InputRequired, ProgressToken, ToolCall, era, tasks, with_deadline};
@@ -53,6 +54,9 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     if let Some(key) = &attempt.effect_key {
         // A call that took over another's doubt goes on with its key.
         live.effect_key.clone_from(key);
+    }
+    if attempt.item == Some(0) {
+        live.read_first = Some(attempt.id.clone());
     }
     let whose = (attempt.purpose == Purpose::Act).then(|| session.id.clone());
     let mut prepared = prepare(&gateway, live, &attempt);
@@ -151,6 +155,10 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 (era::CLIENT_CAPABILITIES, live.listener.declared()),
                 (era::CLIENT_INFO, info.as_str()),
             ];
+            let mut headers: Vec<(String, String)> = header.into_iter().collect();
+            if rules.contract.if_match {
+                headers.push(("if-match".into(), live.tag()?));
+            }
             let params = call.outgoing(&Edits {
                 name: (tool.local != tool.name.as_str()).then_some(tool.local.as_str()),
                 progress_token: token,
@@ -162,7 +170,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 method: "tools/call".into(),
                 subject: Some(tool.local.clone()),
                 params: Some(params),
-                headers: header.into_iter().collect(),
+                headers,
                 asides: None,
                 send_by,
                 run: attempt.run.filter(|run| *run != UNSEEN_RUN),
@@ -375,6 +383,10 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (
             let data = error.data.as_deref().and_then(|data| serde_json::from_str::<&RawValue>(data).ok());
             let classified = classify::rpc_error(error.code, &error.message, data, contract, translate);
             (classified.report, Carried::Nothing)
+        }
+        Reply::Fault(Fault::Refused(answer)) => {
+            let answer = HttpAnswer { status: answer.status, headers: &answer.headers, body: &answer.body };
+            (http::answer(answer, contract, translate, now).report, Carried::Nothing)
         }
         Reply::Fault(fault) => (classify::signal(fault.signal(), contract, translate, now).report, Carried::Nothing),
     }

@@ -114,6 +114,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
                 keyed: received.key.is_some(),
                 evidence: basis::of_call(&listing, &rules.contract, &params),
                 params: params.into(),
+                read_first: None,
                 answer: None,
                 listener: Listener::of_the_answer(),
                 inquiries: BTreeMap::new(),

@@ -10,7 +10,7 @@ use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::EvidenceSource;
 use amends_core::failure::bounded;
 use amends_core::{
-    AttemptId, Call, CallId, Certainty, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal,
+    AttemptId, Call, CallId, Certainty, Code, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal,
     Purpose, Report, Rules, SessionId, Timestamp, UpstreamName,
 };
 use amends_ledger::StoredAnswer;
@@ -31,6 +31,7 @@ use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
+use crate::upstream::openapi::etag;
 use crate::upstream::{Aside, RpcFault, Upstream};
 use crate::witness::Witness;
 
@@ -70,6 +71,8 @@ pub(crate) struct Live {
     pub(super) params: Arc<str>,
     /// The arguments with which each piece of evidence is read.
     pub(super) evidence: Vec<Map<String, Value>>,
+    /// The newest attempt that read the first of them.
+    pub(super) read_first: Option<AttemptId>,
     pub(super) answer: Option<oneshot::Sender<Answered>>,
     /// Whoever else came back for the same answer.
     pub(super) also: Vec<oneshot::Sender<Answered>>,
@@ -135,6 +138,7 @@ impl Mail {
             keyed: call.key.is_some(),
             params,
             evidence,
+            read_first: None,
             answer: Some(answer),
             also: Vec::new(),
             listener,
@@ -159,6 +163,14 @@ impl Live {
     pub(super) fn arguments(&self) -> Option<Value> {
         let params: Value = serde_json::from_str(&self.params).ok()?;
         Some(params.get("arguments").cloned().unwrap_or_else(|| Value::Object(Map::new())))
+    }
+
+    /// The tag of what the call is based on. One that was read by another process is read again; without a tag nothing is
+    /// sent, since the upstream could not compare.
+    pub(super) fn tag(&self) -> Result<String, Code> {
+        let read = self.read_first.as_ref().and_then(|attempt| self.results.get(attempt));
+        let read = read.ok_or(Code::EvidenceStale)?;
+        etag(&String::from_utf8_lossy(read)).ok_or(Code::MissingCapability)
     }
 
     /// The arguments that read the status of this call.
