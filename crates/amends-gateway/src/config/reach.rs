@@ -30,7 +30,8 @@ pub(super) fn settle(name: &str, spec: &UpstreamSpec) -> Result<Reach, ConfigErr
     let access = || Access::settle(&section, &spec.headers, spec.ca.as_ref());
     match (&spec.command, &spec.url, &spec.openapi) {
         (Some(command), None, None) if !command.is_empty() => {
-            let (env, env_pass, cwd) = (spec.env.clone(), passed(&format!("{section}.env_pass"), spec)?, spec.cwd.clone());
+            let (env, env_pass, cwd) =
+                (spec.env.clone(), passed(&format!("{section}.env_pass"), spec)?, spec.cwd.clone());
             Ok(Reach::Stdio { command: command.clone(), env, env_pass, cwd, inherit_env: false })
         }
         (None, Some(url), None) => {

@@ -195,7 +195,10 @@ impl Shared {
             let Some(id) = after.as_deref().filter(|_| session.era == Era::Legacy) else { break };
             let wait = cut.retry_ms.map_or(RESUME_AFTER, Duration::from_millis).min(GREETING_TIMEOUT);
             tokio::time::sleep(wait).await;
-            let sent = self.pool.send(ear::get(self, session, Some(id)), Instant::now() + GREETING_TIMEOUT, &Departure::default()).await;
+            let sent = self
+                .pool
+                .send(ear::get(self, session, Some(id)), Instant::now() + GREETING_TIMEOUT, &Departure::default())
+                .await;
             read = match sent {
                 Ok(sent) if ear::is_stream(&sent) => {
                     answer::read(sent, ticket, asides, self.limits.answer_bytes, &self.pool).await

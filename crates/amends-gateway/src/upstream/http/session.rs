@@ -10,8 +10,8 @@ use amends_wire::message;
 use amends_wire::object::Object;
 use serde_json::value::RawValue;
 
-use super::pool::Departure;
 use super::answer::{self, Read};
+use super::pool::Departure;
 use super::{GREETING_TIMEOUT, Post, Shared};
 use crate::upstream::Health;
 use crate::upstream::exchange::{Fault, Reply, RpcFault};
