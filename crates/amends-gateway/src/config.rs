@@ -9,7 +9,7 @@ mod retry;
 mod seal;
 mod settle;
 mod source;
-mod span;
+
 pub mod spec;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,13 +27,13 @@ use thiserror::Error;
 
 use crate::router::Patterns;
 
+pub use amends_core::span::Span;
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
 pub use source::Source;
-pub use span::Span;
 pub use spec::Spec;
 
 /// A configuration in which every key has its value and every rule is allowed.
@@ -66,7 +66,7 @@ pub struct Config {
 }
 
 /// One upstream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UpstreamConfig {
     /// How it is reached.
     pub reach: Reach,
@@ -103,6 +103,10 @@ pub enum Reach {
         command: Vec<String>,
         /// What is added to its environment.
         env: BTreeMap<String, String>,
+        /// The variables of ours that it gets beside those that every program needs.
+        env_pass: Vec<String>,
+        /// The folder it is started in, where that is not ours.
+        cwd: Option<PathBuf>,
         /// Whether it gets our whole environment.
         inherit_env: bool,
     },

@@ -1,5 +1,7 @@
 //! The gateway as a whole: its ledger, its upstreams, its tools, and the sessions it drives.
 
+mod tending;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,20 +9,22 @@ use std::time::Duration;
 
 use amends_core::{Digest, Principal, SessionId, Timestamp, UpstreamName};
 use amends_ledger::{Ledger, MemoryLedger, Node, PostgresLedger, SqliteLedger};
+use futures_util::future::join_all;
 use thiserror::Error;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
 
 use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
-use crate::hub::{self, Hub, News};
+use crate::hub::{Hub, News};
 use crate::key::{self, KeyError};
-use crate::listing;
 use crate::request_state::Seal;
-use crate::restraint::{self, Rates};
+use crate::restraint::Rates;
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::upstream::{Greeting, Unasked, Upstream};
+use tending::Tending;
 
 /// How long a heartbeat counts.
 const LEASE_MS: u64 = 10_000;
@@ -30,16 +34,22 @@ const SWEEP: Duration = Duration::from_secs(30);
 /// A gateway that runs. Dropping it stops its upstreams.
 #[derive(Debug)]
 pub struct Gateway {
-    /// What it was told.
-    pub config: Arc<Config>,
     /// Where it remembers.
     pub ledger: Arc<dyn Ledger>,
     /// The tools it serves.
     pub catalogue: Catalogue,
     /// Where what upstreams say of their own accord comes together.
     pub hub: Arc<Hub>,
-    /// Whom it calls.
-    pub upstreams: BTreeMap<UpstreamName, Arc<Upstream>>,
+    /// What it was told, and whom it calls.
+    pub(crate) serving: RwLock<Serving>,
+    /// Held while one configuration takes the place of another.
+    pub(crate) reloading: std::sync::Mutex<()>,
+    /// How many configurations took the place of the first, and whether the newest one was refused.
+    pub(crate) reloads: AtomicU64,
+    pub(crate) refused: AtomicBool,
+    /// How its upstreams are greeted, and where what they send of their own accord goes.
+    pub(crate) greeting: Greeting,
+    pub(crate) unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
     /// The secret under which digests are keyed.
     pub(crate) secret: [u8; 32],
     /// What seals the states that agents bring back.
@@ -67,7 +77,18 @@ pub struct Gateway {
     /// Whether the ledger recorded when it was last asked to.
     pub(crate) recording: AtomicBool,
     lease_until: AtomicU64,
-    tasks: std::sync::Mutex<Vec<tokio::task::JoinHandle<()>>>,
+    tasks: std::sync::Mutex<Vec<JoinHandle<()>>>,
+    tending: std::sync::Mutex<HashMap<UpstreamName, Tending>>,
+}
+
+/// Whom a gateway calls, by name.
+pub type Upstreams = BTreeMap<UpstreamName, Arc<Upstream>>;
+
+/// What a gateway was told, and whom it calls: replaced as one.
+#[derive(Clone, Debug)]
+pub(crate) struct Serving {
+    pub(crate) config: Arc<Config>,
+    pub(crate) upstreams: Arc<Upstreams>,
 }
 
 /// Why a gateway did not start.
@@ -120,7 +141,7 @@ impl Gateway {
             .await
             .map_err(|source| StartError::Ledger { place: config.ledger.place.clone(), source })?;
         let hub = Arc::new(Hub::default());
-        let upstreams = config
+        let upstreams: Upstreams = config
             .upstreams
             .iter()
             .map(|(name, upstream)| {
@@ -130,6 +151,7 @@ impl Gateway {
                 (name.clone(), Arc::new(started))
             })
             .collect();
+        hub.meet(&upstreams);
         let signing_key = key::signing(&config.ledger, &amends_ledger::origin(&ledger.secret()))?;
         let signer = signing_key.map(|key| Signer::new(ledger.clone(), key, config.ledger.anchor.clone()));
         let gateway = Arc::new(Self {
@@ -137,9 +159,13 @@ impl Gateway {
             secret: ledger.secret(),
             seal: Seal::new(ledger.secret()),
             ledger,
-            catalogue: Catalogue::new(config.clone()),
+            catalogue: Catalogue::new(config.clone(), &upstreams),
             hub,
-            upstreams,
+            reloading: std::sync::Mutex::default(),
+            reloads: AtomicU64::new(0),
+            refused: AtomicBool::new(false),
+            greeting,
+            unasked,
             answered: Notify::new(),
             room: Arc::new(Semaphore::new(config.limits.calls)),
             rates: Rates::new(config.limits.rate),
@@ -152,34 +178,40 @@ impl Gateway {
             recording: AtomicBool::new(true),
             lease_until: AtomicU64::new(lease_until.ms()),
             tasks: std::sync::Mutex::default(),
-            config,
+            tending: std::sync::Mutex::default(),
+            serving: RwLock::new(Serving { config, upstreams: Arc::new(upstreams) }),
         });
         gateway.keep(tokio::spawn(beat(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
-        if let Some(kept) = gateway.config.ledger.retention {
+        if let Some(kept) = gateway.config().ledger.retention {
             gateway.keep(tokio::spawn(retire_old(Arc::downgrade(&gateway), kept)));
         }
         if gateway.signer.is_some() {
-            let every = gateway.config.ledger.checkpoint_every;
+            let every = gateway.config().ledger.checkpoint_every;
             gateway.keep(tokio::spawn(keep_signing(Arc::downgrade(&gateway), every)));
         }
-        for upstream in gateway.upstreams.values() {
-            gateway.keep(tokio::spawn(restraint::look_after(Arc::downgrade(&gateway), upstream.clone())));
-        }
-        if greeting == Greeting::Ours {
-            for upstream in gateway.upstreams.values() {
-                gateway.keep(tokio::spawn(listing::follow(Arc::downgrade(&gateway), upstream.clone())));
-                gateway.keep(tokio::spawn(hub::listen(Arc::downgrade(&gateway), upstream.clone())));
-            }
+        for upstream in gateway.upstreams().values() {
+            gateway.tend(upstream);
         }
         Ok(gateway)
     }
 
-    /// Follows what an upstream offers that is greeted by us from now on.
-    pub(crate) fn follows(self: &Arc<Self>, upstream: &Arc<Upstream>) {
-        self.keep(tokio::spawn(listing::follow(Arc::downgrade(self), upstream.clone())));
+    /// What it was told.
+    pub fn config(&self) -> Arc<Config> {
+        self.serving.read().unwrap_or_else(PoisonError::into_inner).config.clone()
+    }
+
+    /// Whom it calls.
+    pub fn upstreams(&self) -> Arc<Upstreams> {
+        self.serving.read().unwrap_or_else(PoisonError::into_inner).upstreams.clone()
+    }
+
+    /// Ends its upstreams, all at once.
+    pub async fn stop_upstreams(&self) {
+        let upstreams = self.upstreams();
+        join_all(upstreams.values().map(|upstream| upstream.stop())).await;
     }
 
     /// Begins a session for that principal.
@@ -246,7 +278,7 @@ impl Gateway {
         Timestamp::from_ms(self.lease_until.load(Ordering::Relaxed))
     }
 
-    fn keep(&self, task: tokio::task::JoinHandle<()>) {
+    fn keep(&self, task: JoinHandle<()>) {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(task);
     }
 }

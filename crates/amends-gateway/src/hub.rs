@@ -12,6 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use amends_core::UpstreamName;
 use amends_wire::mcp::lists::Kind;
 
+use crate::gateway::Upstreams;
+use crate::upstream::Upstream;
+
 pub use ear::listen;
 pub use level::Level;
 pub use mailbox::{Mailbox, Overrun, Reader, Wants};
@@ -24,6 +27,8 @@ pub struct Hub {
     mailboxes: Mutex<Vec<Weak<Mailbox>>>,
     /// How many clients want to hear of a resource.
     subscribed: Mutex<HashMap<UpstreamName, HashMap<String, usize>>>,
+    /// Who has which name now.
+    here: Mutex<HashMap<UpstreamName, Weak<Upstream>>>,
 }
 
 impl Hub {
@@ -63,6 +68,17 @@ impl Hub {
         let mut most: Option<Level> = None;
         self.each(|mailbox| most = most.into_iter().chain(mailbox.level()).min());
         most
+    }
+
+    /// These are the upstreams from now on.
+    pub fn meet(&self, upstreams: &Upstreams) {
+        let here = upstreams.iter().map(|(name, upstream)| (name.clone(), Arc::downgrade(upstream))).collect();
+        *self.here.lock().unwrap_or_else(PoisonError::into_inner) = here;
+    }
+
+    /// Who has that name now.
+    fn here(&self, name: &UpstreamName) -> Option<Arc<Upstream>> {
+        self.here.lock().unwrap_or_else(PoisonError::into_inner).get(name)?.upgrade()
     }
 
     fn each(&self, mut tell: impl FnMut(&Mailbox)) {

@@ -10,6 +10,7 @@ pub mod hub;
 pub mod key;
 pub mod listing;
 pub mod mint;
+pub mod reload;
 mod request_state;
 pub mod restraint;
 pub mod router;

@@ -111,7 +111,8 @@ async fn list_all(gateway: &Gateway, upstream: &Arc<Upstream>) -> bool {
 /// Brings a list up to date for an agent that asks for it: upstreams that just start are waited for, and those that do not tell of
 /// changes are asked, all at once and for a bounded time. What is not known by then is taken as it was.
 pub async fn freshen(gateway: &Gateway, kind: Kind) {
-    let each = gateway.upstreams.values().map(|upstream| async {
+    let upstreams = gateway.upstreams();
+    let each = upstreams.values().map(|upstream| async {
         let now = upstream.health().borrow().clone();
         match now {
             Health::Down { .. } => {}
@@ -141,7 +142,8 @@ pub async fn freshen(gateway: &Gateway, kind: Kind) {
 
 /// Waits, for a bounded time, until the upstreams that just start have said what they can do.
 pub async fn greeted(gateway: &Gateway) {
-    let each = gateway.upstreams.values().map(|upstream| async {
+    let upstreams = gateway.upstreams();
+    let each = upstreams.values().map(|upstream| async {
         while upstream.news.greeting().is_none() && !matches!(&*upstream.health().borrow(), Health::Down { .. }) {
             tokio::time::sleep(LOOK_EVERY).await;
         }

@@ -142,7 +142,10 @@ impl Restraint {
 pub async fn look_after(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
     let restraint = &upstream.restraint;
     loop {
-        restraint.opened.notified().await;
+        // It may have been open before somebody looked after it.
+        if restraint.probe_at().is_none() {
+            restraint.opened.notified().await;
+        }
         let was_open = restraint.probe_at().is_some();
         while let Some(at) = restraint.probe_at() {
             tokio::time::sleep(clock::until(at).max(LOOK_EVERY)).await;

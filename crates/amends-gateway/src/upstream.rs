@@ -28,14 +28,14 @@ pub struct Upstream {
     /// How it was declared.
     pub config: UpstreamConfig,
     /// How many calls it may have at once; the others wait, within their own time.
-    pub(crate) permits: Semaphore,
+    pub(crate) permits: Arc<Semaphore>,
     /// The places of the calls that are open for it: those it has, and those that wait.
     pub(crate) places: Arc<Semaphore>,
     /// What is known of its troubles.
-    pub(crate) restraint: Restraint,
+    pub(crate) restraint: Arc<Restraint>,
     /// What it says of its own accord.
     pub news: Arc<News>,
-    link: Link,
+    link: Arc<Link>,
 }
 
 #[derive(Debug)]
@@ -112,21 +112,56 @@ impl Upstream {
             }
             Reach::Http { url } => Link::Http(http::Endpoint::start(url.clone(), limits, news.clone())),
         };
-        let places = config.concurrency.saturating_add(config.queue).min(Semaphore::MAX_PERMITS);
         Self {
             name,
-            permits: Semaphore::new(config.concurrency),
-            places: Arc::new(Semaphore::new(places)),
-            restraint: Restraint::new(config.retry_budget, config.breaker),
+            permits: permits(&config),
+            places: places(&config),
+            restraint: Arc::new(Restraint::new(config.retry_budget, config.breaker)),
             config,
             news,
-            link,
+            link: Arc::new(link),
+        }
+    }
+
+    /// The same upstream under other rules: its process, its connections and its session go on, and so does what is known of it,
+    /// as far as the rules for that are the same.
+    pub fn again(&self, config: UpstreamConfig) -> Self {
+        let before = &self.config;
+        let crowd = |config: &UpstreamConfig| (config.concurrency, config.queue);
+        let trouble = |config: &UpstreamConfig| (config.breaker, config.retry_budget);
+        let is_crowd = crowd(before) == crowd(&config);
+        let restraint = match trouble(before) == trouble(&config) {
+            true => self.restraint.clone(),
+            false => Arc::new(Restraint::new(config.retry_budget, config.breaker)),
+        };
+        Self {
+            name: self.name.clone(),
+            permits: if is_crowd { self.permits.clone() } else { permits(&config) },
+            places: if is_crowd { self.places.clone() } else { places(&config) },
+            restraint,
+            config,
+            news: self.news.clone(),
+            link: self.link.clone(),
+        }
+    }
+
+    /// Whether both are the same process or endpoint.
+    pub fn is_same_link(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.link, &other.link)
+    }
+
+    /// The last lines that it wrote to its standard error, where it is a child. They are words for people, and nobody vouches for
+    /// them.
+    pub fn last_words(&self) -> Vec<String> {
+        match &*self.link {
+            Link::Stdio(child) => child.last_words(),
+            Link::Http(_) => Vec::new(),
         }
     }
 
     /// A number for a request: its id, and the token of its progress.
     pub fn ticket(&self) -> u64 {
-        match &self.link {
+        match &*self.link {
             Link::Stdio(child) => child.ticket(),
             Link::Http(endpoint) => endpoint.ticket(),
         }
@@ -134,7 +169,7 @@ impl Upstream {
 
     /// Sends a request. Nothing is ever sent twice in here.
     pub fn send(&self, ticket: u64, request: Request) -> Exchange {
-        match &self.link {
+        match &*self.link {
             Link::Stdio(child) => child.send(ticket, request),
             Link::Http(endpoint) => endpoint.send(ticket, request),
         }
@@ -142,7 +177,7 @@ impl Upstream {
 
     /// Sends a message that has no answer, as it is.
     pub fn tell(&self, line: String) {
-        match &self.link {
+        match &*self.link {
             Link::Stdio(child) => child.tell(line),
             Link::Http(endpoint) => endpoint.tell(line),
         }
@@ -150,14 +185,14 @@ impl Upstream {
 
     /// One thing that it said of its own accord has been passed on to the agent.
     pub fn passed_on(&self) {
-        if let Link::Stdio(child) = &self.link {
+        if let Link::Stdio(child) = &*self.link {
             child.passed_on();
         }
     }
 
     /// Waits until all that it said of its own accord so far has been passed on to the agent.
     pub async fn caught_up(&self) {
-        if let Link::Stdio(child) = &self.link {
+        if let Link::Stdio(child) = &*self.link {
             child.caught_up().await;
         }
     }
@@ -174,7 +209,7 @@ impl Upstream {
 
     /// How it is.
     pub fn health(&self) -> watch::Receiver<Health> {
-        match &self.link {
+        match &*self.link {
             Link::Stdio(child) => child.health(),
             Link::Http(endpoint) => endpoint.health(),
         }
@@ -198,21 +233,31 @@ impl Upstream {
 
     /// Whether it is behind an address.
     pub fn is_remote(&self) -> bool {
-        matches!(self.link, Link::Http(_))
+        matches!(*self.link, Link::Http(_))
     }
 
     /// Greets it ourselves, in its own era, where the agent's greeting was to be passed through and was not taken; `false`
     /// where it takes ours no more than that.
     pub async fn greet(&self) -> bool {
-        match &self.link {
+        match &*self.link {
             Link::Stdio(child) => child.greet().await,
             Link::Http(_) => true,
         }
     }
 
-    /// Ends it: a child gets its input closed, a moment to leave, and is then killed.
+    /// Whether it is of the stateful era, so that what only a stateless request carries is not for it. Where the agent itself
+    /// greeted it, they understand each other.
+    pub fn takes_no_stamps(&self) -> bool {
+        let ours = match &*self.link {
+            Link::Stdio(child) => child.is_ours(),
+            Link::Http(_) => true,
+        };
+        ours && self.era() == Some(Era::Legacy)
+    }
+
+    /// Ends it: a child gets its input closed, a moment to leave, is told to, and is then killed with all that it started.
     pub async fn stop(&self) {
-        match &self.link {
+        match &*self.link {
             Link::Stdio(child) => child.stop().await,
             Link::Http(_) => {}
         }
@@ -225,4 +270,14 @@ impl Upstream {
             Reach::Http { url } => url.clone(),
         }
     }
+}
+
+/// How many calls it may have at once.
+fn permits(config: &UpstreamConfig) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(config.concurrency.min(Semaphore::MAX_PERMITS)))
+}
+
+/// How many calls may be open for it.
+fn places(config: &UpstreamConfig) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(config.concurrency.saturating_add(config.queue).min(Semaphore::MAX_PERMITS)))
 }

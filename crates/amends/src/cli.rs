@@ -9,6 +9,7 @@ mod drill;
 mod export;
 mod forget;
 mod golden;
+mod guard;
 mod import;
 mod key;
 mod ledger;
@@ -17,6 +18,7 @@ mod propose;
 mod prove;
 mod queue;
 mod release;
+mod reload;
 mod replay;
 mod reverse;
 mod schema;
@@ -114,6 +116,9 @@ enum Command {
     Prove(prove::ProveArgs),
     /// Print the JSON Schema of the envelope, or the registry of codes.
     Schema(schema::SchemaArgs),
+    /// End the children of a gateway that was killed.
+    #[command(hide = true)]
+    Guard,
     /// The demo shop: an MCP server whose tools fail on cue.
     #[command(hide = true)]
     Shop(crate::shop::ShopArgs),
@@ -145,6 +150,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Checkpoint(args) => checkpoint::checkpoint(args).await,
         Command::Prove(args) => prove::prove(args).await,
         Command::Schema(args) => schema::schema(args),
+        Command::Guard => guard::stand(),
         Command::Shop(args) => crate::shop::run(args).await.map(|()| ExitCode::SUCCESS),
     }
 }

@@ -161,11 +161,17 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
     }
     let reach = match (&spec.command, &spec.url) {
         (Some(command), None) if !command.is_empty() => {
-            Reach::Stdio { command: command.clone(), env: spec.env.clone(), inherit_env: false }
+            let (env, env_pass, cwd) = (spec.env.clone(), passed(&key("env_pass"), spec)?, spec.cwd.clone());
+            Reach::Stdio { command: command.clone(), env, env_pass, cwd, inherit_env: false }
         }
         (None, Some(url)) => {
             if !url.starts_with("http://") {
                 return Err(invalid(&key("url"), format!("`{url}` is not an `http://` address")));
+            }
+            for (part, given) in [("env_pass", !spec.env_pass.is_empty()), ("cwd", spec.cwd.is_some())] {
+                if given {
+                    return Err(invalid(&key(part), "belongs to a `command`".into()));
+                }
             }
             Reach::Http { url: url.clone() }
         }
@@ -189,6 +195,14 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
         breaker: restraint::breaker(&key("breaker"), &spec.breaker)?,
         retry_budget: restraint::budget(&key("retry_budget"), &spec.retry_budget)?,
     })
+}
+
+/// The names of variables that a command gets.
+fn passed(key: &str, spec: &UpstreamSpec) -> Result<Vec<String>, ConfigError> {
+    match spec.env_pass.iter().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+        Some(name) => Err(invalid(key, format!("`{}` is no name of a variable", name.escape_default()))),
+        None => Ok(spec.env_pass.clone()),
+    }
 }
 
 fn prefix(key: &str, name: &str, spec: &UpstreamSpec) -> Result<String, ConfigError> {
@@ -322,6 +336,8 @@ mod tests {
             ("[tools.a]\ndeadline = \"0ms\"", "tools.a.deadline"),
             ("[upstreams.a]\nurl = \"http://x\"\nprefix = \"a.\"", "upstreams.a.prefix"),
             ("[upstreams.a]\nurl = \"http://x\"\nhide = [\"\"]", "upstreams.a.hide"),
+            ("[upstreams.a]\ncommand = [\"x\"]\nenv_pass = [\"A=B\"]", "upstreams.a.env_pass"),
+            ("[upstreams.a]\nurl = \"http://x\"\ncwd = \"/\"", "upstreams.a.cwd"),
             ("[upstreams.a]\n", "needs either `command` or `url`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
             ("[upstreams.a]\nurl = \"http://x\"\nbreaker = { failures = 0 }", "upstreams.a.breaker.failures"),

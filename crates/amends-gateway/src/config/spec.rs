@@ -89,6 +89,10 @@ pub struct UpstreamSpec {
     pub url: Option<String>,
     /// What is added to the command's environment.
     pub env: BTreeMap<String, String>,
+    /// The variables of our own environment that the command gets, beside those that every program needs.
+    pub env_pass: Vec<String>,
+    /// The folder the command is started in. The default is the one we were started in.
+    pub cwd: Option<PathBuf>,
     /// What its tools' names begin with. The default is its name and two underscores.
     pub prefix: Option<String>,
     /// Which of its tools are served, by their names over there; `*` stands for anything. The default is all of them.

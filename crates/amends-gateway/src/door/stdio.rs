@@ -29,7 +29,7 @@ pub async fn serve(
     unasked: mpsc::UnboundedReceiver<(UpstreamName, Unasked)>,
 ) {
     let (out, writer) = writer::start(output);
-    let Some(upstream) = gateway.upstreams.values().next().cloned() else {
+    let Some(upstream) = gateway.upstreams().values().next().cloned() else {
         return;
     };
     let client = Client::new(gateway.clone(), Principal::new("local"), "mcp/stdio", Said::nothing());
@@ -38,7 +38,8 @@ pub async fn serve(
     // On its own: a line that is half read must not be given up because the upstream has something to say.
     let passing = tokio::spawn(pass_on(agent.clone(), unasked));
     let mut reader = BufReader::with_capacity(64 * 1024, input);
-    let bounds = LineBounds { bytes: gateway.config.limits.body_bytes, depth: gateway.config.limits.depth };
+    let limits = gateway.config().limits;
+    let bounds = LineBounds { bytes: limits.body_bytes, depth: limits.depth };
     loop {
         match read_line(&mut reader, bounds).await {
             Ok(Line::Whole(line)) => heard(&agent, &line),
@@ -56,9 +57,7 @@ pub async fn serve(
     drop(agent);
     let _ = tokio::time::timeout(Duration::from_secs(1), writer).await;
     // Nothing more can come of what was sent to an upstream that is gone.
-    if let Some(upstream) = gateway.upstreams.values().next() {
-        upstream.stop().await;
-    }
+    gateway.stop_upstreams().await;
     // What was delivered is recorded before we go, or an equal call of the next agent would be taken for its repeat.
     let _ = tokio::time::timeout(GRACE, gateway.idle()).await;
 }
@@ -102,7 +101,7 @@ fn heard(agent: &Arc<Agent>, line: &str) {
 }
 
 fn broken(agent: &Arc<Agent>, why: Broken, id: Option<String>) {
-    let limits = agent.client.gateway.config.limits;
+    let limits = agent.client.gateway.config().limits;
     let (kind, code, words) = match why {
         Broken::TooLong => (
             RefusalKind::TooLarge,

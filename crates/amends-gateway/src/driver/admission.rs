@@ -180,7 +180,8 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
 
 /// What is shown of a call's arguments in the trace, where that is recorded and they are not too long to be looked at.
 fn view(gateway: &Gateway, tool: &ServedTool, arguments: &str, read: Option<&Value>) -> Option<String> {
-    let mask = gateway.config.privacy.of(tool.name.as_str());
+    let config = gateway.config();
+    let mask = config.privacy.of(tool.name.as_str());
     if !mask.shows_arguments() || arguments.len() > VIEWED_BYTES_MAX {
         return None;
     }
@@ -273,8 +274,8 @@ fn breaker_open(tool: &ServedTool, now: Timestamp) -> Option<Refusal> {
 
 fn unknown(gateway: &Gateway, listing: &Listing, name: &str) -> Refusal {
     // Only one whose names begin like this one may turn out to have it.
-    let missing: Vec<&str> = gateway
-        .upstreams
+    let upstreams = gateway.upstreams();
+    let missing: Vec<&str> = upstreams
         .values()
         .filter(|upstream| !listing.has_listed(&upstream.name) && name.starts_with(&upstream.config.prefix))
         .map(|upstream| upstream.name.as_str())

@@ -26,7 +26,7 @@ pub async fn settle_orphans(gateway: Weak<Gateway>) {
         let Some(strong) = gateway.upgrade() else {
             return;
         };
-        let listed = strong.upstreams.keys().all(|name| strong.catalogue.now().has_listed(name));
+        let listed = strong.upstreams().keys().all(|name| strong.catalogue.now().has_listed(name));
         if !listed && began.elapsed() < LISTING_WAIT {
             drop(strong);
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -59,6 +59,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
     let _one_at_a_time = gateway.adopting.lock().await;
     if let Some(driver) = gateway.driver_of(id) {
         if let Some(first) = first {
+            // Should it end just now, whoever waits for it looks again.
             let _ = driver.send(first);
         }
         return Ok(());

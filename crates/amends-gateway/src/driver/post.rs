@@ -83,7 +83,7 @@ async fn look(gateway: &Arc<Gateway>) -> Result<(), Error> {
             adopt(gateway, &session, None).await?;
         }
     }
-    let places: Vec<String> = gateway.upstreams.values().map(|upstream| upstream.identity()).collect();
+    let places: Vec<String> = gateway.upstreams().values().map(|upstream| upstream.identity()).collect();
     for (id, letter) in ledger.collect(&places, now, AT_ONCE).await? {
         tokio::spawn(act(gateway.clone(), id, letter));
     }

@@ -6,26 +6,27 @@ use amends_ledger::Append;
 use amends_wire::mcp::classify::structured;
 
 use super::session::{Live, Session};
+use crate::config::PrivacyConfig;
 
 impl Session {
     /// Masks what a step says in words. What was decided does not depend on it, and the agent gets the words as they are.
     pub(super) fn mask(&self, input: &Input, append: &mut Append) {
         let about = subject(input);
+        let config = self.gateway.config();
         for event in &mut append.events {
             let call = event.fact.call().or(about).cloned();
-            let (mask, quoted) = self.mask_of(call.as_ref(), &event.fact);
+            let (mask, quoted) = self.mask_of(&config.privacy, call.as_ref(), &event.fact);
             mask.event(event, &quoted);
         }
         for asked in &mut append.asks {
             let live = self.live.get(&asked.call);
-            let mask = self.gateway.config.privacy.of(asked.tool.as_str());
+            let mask = config.privacy.of(asked.tool.as_str());
             mask.interaction(asked, &live.map(|live| quoted(mask, live)).unwrap_or_default());
         }
     }
 
     /// What is masked of a call, and the values of its private fields where the event can quote them.
-    fn mask_of(&self, call: Option<&CallId>, fact: &Fact) -> (&Mask, Vec<Quoted>) {
-        let privacy = &self.gateway.config.privacy;
+    fn mask_of<'a>(&self, privacy: &'a PrivacyConfig, call: Option<&CallId>, fact: &Fact) -> (&'a Mask, Vec<Quoted>) {
         let live = call.and_then(|call| self.live.get(call));
         let Some(live) = live else {
             return (privacy.shared(), Vec::new());

@@ -31,7 +31,7 @@ use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
-use crate::upstream::{Aside, RpcFault};
+use crate::upstream::{Aside, RpcFault, Upstream};
 
 /// What arrives at a session's driver.
 #[derive(Debug)]
@@ -335,7 +335,7 @@ impl Session {
     pub(super) fn gates_of(&self, call: &CallId) -> Gates {
         match self.live.get(call) {
             Some(live) if !live.rules.contract.effect.is_read() => match &live.tool {
-                Some(tool) => self.runs([tool.upstream.name.clone()]),
+                Some(tool) => runs([&tool.upstream]),
                 None => Gates::default(),
             },
             _ => Gates::default(),
@@ -344,26 +344,33 @@ impl Session {
 
     /// The gates for all calls that are open.
     pub(super) fn gates(&self) -> Gates {
-        let calls = || self.dispatcher.calls().map(|(_, received)| received);
-        let mut gates = if self.dispatcher.only_reads() {
-            Gates::default()
-        } else {
-            self.runs(calls().map(|received| received.upstream.clone()))
+        let named = self.gateway.upstreams();
+        // A call stays with the upstream it began at, whatever has that name now.
+        let at = |call: &CallId, name: &UpstreamName| {
+            let own = self.live.get(call).and_then(|live| live.tool.as_ref()).map(|tool| &tool.upstream);
+            own.or_else(|| named.get(name))
         };
+        let upstreams = || self.dispatcher.calls().filter_map(|(call, received)| at(call, &received.upstream));
+        let mut gates = if self.dispatcher.only_reads() { Gates::default() } else { runs(upstreams()) };
         let now = clock::now();
-        for received in calls() {
-            if let Some(upstream) = self.gateway.upstreams.get(&received.upstream) {
+        for (call, received) in self.dispatcher.calls() {
+            if let Some(upstream) = at(call, &received.upstream) {
                 upstream.restraint.sample(now, &received.upstream, &received.tool, &mut gates);
             }
         }
         gates
     }
+}
 
-    fn runs(&self, upstreams: impl IntoIterator<Item = UpstreamName>) -> Gates {
-        let run = |name: UpstreamName| {
-            let run = self.gateway.upstreams.get(&name)?.run()?;
-            Some((name, run))
-        };
-        Gates { runs: upstreams.into_iter().filter_map(run).collect(), ..Gates::default() }
+/// Which run of each upstream would be sent to. Where two of one name are used, since a reload replaced one by the other, nothing
+/// is said of either.
+fn runs<'a>(upstreams: impl IntoIterator<Item = &'a Arc<Upstream>>) -> Gates {
+    let mut seen: BTreeMap<UpstreamName, Option<u64>> = BTreeMap::new();
+    for upstream in upstreams {
+        let run = upstream.run();
+        let known = seen.entry(upstream.name.clone()).or_insert(run);
+        *known = known.filter(|known| Some(*known) == run);
     }
+    let runs = seen.into_iter().filter_map(|(name, run)| Some((name, run?))).collect();
+    Gates { runs, ..Gates::default() }
 }

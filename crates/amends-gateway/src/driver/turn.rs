@@ -120,7 +120,7 @@ impl Session {
             Input::Answer { .. } | Input::Retire { .. } => false,
             Input::Tick | Input::Resume => self.dispatcher.only_reads(),
         };
-        if only_reads && self.gateway.config.ledger.async_reads { Waits::NoWait } else { Waits::Durable }
+        if only_reads && self.gateway.config().ledger.async_reads { Waits::NoWait } else { Waits::Durable }
     }
 
     /// The effects with their payloads. What is sent must leave within the lease under which it was decided: a later

@@ -16,7 +16,7 @@ const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Subscribed {
     hub: Arc<Hub>,
-    upstream: Arc<Upstream>,
+    upstream: UpstreamName,
     uri: String,
 }
 
@@ -38,7 +38,7 @@ pub async fn subscribe(hub: &Arc<Hub>, upstream: &Arc<Upstream>, uri: &str) -> R
         *count == 1
     };
     // Dropped on the way, it is taken back.
-    let subscribed = Subscribed { hub: hub.clone(), upstream: upstream.clone(), uri: uri.to_owned() };
+    let subscribed = Subscribed { hub: hub.clone(), upstream: upstream.name.clone(), uri: uri.to_owned() };
     if upstream.era() == Some(Era::Modern) {
         upstream.news.wants();
     } else if first {
@@ -54,7 +54,7 @@ pub async fn subscribe(hub: &Arc<Hub>, upstream: &Arc<Upstream>, uri: &str) -> R
 impl Subscribed {
     /// Where the resource lives.
     pub fn upstream(&self) -> &UpstreamName {
-        &self.upstream.name
+        &self.upstream
     }
 }
 
@@ -76,7 +76,7 @@ impl Hub {
 impl Drop for Subscribed {
     fn drop(&mut self) {
         let mut subscribed = self.hub.subscribed();
-        let Some(of_upstream) = subscribed.get_mut(&self.upstream.name) else { return };
+        let Some(of_upstream) = subscribed.get_mut(&self.upstream) else { return };
         let Some(count) = of_upstream.get_mut(&self.uri) else { return };
         *count -= 1;
         if *count > 0 {
@@ -84,7 +84,8 @@ impl Drop for Subscribed {
         }
         of_upstream.remove(&self.uri);
         drop(subscribed);
-        let (upstream, uri) = (self.upstream.clone(), std::mem::take(&mut self.uri));
+        let Some(upstream) = self.hub.here(&self.upstream) else { return };
+        let uri = std::mem::take(&mut self.uri);
         if upstream.era() == Some(Era::Modern) {
             upstream.news.wants();
         } else if let Ok(runtime) = tokio::runtime::Handle::try_current() {

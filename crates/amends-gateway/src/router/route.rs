@@ -45,7 +45,7 @@ pub fn route(gateway: &Gateway, method: &str, params: Option<&RawValue>) -> Rout
     let text = params.map(RawValue::get);
     if let Some(upstream) = alone(gateway) {
         let subject = amends_wire::mcp::http::body_name(method, params);
-        return Route::To { upstreams: vec![upstream.clone()], params: text.map(str::to_owned), subject };
+        return Route::To { upstreams: vec![upstream], params: text.map(str::to_owned), subject };
     }
     let listing = gateway.catalogue.now();
     let object = text.and_then(Object::parse);
@@ -65,10 +65,11 @@ pub fn route(gateway: &Gateway, method: &str, params: Option<&RawValue>) -> Rout
 }
 
 /// The only upstream, where its names are as they are: what is for it needs no routing and keeps all its bytes.
-pub fn alone(gateway: &Gateway) -> Option<&Arc<Upstream>> {
-    let mut upstreams = gateway.upstreams.values();
+pub fn alone(gateway: &Gateway) -> Option<Arc<Upstream>> {
+    let upstreams = gateway.upstreams();
+    let mut upstreams = upstreams.values();
     let (only, None) = (upstreams.next()?, upstreams.next()) else { return None };
-    only.config.prefix.is_empty().then_some(only)
+    only.config.prefix.is_empty().then(|| only.clone())
 }
 
 fn prompt(listing: &Listing, name: &str, params: Option<&str>, written: Option<&RawValue>) -> Route {
@@ -98,8 +99,8 @@ fn lives_at(gateway: &Gateway, listing: &Listing, uri: &str) -> Vec<Arc<Upstream
     if let Some(Served { upstream, .. }) = listing.resource(uri).or_else(|| listing.template_for(uri)) {
         return vec![upstream.clone()];
     }
-    let have: Vec<_> =
-        gateway.upstreams.values().filter(|upstream| upstream.news.capability("resources").is_some()).collect();
+    let upstreams = gateway.upstreams();
+    let have: Vec<_> = upstreams.values().filter(|upstream| upstream.news.capability("resources").is_some()).collect();
     let Some(scheme) = uri::scheme(uri) else { return Vec::new() };
     let alike: Vec<_> = have.iter().copied().filter(|it| listing.has_scheme(&it.name, &scheme)).cloned().collect();
     if alike.is_empty() { have.into_iter().cloned().collect() } else { alike }

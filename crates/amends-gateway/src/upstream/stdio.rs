@@ -1,7 +1,13 @@
 //! An upstream that is our child: it is started, greeted, watched, and started again when it dies.
 
+mod greet;
+mod group;
+pub mod guard;
+mod hear;
 mod process;
 mod questions;
+mod restarts;
+mod stderr;
 mod traffic;
 mod unheard;
 
@@ -17,6 +23,7 @@ use super::exchange::{Exchange, Fault, Reply, Request};
 use super::{Greeting, Health, Unasked};
 use crate::config::{Limits, Reach};
 use crate::hub::News;
+use stderr::LastWords;
 use traffic::{Outgoing, Traffic};
 use unheard::Unheard;
 
@@ -27,7 +34,6 @@ const READY_WAIT: std::time::Duration = std::time::Duration::from_millis(1500);
 #[derive(Debug)]
 pub struct Child {
     shared: Arc<Shared>,
-    supervisor: tokio::task::JoinHandle<()>,
 }
 
 /// What the supervisor and the requests share.
@@ -37,12 +43,15 @@ struct Shared {
     reach: Reach,
     /// Whether we greet it, rather than the agent.
     ours: AtomicBool,
+    /// Whether it belongs to one agent, who wrapped it.
+    wrapped: bool,
     limits: Limits,
     traffic: Traffic,
     health: watch::Sender<Health>,
     unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
     news: Arc<News>,
     unheard: Unheard,
+    last_words: LastWords,
     stop: Notify,
     next: AtomicU64,
 }
@@ -63,17 +72,19 @@ impl Child {
             name,
             reach,
             ours: AtomicBool::new(greeting == Greeting::Ours),
+            wrapped: greeting == Greeting::Forwarded,
             limits,
             traffic: Traffic::default(),
             health: watch::Sender::new(Health::Starting),
             unasked,
             news,
             unheard: Unheard::default(),
+            last_words: LastWords::default(),
             stop: Notify::new(),
             next: AtomicU64::new(1),
         });
-        let supervisor = tokio::spawn(process::supervise(shared.clone()));
-        Self { shared, supervisor }
+        tokio::spawn(process::supervise(shared.clone()));
+        Self { shared }
     }
 
     /// A number for a request.
@@ -84,6 +95,11 @@ impl Child {
     /// How the child is.
     pub fn health(&self) -> watch::Receiver<Health> {
         self.shared.health.subscribe()
+    }
+
+    /// The last lines it wrote to its standard error.
+    pub fn last_words(&self) -> Vec<String> {
+        self.shared.last_words.lines()
     }
 
     /// Sends a request once the child is ready, or gives it up unsent.
@@ -112,8 +128,16 @@ impl Child {
     /// Greets the child ourselves from now on, in its own era; `false` where it takes no greeting.
     pub async fn greet(&self) -> bool {
         self.shared.ours.store(true, Ordering::Release);
-        process::greet(self.shared.clone()).await;
+        if let Err(reason) = greet::greet(self.shared.clone()).await {
+            tracing::warn!(upstream = %self.shared.name, reason, "the upstream did not take our greeting");
+            self.shared.health.send_replace(Health::Down { reason });
+        }
         self.shared.is_ready()
+    }
+
+    /// Whether we greet it, rather than the agent.
+    pub fn is_ours(&self) -> bool {
+        self.shared.greeting() == Greeting::Ours
     }
 
     /// Ends the child and whoever looks after it.
@@ -121,7 +145,7 @@ impl Child {
         self.shared.stop.notify_one();
         let mut health = self.shared.health.subscribe();
         let ended = health.wait_for(|health| matches!(health, Health::Down { reason } if reason == process::STOPPED));
-        let _ = tokio::time::timeout(process::LEAVING * 2, ended).await;
+        let _ = tokio::time::timeout(process::LEAVING * 3, ended).await;
     }
 
     /// Sends a message that has no answer.
@@ -145,7 +169,8 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.supervisor.abort();
+        // Whoever looks after it ends it first, and then itself.
+        self.shared.stop.notify_one();
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn add_shop(config: &mut Config, book: &Path, faults: Option<&Path>) 
     let demo = self::config()?;
     let name = UpstreamName::new("shop");
     let mut shop = demo.upstreams.get(&name).cloned().context("the demo has a shop")?;
-    shop.reach = Reach::Stdio { command, env: Default::default(), inherit_env: false };
+    shop.reach = Reach::Stdio { command, env: Default::default(), env_pass: Vec::new(), cwd: None, inherit_env: false };
     let reach = shop.reach.clone();
     config.upstreams.entry(name).or_insert(shop).reach = reach;
     for (tool, declared) in demo.tools {

@@ -12,7 +12,8 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use super::{demo, ledger, shutdown};
+use super::reload::Reloads;
+use super::{demo, guard, ledger, shutdown};
 
 /// The flags of `amends up`.
 #[derive(Debug, Args)]
@@ -29,6 +30,9 @@ pub(super) struct UpArgs {
     /// A configuration file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Do not look whether the configuration file changed; SIGHUP still has it read anew.
+    #[arg(long, requires = "config")]
+    no_watch: bool,
     /// With --demo: a fault script for the shop, instead of its own.
     #[arg(long, value_name = "FILE", requires = "demo")]
     faults: Option<PathBuf>,
@@ -43,9 +47,20 @@ pub(super) struct ServeArgs {
     /// The configuration file.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// Do not look whether the file changed; SIGHUP still has it read anew.
+    #[arg(long)]
+    no_watch: bool,
 }
 
 pub(super) async fn up(args: UpArgs) -> Result<ExitCode> {
+    let (file, watch, demo) = (args.config.clone(), !args.no_watch, args.demo);
+    let Some(file) = file else { return run(configured(&args)?, demo, None).await };
+    let reloads = Reloads::of(file, watch, Box::new(move || configured(&args)));
+    run(reloads.read()?, demo, Some(reloads)).await
+}
+
+/// What the file says, and what the command line says beside it.
+fn configured(args: &UpArgs) -> Result<Config> {
     let mut config = match (&args.config, args.demo) {
         (Some(file), _) => Config::load(file)?,
         (None, true) => demo::config()?,
@@ -61,14 +76,17 @@ pub(super) async fn up(args: UpArgs) -> Result<ExitCode> {
     if let Some(url) = &args.ledger {
         config.ledger = LedgerConfig::at(ledger::parse(url)?);
     }
-    run(config, args.demo).await
+    Ok(config)
 }
 
 pub(super) async fn serve(args: ServeArgs) -> Result<ExitCode> {
-    run(Config::load(&args.config)?, false).await
+    let (file, watch) = (args.config.clone(), !args.no_watch);
+    let reloads = Reloads::of(file, watch, Box::new(move || Ok(Config::load(&args.config)?)));
+    run(reloads.read()?, false, Some(reloads)).await
 }
 
-async fn run(config: Config, demo: bool) -> Result<ExitCode> {
+async fn run(config: Config, demo: bool, reloads: Option<Reloads>) -> Result<ExitCode> {
+    guard::appoint();
     ledger::make_room(&config.ledger.place)?;
     let listener = TcpListener::bind(config.http)
         .await
@@ -79,6 +97,7 @@ async fn run(config: Config, demo: bool) -> Result<ExitCode> {
     let gateway = Gateway::start(config, ledger, Greeting::Ours, unasked_to).await?;
     let follower = tokio::spawn(follow(gateway.clone(), unasked));
     let door = tokio::spawn(door::http::serve(gateway.clone(), listener));
+    let reloads = reloads.map(|reloads| reloads.start(gateway.clone()));
     eprintln!("amends listens on http://{address}; MCP is at http://{address}/mcp");
     if demo {
         eprint!("{}", demo::lessons(address));
@@ -86,6 +105,10 @@ async fn run(config: Config, demo: bool) -> Result<ExitCode> {
     shutdown::asked().await?;
     door.abort();
     follower.abort();
+    if let Some(reloads) = reloads {
+        reloads.abort();
+    }
+    gateway.stop_upstreams().await;
     shutdown::checkpoint(&gateway).await;
     Ok(ExitCode::SUCCESS)
 }
@@ -96,7 +119,7 @@ async fn follow(
     mut unasked: mpsc::UnboundedReceiver<(amends_core::UpstreamName, Unasked)>,
 ) {
     while let Some((name, unasked)) = unasked.recv().await {
-        if let (Some(upstream), Unasked::Request { id, method, .. }) = (gateway.upstreams.get(&name), unasked) {
+        if let (Some(upstream), Unasked::Request { id, method, .. }) = (gateway.upstreams().get(&name), unasked) {
             upstream.refuse(&id, &method);
         }
     }

@@ -12,7 +12,7 @@ use anyhow::Result;
 use clap::Args;
 use tokio::sync::mpsc;
 
-use super::{ledger, shutdown};
+use super::{guard, ledger, shutdown};
 
 /// The flags of `amends wrap`.
 #[derive(Debug, Args)]
@@ -44,21 +44,20 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
         let undeclared = UpstreamConfig::undeclared();
         UpstreamConfig { timeout: undeclared.deadline, ..undeclared }
     });
-    let env = match wrapped.reach {
-        Reach::Stdio { env, .. } => env,
-        Reach::Http { .. } => BTreeMap::new(),
+    let (env, cwd) = match wrapped.reach {
+        Reach::Stdio { env, cwd, .. } => (env, cwd),
+        Reach::Http { .. } => (BTreeMap::new(), None),
     };
-    wrapped.reach = Reach::Stdio { command: args.command, env, inherit_env: true };
+    wrapped.reach = Reach::Stdio { command: args.command, env, env_pass: Vec::new(), cwd, inherit_env: true };
     wrapped.prefix = String::new();
     config.upstreams = BTreeMap::from([(name, wrapped)]);
     ledger::make_room(&config.ledger.place)?;
+    guard::appoint();
     let ledger = open_ledger(&config.ledger).await?;
     let (unasked_to, unasked) = mpsc::unbounded_channel();
     let gateway = Gateway::start(config, ledger, Greeting::Forwarded, unasked_to).await?;
     door::stdio::serve(gateway.clone(), tokio::io::stdin(), tokio::io::stdout(), unasked).await;
-    for upstream in gateway.upstreams.values() {
-        upstream.stop().await;
-    }
+    gateway.stop_upstreams().await;
     shutdown::checkpoint(&gateway).await;
     // Standard input is read by a thread that only ends with the process.
     std::process::exit(0);

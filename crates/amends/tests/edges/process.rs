@@ -2,14 +2,20 @@
 
 use std::process::Command;
 
-/// The children of a process.
+/// The children of a process, beside the one that ends them should it be killed.
 pub(crate) fn children(id: u32) -> Vec<u32> {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{id}/task")) else { return Vec::new() };
     let of_task = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
     tasks
         .flatten()
         .flat_map(|task| of_task(task).split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
+        .filter(|id| !is_guard(*id))
         .collect()
+}
+
+fn is_guard(id: u32) -> bool {
+    let command = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    command.split(|byte| *byte == 0).nth(1) == Some(b"guard")
 }
 
 /// `kill -9`, by its id.

@@ -10,7 +10,8 @@ use super::{Door, plain_text};
 /// The refusal of a request whose `Host` or `Origin` is not ours; nothing where both are.
 pub(super) fn check(door: &Door, request: &Request<Incoming>) -> Option<Response<Body>> {
     let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or(""));
-    let ours = |authority: &str| is_ours(authority, &door.gateway.config.hosts, door.port);
+    let config = door.gateway.config();
+    let ours = |authority: &str| is_ours(authority, &config.hosts, door.port);
     if let Some(host) = header(HOST)
         && !ours(host)
     {

@@ -20,7 +20,7 @@ pub(super) fn report(door: &Arc<Door>) -> Response<Body> {
     let listing = gateway.catalogue.now();
     let mut upstreams = Map::new();
     let mut all_ready = true;
-    for upstream in gateway.upstreams.values() {
+    for upstream in gateway.upstreams().values() {
         let mut state = of(upstream);
         all_ready &= state["state"] == "ready";
         state["tools"] = json!(listing.tools().filter(|tool| tool.upstream.name == upstream.name).count());
@@ -33,7 +33,10 @@ pub(super) fn report(door: &Arc<Door>) -> Response<Body> {
         (true, true) => "ok",
     };
     let code = if recording { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let body = json!({ "status": status, "ledger": { "recording": recording }, "upstreams": upstreams });
+    let (reloads, refused) = (gateway.reloads.load(Ordering::Relaxed), gateway.refused.load(Ordering::Relaxed));
+    let config = json!({ "reloads": reloads, "refused": refused });
+    let ledger = json!({ "recording": recording });
+    let body = json!({ "status": status, "ledger": ledger, "config": config, "upstreams": upstreams });
     respond(code, body.to_string())
 }
 
@@ -46,6 +49,12 @@ fn of(upstream: &Upstream) -> Value {
         }
         Health::Down { reason } => json!({ "state": "down", "reason": reason }),
     };
+    if state["state"] != "ready" {
+        let words = upstream.last_words();
+        if !words.is_empty() {
+            state["stderr"] = json!(words);
+        }
+    }
     if let Some(until) = upstream.restraint.open_until(clock::now()) {
         state["breaker"] = json!({ "retry_after_ms": until.since_ms(clock::now()) });
     }

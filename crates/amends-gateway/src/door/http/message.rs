@@ -25,7 +25,7 @@ const WAITING_MAX: usize = 64;
 /// Takes one message and answers it.
 pub(super) async fn post(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let limits = door.gateway.config.limits;
+    let limits = door.gateway.config().limits;
     let text = match read(body, limits.body_bytes, limits.depth).await {
         Read::Text(text) => text,
         Read::Gone => return plain_text(StatusCode::BAD_REQUEST, "the body broke off"),
@@ -203,7 +203,7 @@ async fn stream(
 }
 
 async fn refuse_bad(door: &Arc<Door>, why: Bad, id: Option<String>) -> Response<Body> {
-    let limits = door.gateway.config.limits;
+    let limits = door.gateway.config().limits;
     let (kind, code, status, words) = match why {
         Bad::TooLarge => (
             RefusalKind::TooLarge,

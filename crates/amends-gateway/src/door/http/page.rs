@@ -15,7 +15,7 @@ const SHOWN: usize = 50;
 pub(super) async fn home(door: &Arc<Door>) -> Response<Body> {
     let gateway = &door.gateway;
     let mut upstreams = String::new();
-    for upstream in gateway.upstreams.values() {
+    for upstream in gateway.upstreams().values() {
         let health = match &*upstream.health().borrow() {
             Health::Starting => "starting".to_owned(),
             Health::Ready { .. } => "ready".to_owned(),

@@ -27,7 +27,7 @@ pub(super) async fn call(
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let key = parts.headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
-    let limits = door.gateway.config.limits;
+    let limits = door.gateway.config().limits;
     let session = door.gateway.open_session(Principal::new("local"), "http");
     let refused = |kind, words: String| {
         session.call(
@@ -73,7 +73,7 @@ pub(super) async fn call(
         Ok(mut answered) => {
             let session = waiting.handle.session();
             connection.answers(answered.delivery.take().map(|delivery| delivery.keeping(session)));
-            respond(&answered, door.gateway.config.dialect)
+            respond(&answered, door.gateway.config().dialect)
         }
         Err(_) => plain_text(StatusCode::INTERNAL_SERVER_ERROR, "the gateway stopped"),
     }

@@ -19,11 +19,14 @@ use crate::upstream::{self, Aside, AsideSender, Asking, RpcFault, Said};
 /// Makes the call and waits for its answer.
 pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Option<Answer> {
     if let Some(wrapped) = client.wrapped() {
+        wrapped.meet(&client, &asked).await;
+    }
+    if let Some(wrapped) = client.wrapped() {
         wrapped.list_first(&client, &asked).await;
     }
     let parsed = ToolCall::parse(asked.params.as_deref());
     let meta = parsed.as_ref().ok().and_then(|call| call.meta().ok());
-    let dialect = meta.as_ref().and_then(|meta| meta.dialect).unwrap_or(client.gateway.config.dialect);
+    let dialect = meta.as_ref().and_then(|meta| meta.dialect).unwrap_or(client.gateway.config().dialect);
     let traits = client.said(&asked).traits.speaking(dialect);
     let (asides_to, mut asides) = upstream::asides();
     let mut relay = relay(meta.as_ref(), &outbox);

@@ -25,7 +25,7 @@ pub(super) async fn listen(client: &Client, asked: &Asked, outbox: &Outbox) -> A
     if uris.len() > SUBSCRIPTIONS_MAX {
         return Answer::error(asked, message::INVALID_PARAMS, "these are too many subscriptions", None);
     }
-    let may = |kind: Kind| client.gateway.upstreams.values().any(|upstream| upstream.news.may_have(kind));
+    let may = |kind: Kind| client.gateway.upstreams().values().any(|upstream| upstream.news.may_have(kind));
     let wants = Wants {
         tools: filter["toolsListChanged"] == true,
         prompts: filter["promptsListChanged"] == true && may(Kind::Prompts),

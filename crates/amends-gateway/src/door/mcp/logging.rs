@@ -24,7 +24,8 @@ pub(super) async fn set_level(client: &Client, asked: &Asked) -> Answer {
     client.mailbox().change(|wants| wants.level = Some(level));
     let gateway = &client.gateway;
     if let Some(most) = gateway.hub.level() {
-        join_all(gateway.upstreams.values().map(|upstream| tell(upstream, most))).await;
+        let upstreams = gateway.upstreams();
+        join_all(upstreams.values().map(|upstream| tell(upstream, most))).await;
     }
     Answer::result(asked, "{}")
 }

@@ -68,12 +68,12 @@ async fn lists(client: &Client, asked: &Asked, outbox: &Outbox, kind: Kind) -> A
     if let Some(only) = alone(gateway).filter(|_| kind != Kind::Tools) {
         let known = gateway.catalogue.now().has(&only.name, kind);
         if only.run().is_some() || !known {
-            match forward::forward(client, asked, outbox, only, asked.text(), None).await {
+            match forward::forward(client, asked, outbox, &only, asked.text(), None).await {
                 Reply::Result(result) => {
-                    return Answer::result(asked, &forward::dressed(&result, asked, client, only));
+                    return Answer::result(asked, &forward::dressed(&result, asked, client, &only));
                 }
-                reply @ Reply::Error(_) => return forward::failed(client, asked, only, reply),
-                reply if !known => return forward::failed(client, asked, only, reply),
+                reply @ Reply::Error(_) => return forward::failed(client, asked, &only, reply),
+                reply if !known => return forward::failed(client, asked, &only, reply),
                 Reply::Fault(_) => {}
             }
         }
@@ -134,7 +134,8 @@ async fn pass(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
 async fn task(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
     let (secret, principal) = (&client.gateway.secret, &client.principal);
     let named = tasks::id(asked.params.as_deref()).and_then(|given| task::take(secret, principal, &given));
-    let known = named.and_then(|(upstream, id)| Some((client.gateway.upstreams.get(&upstream)?, id)));
+    let upstreams = client.gateway.upstreams();
+    let known = named.and_then(|(upstream, id)| Some((upstreams.get(&upstream)?, id)));
     let (Some((upstream, id)), Some(params)) = (known, asked.text()) else {
         return Answer::error(asked, message::INVALID_PARAMS, "there is no such task", None);
     };

@@ -70,7 +70,7 @@ fn info() -> Value {
 
 /// What we can do. Of an upstream that is alone, and whose names are as they are, that is all it says it can.
 fn capabilities(gateway: &Gateway) -> Value {
-    let mut all = router::capabilities::capabilities(gateway.upstreams.values().map(|upstream| &**upstream));
+    let mut all = router::capabilities::capabilities(gateway.upstreams().values().map(|upstream| &**upstream));
     if let Some(greeting) = router::alone(gateway).and_then(|only| only.news.greeting())
         && let Some(offered) = greeting.get("capabilities").and_then(Value::as_object)
     {
@@ -84,6 +84,6 @@ fn capabilities(gateway: &Gateway) -> Value {
 }
 
 fn instructions(gateway: &Gateway) -> String {
-    let upstreams = gateway.upstreams.values().map(|upstream| &**upstream);
-    router::capabilities::instructions(INSTRUCTIONS, upstreams)
+    let upstreams = gateway.upstreams();
+    router::capabilities::instructions(INSTRUCTIONS, upstreams.values().map(|upstream| &**upstream))
 }

@@ -1,101 +1,189 @@
 //! The life of a child: start, greet, read until it ends, and again.
 
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amends_wire::mcp::{Era, era};
-use amends_wire::message::{self, Message};
-use amends_wire::object::Object;
-use tokio::io::{AsyncWriteExt, BufReader, BufWriter};
-use tokio::process::{ChildStdin, ChildStdout, Command};
-use tokio::sync::{mpsc, oneshot};
+use tokio::io::{AsyncWriteExt, BufWriter};
+use tokio::process::{ChildStdin, Command};
+use tokio::sync::mpsc;
 
 use super::Shared;
-use super::questions;
+use super::greet::greet;
+use super::group::Group;
+use super::hear::read;
+use super::restarts::Restarts;
+use super::stderr;
 use super::traffic::Outgoing;
 use crate::config::Reach;
 use crate::mint;
-use crate::upstream::exchange::{Aside, Fault, Progress, Reply, RpcFault};
-use crate::upstream::line::{Line, LineBounds, read_line};
-use crate::upstream::{Greeting, Health, Unasked};
+use crate::upstream::Health;
 
-const BACKOFF_MIN: Duration = Duration::from_millis(50);
-const BACKOFF_MAX: Duration = Duration::from_secs(5);
-/// A child that lived this long starts over with the shortest wait.
-const HEALTHY_AFTER: Duration = Duration::from_secs(10);
-const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a child may take to leave once it is asked to.
+/// How long a child may take to leave once its input is closed, and again once it is told to.
 pub(super) const LEAVING: Duration = Duration::from_secs(2);
 /// What is said of a child that was ended on purpose.
 pub(super) const STOPPED: &str = "it was stopped";
+/// How long what a dead child said before is still read. Somebody it started may keep its output open for ever.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a child of `serve` inherits of our environment: what programs need to run, and no secret.
-const ENVIRONMENT: [&str; 10] =
-    ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "SHELL", "TERM", "SSL_CERT_FILE"];
+const ENVIRONMENT: [&str; 14] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "TERM",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "SYSTEMROOT",
+];
 
-/// Starts the child again whenever it dies, with growing waits.
+/// How a life of a child ended.
+enum End {
+    /// Somebody wanted it to.
+    Stopped,
+    /// By itself, or since it was of no use.
+    Failed {
+        why: String,
+        /// For how long it had been ready, where it ever was.
+        ready_for: Option<Duration>,
+    },
+}
+
+/// Starts the child again whenever it dies, until it is stopped.
 pub(super) async fn supervise(shared: Arc<Shared>) {
-    let mut backoff = BACKOFF_MIN;
+    let mut restarts = Restarts::default();
     loop {
-        let started = Instant::now();
-        let reason = match live(&shared).await {
-            Ok(true) => {
-                shared.traffic.close();
-                shared.health.send_replace(Health::Down { reason: STOPPED.into() });
-                return;
-            }
-            Ok(false) => "it ended".to_owned(),
-            Err(reason) => reason,
-        };
+        let End::Failed { why, ready_for } = live(&shared).await else { break };
+        let wait = restarts.ended(Instant::now(), ready_for, chance());
+        let reason = restarts.reason(why);
         tracing::warn!(upstream = %shared.name, reason, "the upstream is down");
         // Down first: what is asked for from here on waits for the next life.
         shared.health.send_replace(Health::Down { reason });
         shared.traffic.close();
-        if started.elapsed() > HEALTHY_AFTER {
-            backoff = BACKOFF_MIN;
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = shared.stop.notified() => break,
         }
-        tokio::time::sleep(backoff).await;
-        backoff = (backoff * 2).min(BACKOFF_MAX);
     }
+    shared.traffic.close();
+    shared.health.send_replace(Health::Down { reason: STOPPED.into() });
 }
 
-/// One life of the child. It says whether somebody ended it on purpose.
-async fn live(shared: &Arc<Shared>) -> Result<bool, String> {
-    let mut child = command(shared)?.spawn().map_err(|error| format!("it could not be started: {error}"))?;
-    let stdin = child.stdin.take().ok_or("it has no standard input")?;
-    let stdout = child.stdout.take().ok_or("it has no standard output")?;
-    let queue = shared.traffic.open();
-    let writer = tokio::spawn(write(shared.clone(), stdin, queue));
-    let greeter = tokio::spawn(greet(shared.clone()));
-    let stopped = tokio::select! {
-        () = read(shared, stdout) => false,
-        () = shared.stop.notified() => true,
+/// A number between 0 and 1.
+fn chance() -> f64 {
+    (mint::seed() % 1024) as f64 / 1024.0
+}
+
+/// One life of the child.
+async fn live(shared: &Arc<Shared>) -> End {
+    let failed = |why| End::Failed { why, ready_for: None };
+    let mut command = match command(shared) {
+        Ok(command) => command,
+        Err(why) => return failed(why),
+    };
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return failed(format!("it could not be started: {error}")),
+    };
+    let group = Group::of(&child);
+    let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return failed("it could not be spoken to".into());
+    };
+    let listener = tokio::spawn(stderr::listen(shared.clone(), stderr));
+    let writer = tokio::spawn(write(shared.clone(), stdin, shared.traffic.open()));
+    let mut greeter = tokio::spawn(greet(shared.clone()));
+    let mut ready_since = None;
+    let end = {
+        let reading = read(shared, stdout);
+        tokio::pin!(reading);
+        loop {
+            tokio::select! {
+                () = &mut reading => {
+                    let status = tokio::time::timeout(LAST_WORDS, child.wait()).await;
+                    break Some(match status {
+                        Ok(status) => exited(status),
+                        Err(_) => "it closed its output".to_owned(),
+                    });
+                }
+                status = child.wait() => {
+                    let _ = tokio::time::timeout(LAST_WORDS, &mut reading).await;
+                    break Some(exited(status));
+                }
+                greeted = &mut greeter, if ready_since.is_none() => match greeted {
+                    Ok(Ok(())) => ready_since = Some(Instant::now()),
+                    Ok(Err(why)) => {
+                        // That it ended says more than that it did not answer.
+                        let status = tokio::time::timeout(LAST_WORDS, child.wait()).await;
+                        break Some(status.map_or(why, exited));
+                    }
+                    Err(error) => break Some(format!("it was not greeted: {error}")),
+                },
+                () = shared.stop.notified() => break None,
+            }
+        }
     };
     greeter.abort();
     // Its input closes with the writer, which asks it to leave.
     writer.abort();
-    if stopped {
-        let _ = tokio::time::timeout(LEAVING, child.wait()).await;
+    let end = match end {
+        Some(why) => {
+            // Nothing more can come of it, whether or not it still runs.
+            group.end(&mut child).await;
+            End::Failed { why, ready_for: ready_since.map(|since| since.elapsed()) }
+        }
+        None => {
+            group.leave(&mut child).await;
+            End::Stopped
+        }
+    };
+    let ending = listener.abort_handle();
+    if tokio::time::timeout(LAST_WORDS, listener).await.is_err() {
+        ending.abort();
     }
-    // Its output is closed, so nothing more can come of it, whether or not it still runs.
-    let _ = child.start_kill();
-    let _ = child.wait().await;
-    Ok(stopped)
+    end
+}
+
+fn exited(status: std::io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => format!("it ended with {status}"),
+        Err(error) => format!("it ended: {error}"),
+    }
 }
 
 fn command(shared: &Shared) -> Result<Command, String> {
-    let Reach::Stdio { command, env, inherit_env } = &shared.reach else {
+    let Reach::Stdio { command, env, env_pass, cwd, inherit_env } = &shared.reach else {
         return Err("it is no command".into());
     };
     let (program, arguments) = command.split_first().ok_or("its command is empty")?;
     let mut process = Command::new(program);
-    process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
+    process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    #[cfg(unix)]
+    process.process_group(0);
     if !inherit_env {
         process.env_clear();
         process.envs(ENVIRONMENT.iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value))));
+        for name in env_pass {
+            match std::env::var_os(name) {
+                Some(value) => drop(process.env(name, value)),
+                None => tracing::warn!(upstream = %shared.name, name, "`env_pass` names what is not set"),
+            }
+        }
     }
     process.envs(env);
+    if let Some(folder) = cwd {
+        if !folder.is_dir() {
+            return Err(format!("there is no folder `{}` to start it in", folder.display()));
+        }
+        process.current_dir(folder);
+    }
     Ok(process)
 }
 
@@ -117,160 +205,4 @@ async fn write(shared: Arc<Shared>, stdin: ChildStdin, mut queue: mpsc::Receiver
             return;
         }
     }
-}
-
-/// Greets the child, or says the agent's greeting again, and then calls it ready.
-pub(super) async fn greet(shared: Arc<Shared>) {
-    let greeted = match shared.greeting() {
-        Greeting::Ours => greet_as_client(&shared).await,
-        Greeting::Forwarded => greet_again(&shared).await,
-    };
-    match greeted {
-        Ok((era, greeting)) => {
-            // 52 bits, never the number that stands for a run nobody sees.
-            let run = (mint::seed() >> 1) + 1;
-            shared.traffic.name_run(run);
-            shared.health.send_replace(Health::Ready { run, era, greeting: greeting.into() });
-        }
-        Err(reason) => {
-            tracing::warn!(upstream = %shared.name, reason, "the upstream did not take our greeting");
-            shared.health.send_replace(Health::Down { reason });
-        }
-    }
-}
-
-async fn greet_as_client(shared: &Shared) -> Result<(Era, String), String> {
-    match ask(shared, "initialize", &era::initialize_params()).await? {
-        Reply::Result(result) => {
-            tell_initialized(shared);
-            return Ok((Era::Legacy, String::from_utf8_lossy(&result).into_owned()));
-        }
-        Reply::Error(error) => tracing::debug!(code = error.code, "no `initialize`; trying `server/discover`"),
-        Reply::Fault(fault) => return Err(format!("no answer to `initialize`: {fault}")),
-    }
-    match ask(shared, "server/discover", &era::with_own_meta(None, era::MODERN)).await? {
-        Reply::Result(result) => Ok((Era::Modern, String::from_utf8_lossy(&result).into_owned())),
-        Reply::Error(error) => Err(format!("`server/discover` was refused with {}", error.code)),
-        Reply::Fault(fault) => Err(format!("no answer to `server/discover`: {fault}")),
-    }
-}
-
-async fn greet_again(shared: &Shared) -> Result<(Era, String), String> {
-    let Some(params) = shared.traffic.greeting() else {
-        return Ok((Era::Legacy, String::new()));
-    };
-    match ask(shared, "initialize", &params).await? {
-        Reply::Result(result) => {
-            tell_initialized(shared);
-            Ok((Era::Legacy, String::from_utf8_lossy(&result).into_owned()))
-        }
-        Reply::Error(error) => Err(format!("it refused the agent's greeting with {}", error.code)),
-        Reply::Fault(fault) => Err(format!("no answer to the agent's greeting: {fault}")),
-    }
-}
-
-fn tell_initialized(shared: &Shared) {
-    let line = message::notification("notifications/initialized", None);
-    let _ = shared.traffic.write(Outgoing { ticket: None, line, send_by: None, run: None });
-}
-
-async fn ask(shared: &Shared, method: &str, params: &str) -> Result<Reply, String> {
-    let ticket = shared.ticket();
-    let (sender, receiver) = oneshot::channel();
-    shared.traffic.expect(ticket, sender, None);
-    let line = message::request(&ticket.to_string(), method, Some(params));
-    shared
-        .traffic
-        .write(Outgoing { ticket: Some(ticket), line, send_by: None, run: None })
-        .map_err(|_| "it takes no messages".to_owned())?;
-    match tokio::time::timeout(GREETING_TIMEOUT, receiver).await {
-        Ok(Ok(reply)) => Ok(reply),
-        Ok(Err(_)) => Err("it died during the greeting".into()),
-        Err(_) => Err(format!("no answer to `{method}` in {} s", GREETING_TIMEOUT.as_secs())),
-    }
-}
-
-/// Reads what the child says, in order, until it closes its output.
-async fn read(shared: &Arc<Shared>, stdout: ChildStdout) {
-    let mut reader = BufReader::with_capacity(64 * 1024, stdout);
-    let bounds = LineBounds { bytes: shared.limits.answer_bytes, depth: usize::MAX };
-    loop {
-        match read_line(&mut reader, bounds).await {
-            Ok(Line::Whole(line)) => heard(shared, line).await,
-            Ok(Line::Broken { id, start, why }) => {
-                let ticket = id.as_deref().and_then(|id| id.parse().ok());
-                tracing::warn!(upstream = %shared.name, ?why, "an unreadable line from the upstream");
-                if let Some(ticket) = ticket {
-                    let fault = match why {
-                        crate::upstream::line::Broken::TooLong => Fault::TooLarge,
-                        crate::upstream::line::Broken::TooDeep | crate::upstream::line::Broken::NotUtf8 => {
-                            Fault::Unreadable { start }
-                        }
-                    };
-                    shared.traffic.answer(ticket, Reply::Fault(fault));
-                }
-            }
-            Ok(Line::End) | Err(_) => return,
-        }
-    }
-}
-
-async fn heard(shared: &Arc<Shared>, line: String) {
-    if line.trim().is_empty() {
-        return;
-    }
-    match Message::parse(&line) {
-        Ok(Message::Success { id, result }) => {
-            if let Ok(ticket) = id.get().parse() {
-                shared.traffic.answer(ticket, Reply::Result(result.get().to_owned().into()));
-            }
-        }
-        Ok(Message::Failure { id, error }) => {
-            if let Some(Ok(ticket)) = id.map(|id| id.get().parse()) {
-                let fault = RpcFault {
-                    code: error.code,
-                    message: error.message.into_owned(),
-                    data: error.data.map(|data| data.get().to_owned()),
-                };
-                shared.traffic.answer(ticket, Reply::Error(fault));
-            }
-        }
-        Ok(Message::Notification { method, params }) if method == "notifications/progress" => {
-            let token = params.and_then(|params| amends_wire::mcp::progress_ticket(params.get()));
-            match (token, params) {
-                (Some(ticket), Some(params)) => {
-                    shared.traffic.aside(ticket, Aside::Progress(Progress(params.get().to_owned())));
-                }
-                _ => tracing::debug!(upstream = %shared.name, "progress for nobody"),
-            }
-        }
-        Ok(Message::Notification { method, .. }) => {
-            let method = method.into_owned();
-            unasked(shared, Unasked::Notification { method, line }).await;
-        }
-        Ok(Message::Request { id, method, params }) => {
-            let (id, method) = (id.get().to_owned(), method.into_owned());
-            let params = params.map(|params| params.get().to_owned());
-            if let Some(for_agent) = questions::asked(shared, id, method, params) {
-                unasked(shared, for_agent).await;
-            }
-        }
-        Err(error) => {
-            tracing::warn!(upstream = %shared.name, %error, "the upstream said what is not in the protocol");
-        }
-    }
-}
-
-/// Hands over what the child said of its own accord. One agent gets all of it, and the child waits for an agent that reads
-/// slowly; where several share the child, each gets what it wants to hear.
-async fn unasked(shared: &Shared, unasked: Unasked) {
-    match (shared.greeting(), &unasked) {
-        (Greeting::Forwarded, _) => shared.unheard.say().await,
-        (Greeting::Ours, Unasked::Notification { method, line }) => {
-            let params = Object::parse(line).and_then(|line| line.get("params"));
-            return shared.news.hear(method, params.map(|params| params.get()));
-        }
-        (Greeting::Ours, Unasked::Request { .. }) => {}
-    }
-    let _ = shared.unasked.send((shared.name.clone(), unasked));
 }
