@@ -95,8 +95,11 @@ pub fn forward(result: &str, envelope: &Envelope, receipt: Option<&Receipt>, tra
             let _ = splice.set_member(result, "_meta", format!("{{{}}}", members.join(",")));
         }
     }
-    if traits.era == Era::Modern && object.get("resultType").is_none() {
-        let _ = splice.set_member(result, "resultType", "\"complete\"");
+    match (traits.era, object.string("resultType").as_deref()) {
+        (Era::Modern, None) => drop(splice.set_member(result, "resultType", "\"complete\"")),
+        // A stamp of the other era, which a stateful client does not know.
+        (Era::Legacy, Some("complete")) => drop(splice.remove_member(result, "resultType")),
+        (Era::Modern, Some(_)) | (Era::Legacy, _) => {}
     }
     splice.finish()
 }
