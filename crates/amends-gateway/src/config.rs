@@ -25,7 +25,9 @@ use amends_core::{EffectKind, Playbook, Rules, UpstreamName};
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
+use crate::pin::PinMode;
 use crate::router::Patterns;
+use crate::telemetry::TelemetryConfig;
 
 pub use amends_core::span::Span;
 pub use fragment::Fragment;
@@ -63,6 +65,8 @@ pub struct Config {
     pub limits: Limits,
     /// What is masked before it is recorded.
     pub privacy: PrivacyConfig,
+    /// Whether and where spans are exported.
+    pub telemetry: TelemetryConfig,
 }
 
 /// One upstream.
@@ -92,6 +96,8 @@ pub struct UpstreamConfig {
     pub breaker: BreakerRules,
     /// How many retries it may cause.
     pub retry_budget: BudgetRules,
+    /// What is done about a tool of it that is no longer what it was pinned to.
+    pub pin: PinMode,
 }
 
 /// How an upstream is reached.

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::clock;
 use crate::gateway::Gateway;
+use crate::pin;
 use crate::upstream::{Fault, Health, Reply, Request, Upstream};
 
 pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(15);
@@ -40,6 +41,9 @@ pub enum ListError {
     /// It could not be asked.
     #[error("`{0}` was not answered: {1}")]
     Away(&'static str, Fault),
+    /// Its tools could not be compared with what is pinned.
+    #[error("its tools cannot be compared with what is pinned: {0}")]
+    Unpinned(#[from] amends_ledger::Error),
 }
 
 /// Lists what an upstream has whenever it is ready anew, or says that it has something else, and tells the clients.
@@ -211,7 +215,10 @@ async fn read_all(
         all.truncate(ENTRIES_MAX);
     }
     upstream.news.listed(kind, ttl_ms);
-    Ok(gateway.catalogue.update(upstream, kind, all))
+    match kind {
+        Kind::Tools => Ok(pin::take_in(gateway, upstream, all).await?),
+        Kind::Prompts | Kind::Resources | Kind::Templates => Ok(gateway.catalogue.update(upstream, kind, all)),
+    }
 }
 
 /// Asks for the first page of an upstream's tools, to see whether it answers.

@@ -14,10 +14,13 @@ use amends_wire::mcp::TranslateRule;
 
 use super::restraint;
 use super::spec::{
-    AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
+    AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, TelemetrySpec, ToolSpec, TranslateSpec,
+    UpstreamSpec,
 };
 use super::{Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig};
+use crate::pin::PinMode;
 use crate::router::Patterns;
+use crate::telemetry::{TelemetryConfig, traces_address};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -70,6 +73,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
         },
         privacy,
+        telemetry: telemetry(&spec.telemetry)?,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     Ok(config)
@@ -194,6 +198,7 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
         queue: spec.queue.unwrap_or(QUEUE),
         breaker: restraint::breaker(&key("breaker"), &spec.breaker)?,
         retry_budget: restraint::budget(&key("retry_budget"), &spec.retry_budget)?,
+        pin: spec.pin,
     })
 }
 
@@ -238,7 +243,16 @@ pub(super) fn anywhere() -> UpstreamConfig {
         queue: QUEUE,
         breaker: BreakerRules::default(),
         retry_budget: BudgetRules::default(),
+        pin: PinMode::default(),
     }
+}
+
+fn telemetry(spec: &TelemetrySpec) -> Result<TelemetryConfig, ConfigError> {
+    let Some(otlp) = &spec.otlp else { return Ok(TelemetryConfig::default()) };
+    if !otlp.starts_with("http://") {
+        return Err(invalid("telemetry.otlp", format!("`{otlp}` is not an `http://` address")));
+    }
+    Ok(TelemetryConfig { traces: Some(traces_address(otlp)) })
 }
 
 fn translate(key: &str, spec: &TranslateSpec) -> Result<TranslateRule, ConfigError> {

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{ConfigError, FieldSpec, KeySource, PrivacySpec, Span};
+use crate::pin::PinMode;
 
 /// A configuration file as it is written. Every key may be left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -35,6 +36,8 @@ pub struct Spec {
     pub limits: LimitSpec,
     /// What is masked before it is recorded.
     pub privacy: PrivacySpec,
+    /// Where traces for OpenTelemetry go.
+    pub telemetry: TelemetrySpec,
 }
 
 /// `[ledger]`
@@ -49,12 +52,25 @@ pub struct LedgerSpec {
     pub signing_key: Option<KeySource>,
     /// The key that seals payloads: `{ file = "…" }` or `{ env = "…" }`. For SQLite the default is a file beside it.
     pub sealing_key: Option<KeySource>,
+    /// `refuse` (the default): where there is a sealing key, a payload that is not sealed is not taken. `take`: it is, for as long as
+    /// payloads from before the key are kept.
+    pub unsealed: Option<UnsealedSpec>,
     /// The file that checkpoints are appended to. For SQLite the default is a file beside it.
     pub anchor: Option<PathBuf>,
     /// How often a checkpoint is signed while something happens. The default is `60s`.
     pub checkpoint_every: Option<Span>,
     /// After which time without anything new a session's events are dropped. The default is never.
     pub retention: Option<Span>,
+}
+
+/// What becomes of a payload that is not sealed although there is a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnsealedSpec {
+    /// It is not taken.
+    Refuse,
+    /// It is taken.
+    Take,
 }
 
 /// When reads are recorded.
@@ -65,6 +81,15 @@ pub enum ReadsSpec {
     Async,
     /// Before the answer.
     Sync,
+}
+
+/// `[telemetry]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TelemetrySpec {
+    /// The address of an OTLP collector over HTTP, such as `http://127.0.0.1:4318`. The default is
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` of the environment; where that is not set either, nothing is exported.
+    pub otlp: Option<String>,
 }
 
 /// `[listen]`
@@ -117,6 +142,8 @@ pub struct UpstreamSpec {
     pub breaker: BreakerSpec,
     /// How many retries it may cause.
     pub retry_budget: BudgetSpec,
+    /// What is done about a tool that is no longer what it was when it was first seen: `warn` (the default) or `refuse`.
+    pub pin: PinMode,
 }
 
 /// `breaker = { failures = …, cool_down = …, cool_down_max = … }`

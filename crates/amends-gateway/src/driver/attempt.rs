@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::session::{Carried, Live, Mail, Session};
 use super::undo;
 use crate::catalogue::ServedTool;
-use crate::clock;
+use crate::clock::{self, Awake};
 use crate::gateway::Gateway;
 use crate::upstream::{self, Asides, Exchange, Fault, Reply, Request};
 
@@ -56,7 +56,10 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     }
     let whose = (attempt.purpose == Purpose::Act).then(|| session.id.clone());
     let askable = Askable::of(live.listener.capabilities.as_deref());
-    let prepared = prepare(&gateway, live, &attempt);
+    let mut prepared = prepare(&gateway, live, &attempt);
+    if let (Ok(outgoing), Some(telemetry)) = (&mut prepared, &gateway.telemetry) {
+        telemetry.stamp(&attempt.id, &live.params, &mut outgoing.request);
+    }
     if !live.rules.contract.effect.is_read() {
         session.listening.insert(attempt.id.clone());
     }
@@ -88,6 +91,8 @@ struct Outgoing {
     arguments: Option<Value>,
     ticket: u64,
     request: Request,
+    /// When it was made ready.
+    awake: Awake,
 }
 
 /// The call a status read stands in for.
@@ -174,6 +179,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 arguments,
                 ticket,
                 request,
+                awake: Awake::now(),
                 tool,
             })
         }
@@ -214,6 +220,7 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
         arguments: None,
         ticket,
         request,
+        awake: Awake::now(),
         tool,
     })
 }
@@ -237,7 +244,7 @@ async fn exchange(
 ) -> (Report, Carried) {
     let deadline = attempt.deadline;
     let asks = whose.is_some();
-    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request } = outgoing;
+    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request, awake } = outgoing;
     let takes_tasks = request.params.as_deref().is_some_and(tasks::wanted);
     let seen = Seen { stands_for, canonical, based_on, arguments, takes_tasks };
     let contract = &rules.contract;
@@ -247,7 +254,7 @@ async fn exchange(
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     };
     let left_ms = deadline.since_ms(clock::now());
-    if left_ms < ATTEMPT_MS_MIN.min(contract.timeout_ms / 2) {
+    if left_ms < ATTEMPT_MS_MIN.min(contract.timeout_ms / 2) || !awake.still() {
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     }
     request.params = request.params.map(|params| with_deadline(&params, left_ms));

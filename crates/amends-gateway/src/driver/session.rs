@@ -11,7 +11,7 @@ use amends_core::evidence::EvidenceSource;
 use amends_core::failure::bounded;
 use amends_core::{
     AttemptId, Call, CallId, Certainty, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal,
-    Purpose, Report, Rules, SessionId, UpstreamName,
+    Purpose, Report, Rules, SessionId, Timestamp, UpstreamName,
 };
 use amends_ledger::StoredAnswer;
 use amends_wire::mcp::InputRequired;
@@ -32,6 +32,7 @@ use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
 use crate::upstream::{Aside, RpcFault, Upstream};
+use crate::witness::Witness;
 
 /// What arrives at a session's driver.
 #[derive(Debug)]
@@ -103,9 +104,16 @@ pub(super) struct Session {
     /// The writes on their way. Their results are recorded even when nobody waits for them any more.
     pub(super) listening: HashSet<AttemptId>,
     pub(super) mail: mpsc::UnboundedSender<Mail>,
+    /// Who sees every step.
+    pub(super) witness: Witness,
     /// What this session read last of what calls are based on, by reference.
     pub(super) reads: HashMap<Digest, Digest>,
+    /// By how much the session's time is ahead of this process's: it was driven before by one whose clock was.
+    pub(super) ahead_ms: u64,
 }
+
+/// For how long a step is waited for before it is looked at anew.
+const COMMIT_WAIT: Duration = Duration::from_secs(60);
 
 /// How many reads a session remembers for the calls that are based on them.
 const READS_MAX: usize = 1024;
@@ -181,8 +189,15 @@ impl Session {
             rules: HashMap::new(),
             listening: HashSet::new(),
             mail,
+            witness: Witness::default(),
             reads: HashMap::new(),
+            ahead_ms: 0,
         }
+    }
+
+    /// The time in this session, which never runs backwards.
+    pub(super) fn now(&self) -> Timestamp {
+        clock::now() + self.ahead_ms
     }
 
     /// Drives the session until nobody uses it and nothing is open or on its way in it.
@@ -193,7 +208,11 @@ impl Session {
                 return;
             }
             let deadline = self.dispatcher.deadline();
-            let due = deadline.as_ref().map_or(Duration::from_secs(3600), |deadline| clock::until(deadline.at));
+            let due = deadline
+                .as_ref()
+                .map_or(Duration::from_secs(3600), |deadline| clock::until(deadline.at - self.ahead_ms));
+            // What is still being recorded was not sent, so that it did not time out either: first it is known whether it is.
+            let due = if due.is_zero() && self.turns.iter().any(Turn::sends) { COMMIT_WAIT } else { due };
             // The clock decides, not the timer: a tick that is due comes before anything else is waited for.
             if deadline.is_some() && due.is_zero() {
                 let gates = self.gates();
@@ -234,6 +253,7 @@ impl Session {
                     return;
                 }
                 self.remember_reads(&mut call);
+                call.deadline = call.deadline + self.ahead_ms;
                 self.rules.entry(call.rules_hash.clone()).or_insert_with(|| call.rules.clone());
                 self.live.insert(call.id.clone(), *live);
                 self.take(Input::Call(call), gates);

@@ -11,6 +11,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+use crate::clock::Awake;
 use crate::upstream::exchange::Fault;
 
 /// How many connections are kept while nobody uses them.
@@ -40,6 +41,7 @@ impl Pool {
     }
 
     pub(super) async fn send(&self, mut request: hyper::Request<Full<Bytes>>, send_by: Instant) -> Result<Sent, Fault> {
+        let awake = Awake::now();
         // Ends: each turn uses up a kept connection, or opens a new one and returns.
         loop {
             let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -54,7 +56,7 @@ impl Pool {
                 }
                 continue;
             }
-            if Instant::now() > send_by {
+            if Instant::now() > send_by || !awake.still() {
                 return Err(Fault::NotWritten);
             }
             match connection.try_send_request(request).await {
