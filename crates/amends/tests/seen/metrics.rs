@@ -184,11 +184,13 @@ fn what_is_counted_is_what_is_recorded() {
     assert_eq!(samples["amends_ledger_records"], 1.0);
 }
 
-/// Answers the first question that waits, and waits until that is acted on.
+/// Answers a question whether something happened, and waits until that is acted on.
 fn answer_one(place: &Place) {
     let (_, queue) = place.amends(&["queue", "--json"]);
     let queue: Value = serde_json::from_str(&queue).expect("JSON");
-    let asked = queue["queue"][0]["id"].as_str().expect("a question");
+    let doubts = |asked: &&Value| asked["options"].to_string().contains("\"happened\"");
+    let asked = queue["queue"].as_array().into_iter().flatten().find(doubts).expect("a question about a doubt");
+    let asked = asked["id"].as_str().expect("an id");
     assert_eq!(place.amends(&["answer", asked, "happened"]).0, 0);
     eventually("the answer is acted on", || place.events_named("doubt_resolved").len() == 1);
 }
