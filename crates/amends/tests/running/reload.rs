@@ -100,7 +100,7 @@ fn a_write_in_flight_ends_at_the_process_it_began_at_when_its_upstream_changes()
     assert_eq!(second["env"]["N"], "2", "{second}");
     let paid = answer(open);
     assert_eq!(paid["status"], "success", "{paid}");
-    assert_eq!(id_of(&paid["result"]["structuredContent"]), first, "{paid}");
+    assert_eq!(id_of(&paid["data"]), first, "{paid}");
     eventually("the first process has ended", || !runs(first));
     assert_eq!(lines(&place, "book"), ["one"]);
     place.settled();

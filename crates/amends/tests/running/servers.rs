@@ -48,7 +48,7 @@ pub(crate) fn ids(place: &Place, name: &str) -> Vec<u32> {
 pub(crate) fn done(gateway: &Gateway, tool: &str) -> Option<Value> {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let (_, answer) = gateway.call(tool, &json!({ "n": CALLS.fetch_add(1, Ordering::Relaxed) }).to_string());
-    (answer["status"] == "success").then(|| answer["result"]["structuredContent"].clone())
+    (answer["status"] == "success").then(|| answer["data"].clone())
 }
 
 /// Waits until a tool is served, and gives what it says of where it runs.
