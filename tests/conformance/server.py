@@ -20,6 +20,8 @@ from mcp.server.lowlevel import NotificationOptions, Server  # noqa: E402
 from mcp.server.stdio import stdio_server  # noqa: E402
 from mcp.server.subscriptions import ListenHandler  # noqa: E402
 from mcp.shared.exceptions import MCPError  # noqa: E402
+from mcp.shared.message import SessionMessage  # noqa: E402
+from mcp_types import ErrorData, JSONRPCError  # noqa: E402
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS  # noqa: E402
 
 import prompts  # noqa: E402
@@ -104,22 +106,40 @@ def only(era):
 
 
 def main(arguments):
-    if arguments and arguments[-1] in ("legacy", "modern"):
-        only(arguments.pop())
+    era = arguments.pop() if arguments and arguments[-1] in ("legacy", "modern") else None
+    if era is not None:
+        only(era)
     match arguments:
         case ["--http", port]:
             app = server.streamable_http_app()
             config = uvicorn.Config(app, host="127.0.0.1", port=int(port), log_level="error", timeout_graceful_shutdown=0)
             anyio.run(Announced(config).serve)
         case ["--stdio"]:
-            anyio.run(over_stdio)
+            anyio.run(over_stdio, era)
         case _:
             sys.exit("usage: server.py (--http PORT | --stdio) [legacy|modern]")
 
 
-async def over_stdio():
-    async with stdio_server() as (read, write):
+async def over_stdio(era):
+    async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
+        if era == "modern":
+            # On a line, the SDK settles on the era of the first message, even if it refuses it.
+            kept, passed = anyio.create_memory_object_stream(0)
+            tasks.start_soon(without_greeting, read, kept, write)
+            read = passed
         await server.run(read, write, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+async def without_greeting(read, kept, write):
+    async with kept:
+        async for item in read:
+            message = getattr(item, "message", None)
+            if getattr(message, "method", None) == "initialize":
+                error = ErrorData(code=METHOD_NOT_FOUND, message="this server does not know initialize")
+                await write.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error)))
+            else:
+                await kept.send(item)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Runs a client through Amends: `through.py AMENDS CLIENT... URL`.
+"""The suite's client through Amends: `through.py AMENDS URL`.
 
 Amends is started in front of the server at that URL, the client is given the address of Amends, and Amends is ended.
 """
@@ -11,12 +11,14 @@ import time
 import urllib.request
 from pathlib import Path
 
+import anyio
+
+import client
+
 PATIENCE_S = 15
-LIST = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
-HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 
-def main(amends, *client, url):
+def main(amends, url):
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "amends.toml")
         config.write_text(
@@ -25,23 +27,22 @@ def main(amends, *client, url):
         gateway = subprocess.Popen([amends, "serve", "--config", config], stderr=subprocess.PIPE, text=True)
         try:
             address = next(line.split("//", 1)[1].split(";")[0] for line in gateway.stderr if "listens on" in line)
-            await_tools(f"http://{address}/mcp")
-            return subprocess.run([*client, f"http://{address}/mcp"]).returncode
+            await_upstream(address)
+            anyio.run(client.main, f"http://{address}/mcp")
         finally:
             gateway.terminate()
             gateway.communicate()
 
 
-def await_tools(url):
-    """Waits until the server's tools are served. Where it never lists any, that is for the client to see."""
+def await_upstream(address):
+    """Waits until the server has been asked for its tools. Where it never lists any, that is for the client to see."""
     give_up = time.monotonic() + PATIENCE_S
     while time.monotonic() < give_up:
-        with urllib.request.urlopen(urllib.request.Request(url, LIST, HEADERS)) as answer:
-            if json.load(answer).get("result", {}).get("tools"):
+        with urllib.request.urlopen(f"http://{address}/health") as answer:
+            if json.load(answer)["upstreams"]["suite"]["listed"]:
                 return
         time.sleep(0.02)
 
 
 if __name__ == "__main__":
-    *command, server = sys.argv[1:]
-    sys.exit(main(*command, url=server))
+    main(*sys.argv[1:])

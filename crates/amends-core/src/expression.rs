@@ -1,7 +1,9 @@
 //! Expressions over payloads, in CEL. They run beside the dispatcher, pure and without a clock; it sees only their answers.
 
 mod cost;
+mod names;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -69,6 +71,23 @@ impl Expression {
     /// Whether it mentions that variable.
     pub fn mentions(&self, variable: &str) -> bool {
         self.program.references().has_variable(variable)
+    }
+
+    /// The variables it takes from outside.
+    ///
+    /// ```
+    /// # use amends_core::expression::Expression;
+    /// let guard = Expression::parse("state.items.all(item, item.price < inputs.most)")?;
+    /// assert_eq!(guard.variables().into_iter().collect::<Vec<_>>(), ["inputs", "state"]);
+    /// # Ok::<(), amends_core::expression::ExpressionError>(())
+    /// ```
+    pub fn variables(&self) -> BTreeSet<String> {
+        names::variables(self.program.expression())
+    }
+
+    /// The fields of that variable which it needs, and those whose presence it tests with `has`.
+    pub fn fields(&self, variable: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+        names::fields(self.program.expression(), variable)
     }
 
     /// Its value under those variables. Where that could take too long there is none.

@@ -69,6 +69,18 @@ name!(
     InteractionId
 );
 name!(
+    /// A declared order of work.
+    MachineName
+);
+name!(
+    /// Where a machine can be.
+    StateName
+);
+name!(
+    /// A move of a machine.
+    ActionName
+);
+name!(
     /// A digest in lower-case hexadecimal; keyed wherever its subject could be guessed.
     Digest
 );

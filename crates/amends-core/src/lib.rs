@@ -26,6 +26,7 @@ pub mod id;
 pub mod inquiry;
 pub mod interaction;
 pub mod limits;
+pub mod machine;
 pub mod nearest;
 pub mod outcome;
 pub mod playbook;
@@ -35,6 +36,7 @@ pub mod refusal;
 pub mod registry;
 pub mod restraint;
 pub mod reversal;
+pub mod span;
 pub mod time;
 pub mod verdict;
 

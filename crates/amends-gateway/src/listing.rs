@@ -12,6 +12,7 @@ use amends_wire::mcp::lists::{Entry, Kind, Page};
 use amends_wire::mcp::{Era, era};
 use futures_util::future::join_all;
 use thiserror::Error;
+use tokio::sync::watch;
 
 use crate::clock;
 use crate::gateway::Gateway;
@@ -45,11 +46,17 @@ pub enum ListError {
 pub async fn follow(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
     let mut health = upstream.health();
     loop {
-        let ready = health.wait_for(|health| matches!(health, Health::Ready { .. })).await.map(|ready| ready.clone());
-        let (Some(strong), Ok(Health::Ready { era, greeting, .. })) = (gateway.upgrade(), ready) else { return };
+        let ready = ready(&upstream, &mut health).await;
+        let (Some(strong), Some((era, greeting))) = (gateway.upgrade(), ready) else { return };
         upstream.news.greeted(era, &greeting);
         let known = list_all(&strong, &upstream).await;
+        if known {
+            let listing = strong.catalogue.now();
+            let tools = listing.tools().filter(|tool| tool.upstream.name == upstream.name).count();
+            tracing::info!(upstream = %upstream.name, tools, "the upstream is ready");
+        }
         strong.hub.subscribe_again(&upstream).await;
+        strong.hub.tell_level(&upstream).await;
         drop(strong);
         if !known {
             tokio::time::sleep(AGAIN_AFTER).await;
@@ -78,6 +85,23 @@ pub async fn follow(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
             // One that says so without end is listed only so often.
             tokio::time::sleep(LISTED_EVERY).await;
         }
+    }
+}
+
+/// Waits until an upstream is ready, and gives how it speaks and what it said; nothing where it is gone for good.
+async fn ready(upstream: &Upstream, health: &mut watch::Receiver<Health>) -> Option<(Era, Arc<str>)> {
+    let mut told = None;
+    loop {
+        match health.borrow_and_update().clone() {
+            Health::Ready { era, greeting, .. } => return Some((era, greeting)),
+            // A child's end is told where it is seen.
+            Health::Down { reason } if upstream.is_remote() && told.as_ref() != Some(&reason) => {
+                tracing::warn!(upstream = %upstream.name, reason, "the upstream is down");
+                told = Some(reason);
+            }
+            Health::Down { .. } | Health::Starting => {}
+        }
+        health.changed().await.ok()?;
     }
 }
 

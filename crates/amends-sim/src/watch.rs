@@ -169,8 +169,6 @@ impl Watch {
         let mut gates = &Gates::default();
         for (n, event) in events.iter().enumerate() {
             if let Fact::AttemptEnded { gates: seen, .. }
-            | Fact::InquiryMade { gates: seen, .. }
-            | Fact::InputsGiven { gates: seen, .. }
             | Fact::Ticked { gates: seen }
             | Fact::Resumed { gates: seen } = &event.fact
             {

@@ -236,11 +236,18 @@ impl Session {
         let inputs = payload(&self.gateway.secret, given.unwrap_or("{}"));
         if asking {
             live.listener = listener;
-            let held = match live.inquiries.get_mut(&n) {
-                Some(inquiry) => {
-                    inquiry.answers = answers_of(&inquiry.asked, &params);
-                    inquiry.held.is_some()
-                }
+            let held = match live.inquiries.get_mut(&n).filter(|inquiry| inquiry.held.is_some()) {
+                Some(inquiry) => match answers_of(&inquiry.asked, &params) {
+                    Some(answers) => {
+                        inquiry.answers = answers;
+                        true
+                    }
+                    None => {
+                        // What is missing is asked for again.
+                        inquiry.brought = false;
+                        return self.bring(&call);
+                    }
+                },
                 None => false,
             };
             if !held {
@@ -345,13 +352,10 @@ async fn ask(asides: &AsideSender, question: &Question, id: String) -> Option<Re
     said.await.ok().map(|said| said.answer)
 }
 
-/// The answers of an agent that came back, one for each question.
-fn answers_of(asked: &InputRequired, params: &str) -> Vec<Result<String, RpcFault>> {
-    let returned = Returned::read(params).ok().flatten();
-    let answer = |question: &Question| match returned.as_ref().and_then(|returned| returned.answer(&question.key)) {
-        Some(answer) => Ok(answer.get().to_owned()),
-        None => question.dismissed().map(str::to_owned).ok_or_else(|| refusal("the agent did not answer")),
-    };
+/// The answers of an agent that came back, one for each question; nothing where one of them is missing.
+fn answers_of(asked: &InputRequired, params: &str) -> Option<Vec<Result<String, RpcFault>>> {
+    let returned = Returned::read(params).ok().flatten()?;
+    let answer = |question: &Question| Some(Ok(returned.answer(&question.key)?.get().to_owned()));
     asked.questions.iter().map(answer).collect()
 }
 

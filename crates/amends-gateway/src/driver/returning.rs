@@ -4,6 +4,7 @@ use amends_core::claim::ClaimState;
 use amends_core::refusal::ArgumentFault;
 use amends_core::{CallId, Held, Refusal, RefusalKind};
 use amends_ledger::{Error, Form};
+use amends_wire::mcp::inputs::REQUEST_STATE;
 use amends_wire::mcp::{Returned, ToolCall};
 use tokio::sync::{mpsc, oneshot};
 
@@ -152,7 +153,7 @@ impl SessionHandle {
 fn stale(why: &str) -> Refusal {
     let message = format!("`requestState` does not count: {why}; nothing was sent for it");
     let expected = "the state that was given with the questions, while it is good".to_owned();
-    let fault = ArgumentFault { field: "requestState".to_owned(), expected, got: None, nearest: Vec::new() };
+    let fault = ArgumentFault { field: REQUEST_STATE.to_owned(), expected, got: None, nearest: Vec::new() };
     Refusal { details: vec![fault], ..Refusal::of(RefusalKind::InvalidArgument, message) }
 }
 

@@ -44,6 +44,32 @@ pub struct Asides {
     pub whose: Option<SessionId>,
 }
 
+/// Whose agent a question is for that does not say on account of which request it is asked.
+#[derive(Debug)]
+pub(super) enum Whose {
+    /// No call is in flight that takes questions.
+    Nobody,
+    /// Calls of several agents are in flight, and nothing tells which of them is meant.
+    Several,
+    /// One agent's.
+    One(Asides),
+}
+
+impl Whose {
+    /// Whose it is, if those requests are in flight.
+    pub(super) fn of<'a>(requests: impl Iterator<Item = (u64, &'a Asides)>) -> Self {
+        let mut newest: Option<(u64, &Asides)> = None;
+        for (ticket, asides) in requests.filter(|(_, asides)| asides.whose.is_some()) {
+            match newest {
+                Some((_, other)) if other.whose != asides.whose => return Self::Several,
+                Some((other, _)) if other > ticket => {}
+                _ => newest = Some((ticket, asides)),
+            }
+        }
+        newest.map_or(Self::Nobody, |(_, asides)| Self::One(asides.clone()))
+    }
+}
+
 /// What an upstream says on account of a request, before its answer.
 #[derive(Debug)]
 pub enum Aside {

@@ -4,8 +4,9 @@ mod answer;
 mod ear;
 mod pool;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use amends_core::gates::UNSEEN_RUN;
@@ -19,7 +20,7 @@ use hyper::{Method, Uri};
 use tokio::sync::{Mutex, oneshot, watch};
 
 use super::Health;
-use super::exchange::{Aside, Asides, Asking, Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault, Said};
+use super::exchange::{Aside, Asides, Asking, Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault, Said, Whose};
 use crate::config::Limits;
 use crate::hub::News;
 use answer::{Cut, Read};
@@ -50,6 +51,8 @@ struct Shared {
     next: AtomicU64,
     health: watch::Sender<Health>,
     session: Mutex<Option<Session>>,
+    /// Who listens to the requests in flight.
+    listening: std::sync::Mutex<BTreeMap<u64, Asides>>,
 }
 
 /// What was agreed when the endpoint was greeted.
@@ -71,6 +74,7 @@ impl Endpoint {
             next: AtomicU64::new(1),
             health: watch::Sender::new(Health::Starting),
             session: Mutex::new(None),
+            listening: std::sync::Mutex::default(),
         });
         let greeter = tokio::spawn(greet_until_ready(shared.clone()));
         let ear = tokio::spawn(ear::listen(shared.clone(), news));
@@ -131,6 +135,7 @@ impl Shared {
             Ok(session) => session,
             Err(_) => return Reply::Fault(Fault::ConnectRefused),
         };
+        let _listed = request.asides.clone().map(|asides| Listed::new(self.clone(), ticket, asides));
         let body = message::request(&ticket.to_string(), &request.method, request.params.as_deref());
         let post = Post {
             body,
@@ -177,6 +182,15 @@ impl Shared {
             };
         }
         Reply::Fault(Fault::Lost)
+    }
+
+    fn listeners(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Asides>> {
+        self.listening.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whose agent a question is for that came apart from any request's stream.
+    fn whose_question(&self) -> Whose {
+        Whose::of(self.listeners().iter().map(|(ticket, asides)| (*ticket, asides)))
     }
 
     /// Posts a message that has no answer. Whether it arrives is nobody's business but the endpoint's.
@@ -296,6 +310,25 @@ impl Shared {
             let send_by = Instant::now() + Duration::from_secs(2);
             let _ = tokio::time::timeout(Duration::from_secs(2), self.pool.send(self.build(post), send_by)).await;
         }
+    }
+}
+
+/// A request in flight that questions may be about, until this is dropped.
+struct Listed {
+    shared: Arc<Shared>,
+    ticket: u64,
+}
+
+impl Listed {
+    fn new(shared: Arc<Shared>, ticket: u64, asides: Asides) -> Self {
+        shared.listeners().insert(ticket, asides);
+        Self { shared, ticket }
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.shared.listeners().remove(&self.ticket);
     }
 }
 

@@ -120,6 +120,10 @@ fn base64_encode(bytes: &[u8]) -> String {
 }
 
 fn base64_decode(text: &str) -> Option<Vec<u8>> {
+    // Without its padding it is not what was meant, or not all of it.
+    if text.len() % 4 != 0 || text.trim_end_matches('=').len() + 2 < text.len() {
+        return None;
+    }
     let text = text.trim_end_matches('=');
     let mut out = Vec::with_capacity(text.len() * 3 / 4);
     for group in text.as_bytes().chunks(4) {
@@ -163,6 +167,7 @@ mod tests {
         }
         assert_eq!(decode("=?base64?!!!?="), None);
         assert_eq!(decode("=?base64?a?="), None);
+        assert_eq!(decode("=?base64?eA?="), None, "the padding is missing");
         assert_eq!(decode("=?base64?gICA?="), None);
     }
 }

@@ -17,6 +17,8 @@ pub const ELICIT: &str = "elicitation/create";
 pub const SAMPLE: &str = "sampling/createMessage";
 /// The method by which a client is asked where it works.
 pub const ROOTS: &str = "roots/list";
+/// The member of a request in which a client brings back what it was given with the questions.
+pub const REQUEST_STATE: &str = "requestState";
 /// How long a server's own state may be.
 pub const STATE_BYTES_MAX: usize = 256 << 10;
 
@@ -59,6 +61,19 @@ impl Askable {
             sampling: sampling.is_some(),
             roots: roots.is_some(),
         }
+    }
+
+    /// The capabilities of a client that can be asked just that.
+    pub fn declared(self) -> String {
+        let word = |is: bool, word: &str| if is { format!("\"{word}\":{{}}") } else { String::new() };
+        let modes = [word(self.form, "form"), word(self.url, "url")].into_iter().filter(|it| !it.is_empty());
+        let modes = modes.collect::<Vec<_>>().join(",");
+        let parts = [
+            (self.form || self.url).then(|| format!("\"elicitation\":{{{modes}}}")),
+            self.sampling.then(|| format!("\"sampling\":{{{}}}", word(self.sampling_tools, "tools"))),
+            self.roots.then(|| word(true, "roots")),
+        ];
+        format!("{{{}}}", parts.into_iter().flatten().collect::<Vec<_>>().join(","))
     }
 
     /// Whether a client that declared this can be asked that.
@@ -204,29 +219,24 @@ pub enum BadReturn {
     /// The answers are not an object.
     #[error("`inputResponses` must be an object")]
     Inputs,
-    /// There are answers to nothing.
-    #[error("`inputResponses` come with the `requestState` that was given with the questions")]
-    Alone,
 }
 
 impl<'a> Returned<'a> {
-    /// Reads the params of a request; nothing where it does not come back with anything.
+    /// Reads the params of a request; nothing where it does not come back to anything. Answers without a state are for the
+    /// server to judge.
     pub fn read(params: &'a str) -> Result<Option<Self>, BadReturn> {
         let Some(object) = Object::parse(params) else {
             return Ok(None);
         };
+        if object.get("requestState").is_none_or(is_null) {
+            return Ok(None);
+        }
+        let state = object.string("requestState").ok_or(BadReturn::State)?.into_owned();
         let inputs = object.get("inputResponses").filter(|inputs| !is_null(inputs));
         if inputs.is_some_and(|inputs| !is_object(inputs)) {
             return Err(BadReturn::Inputs);
         }
-        match object.get("requestState").filter(|state| !is_null(state)) {
-            None if inputs.is_some() => Err(BadReturn::Alone),
-            None => Ok(None),
-            Some(_) => {
-                let state = object.string("requestState").ok_or(BadReturn::State)?.into_owned();
-                Ok(Some(Self { state, inputs }))
-            }
-        }
+        Ok(Some(Self { state, inputs }))
     }
 
     /// Its answer to a question.
@@ -334,7 +344,7 @@ mod tests {
         assert!(Returned::read(r#"{"name":"a"}"#).unwrap().is_none());
         assert_eq!(Returned::read(r#"{"requestState":7}"#).unwrap_err(), BadReturn::State);
         assert_eq!(Returned::read(r#"{"inputResponses":[],"requestState":"s"}"#).unwrap_err(), BadReturn::Inputs);
-        assert_eq!(Returned::read(r#"{"inputResponses":{}}"#).unwrap_err(), BadReturn::Alone);
+        assert!(Returned::read(r#"{"inputResponses":{"k":{}},"requestState":null}"#).unwrap().is_none());
         let params = r#"{"name":"a","arguments":{"n":1.0},"inputResponses":{"k":{"action":"accept"},"odd":1},"requestState":"ours"}"#;
         let returned = Returned::read(params).unwrap().unwrap();
         assert_eq!(returned.state, "ours");

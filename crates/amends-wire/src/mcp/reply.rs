@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::classify::is_protocols_own;
 use super::dialect::Dialect;
 use super::era::{Era, MISSING_CLIENT_CAPABILITY, stamped};
+use super::inputs::REQUEST_STATE;
 use super::text::text;
 use crate::message::INVALID_PARAMS;
 use crate::object::{Object, is_object, quoted};
@@ -94,8 +95,11 @@ pub fn forward(result: &str, envelope: &Envelope, receipt: Option<&Receipt>, tra
             let _ = splice.set_member(result, "_meta", format!("{{{}}}", members.join(",")));
         }
     }
-    if traits.era == Era::Modern && object.get("resultType").is_none() {
-        let _ = splice.set_member(result, "resultType", "\"complete\"");
+    match (traits.era, object.string("resultType").as_deref()) {
+        (Era::Modern, None) => drop(splice.set_member(result, "resultType", "\"complete\"")),
+        // A stamp of the other era, which a stateful client does not know.
+        (Era::Legacy, Some("complete")) => drop(splice.remove_member(result, "resultType")),
+        (Era::Modern, Some(_)) | (Era::Legacy, _) => {}
     }
     splice.finish()
 }
@@ -171,7 +175,7 @@ pub fn envelope(
 /// The JSON-RPC error that a call gets instead of a result: its code, its message, and the envelope as its data. Nothing
 /// where it gets a result.
 ///
-/// A tool that was never listed is one, and so is an upstream's error that the protocol itself needs.
+/// A tool that was never listed is one, a state that does not count, and an upstream's error that the protocol itself needs.
 pub fn protocol_error(envelope: &Envelope) -> Option<(i64, String, Box<RawValue>)> {
     let error = envelope.error()?;
     let unknown = error.kind == RefusalKind::UnknownName.as_str();
@@ -180,12 +184,15 @@ pub fn protocol_error(envelope: &Envelope) -> Option<(i64, String, Box<RawValue>
             && error.certainty.nothing_happened()
     });
     let theirs = words.and_then(|words| words.code.as_deref()?.parse().ok()).filter(|code| is_protocols_own(*code));
-    let code = if unknown { INVALID_PARAMS } else { theirs? };
+    // A state that does not count is an error of the protocol, which a client must not take for a tool's answer.
+    let state = error.details.first().is_some_and(|fault| fault.field == REQUEST_STATE);
+    let code = if unknown || state { INVALID_PARAMS } else { theirs? };
     let mut data = envelope.to_json(None);
     let missing = error.upstream.as_ref().and_then(|words| words.field.as_deref());
     if let Some(missing) = missing.filter(|_| code == MISSING_CLIENT_CAPABILITY) {
         let mut splice = Splice::new(data.get());
-        let required = format!("{{{}:{{}}}}", quoted(missing));
+        let required: Vec<String> = missing.split(',').map(|name| format!("{}:{{}}", quoted(name))).collect();
+        let required = format!("{{{}}}", required.join(","));
         if splice.set_member(data.get(), "requiredCapabilities", required).is_ok()
             && let Ok(named) = RawValue::from_string(splice.finish())
         {

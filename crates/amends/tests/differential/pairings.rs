@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::compare::{Lists, answers, arrivals};
-use crate::peer::Peer;
+use crate::compare::{Front, answers, arrivals};
+use crate::peer::{Peer, Said};
 use crate::pipe::Pipe;
 use crate::support::{AMENDS, Gateway, Place, eventually, http, root};
 use crate::traffic::Era;
@@ -72,9 +72,10 @@ fn wrapped(era: Era) {
     let server = command(&place, "through.log", era, "--stdio");
     let mut through = Peer::stdio(Pipe::wrap(&place, &[], &words(&server)), era);
     let (expected, found) = (direct.greet(), through.greet());
-    assert_eq!(found, expected, "the greeting");
-    answers(&mut direct, &mut through, era, Lists::Passed);
-    arrivals(&place.path("direct.log"), &place.path("through.log"), Lists::Passed);
+    let read = |said: &[String]| said.iter().map(|message| Said::read(message)).collect::<Vec<_>>();
+    assert_eq!(read(&found), read(&expected), "the greeting");
+    answers(&mut direct, &mut through, era, Front::Wrap);
+    arrivals(&place.path("direct.log"), &place.path("through.log"), Front::Wrap);
     place.assert_verified();
 }
 
@@ -86,8 +87,8 @@ fn served_over_http(era: Era) {
     let (mut direct, mut through) = (Peer::http(&near.url, era), Peer::http(&gateway.mcp(), era));
     direct.greet();
     through.greet();
-    answers(&mut direct, &mut through, era, Lists::Merged);
-    arrivals(&place.path("direct.log"), &place.path("through.log"), Lists::Merged);
+    answers(&mut direct, &mut through, era, Front::Serve);
+    arrivals(&place.path("direct.log"), &place.path("through.log"), Front::Serve);
     place.assert_verified();
 }
 
@@ -99,7 +100,7 @@ fn served_over_stdio(era: Era) {
     let (mut direct, mut through) = (Peer::http(&near.url, era), Peer::http(&gateway.mcp(), era));
     direct.greet();
     through.greet();
-    answers(&mut direct, &mut through, era, Lists::Merged);
+    answers(&mut direct, &mut through, era, Front::Serve);
     place.assert_verified();
 }
 

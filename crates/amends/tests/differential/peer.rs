@@ -127,9 +127,10 @@ impl Said {
     pub(crate) fn read(message: &str) -> Self {
         let parts = head(message);
         let error = crate::undo::value(message, "error").map(|error| {
-            // An error is written anew, in our order; its parts keep their bytes.
+            // An error is written anew, in our order and with our spelling of its text; its data keep their bytes.
             let part = |name| crate::undo::value(error, name).unwrap_or("(none)");
-            format!("code {} message {} data {}", part("code"), part("message"), part("data"))
+            let text: String = serde_json::from_str(part("message")).expect("a text");
+            format!("code {} message {text:?} data {}", part("code"), part("data"))
         });
         let body = parts.result.or(parts.params).map(|body| body.get().to_owned()).or(error);
         Self { id: parts.id.map(|id| id.get().to_owned()), method: parts.method, body }

@@ -50,25 +50,42 @@ fn a_state_for_other_arguments_or_none_of_ours_is_refused() {
     let mut forged = again(&call, &asked, &answers);
     forged["requestState"] = json!("c3RhdGU");
     for odd in [other, tool, forged] {
-        let (status, refused) = call_alone(&gateway, &odd);
-        assert_eq!((status, &envelope(&refused)["status"]), (200, &json!("refused")), "{refused}");
-        assert_eq!(envelope(&refused)["error"]["kind"], "invalid_argument", "{refused}");
-        assert_eq!(envelope(&refused)["error"]["details"][0]["field"], "requestState", "{refused}");
-        assert_eq!(envelope(&refused)["error"]["certainty"], "not_sent", "{refused}");
+        let (_, refused) = call_alone(&gateway, &odd);
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        let error = &refused["error"]["data"]["error"];
+        assert_eq!(error["kind"], "invalid_argument", "{refused}");
+        assert_eq!((&error["certainty"], &error["details"][0]["field"]), (&json!("not_sent"), &json!("requestState")));
     }
-    let mut alone = call.clone();
-    alone["inputResponses"] = answers.clone();
     let mut number = again(&call, &asked, &answers);
     number["requestState"] = json!(7);
-    for odd in [alone, number] {
-        let (_, refused) = call_alone(&gateway, &odd);
-        assert_eq!(envelope(&refused)["error"]["kind"], "invalid_argument", "{refused}");
-    }
+    let (_, refused) = call_alone(&gateway, &number);
+    assert_eq!(envelope(&refused)["error"]["kind"], "invalid_argument", "{refused}");
+    // Answers without a state are for the server to judge, which asks.
+    let mut alone = params("book", &json!({ "order": 3 }));
+    alone["inputResponses"] = answers.clone();
+    let (_, first) = call_alone(&gateway, &alone);
+    assert_eq!(first["result"]["resultType"], "input_required", "{first}");
     assert!(done(&place).is_empty());
     // The state is still good for what it was given for.
     let (_, answer) = call_alone(&gateway, &again(&call, &asked, &answers));
     assert!(answer["result"]["structuredContent"]["inputs"].is_array(), "{answer}");
     assert_eq!(done(&place).len(), 1);
+}
+
+#[test]
+fn an_answer_that_is_none_is_asked_for_again() {
+    let place = Place::new();
+    let (_server, gateway) = stand(&place, "legacy", "");
+    let call = params("book", &json!({ "order": 1 }));
+    let (_, mut asked) = call_alone(&gateway, &call);
+    let key = only_key(&asked);
+    for odd in [json!({}), json!({ key.as_str(): 12345 }), json!(null)] {
+        asked = call_alone(&gateway, &again(&call, &asked, &odd)).1;
+        assert_eq!(only_key(&asked), key, "{asked}");
+    }
+    assert!(done(&place).is_empty());
+    let (_, answer) = call_alone(&gateway, &again(&call, &asked, &accept(&key)));
+    assert_eq!(answer["result"]["structuredContent"]["inputs"][0]["action"], "accept", "{answer}");
 }
 
 #[test]

@@ -93,6 +93,8 @@ pub(crate) fn questions(prefix: &str) -> Vec<Value> {
 pub(crate) fn settled(mut answer: Value) -> Value {
     let fields = answer.as_object_mut().expect("an answer");
     fields.remove("n");
+    // A client may be done with a call before it has looked at the last progress.
+    fields.remove("progress");
     if let Some(result) = fields.get_mut("result").and_then(Value::as_object_mut) {
         if let Some(meta) = result.get_mut("_meta").and_then(Value::as_object_mut) {
             meta.retain(|name, _| !name.starts_with("amends/"));

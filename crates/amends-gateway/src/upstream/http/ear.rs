@@ -11,9 +11,10 @@ use hyper::header::{ACCEPT, CONTENT_TYPE};
 use hyper::{Method, StatusCode};
 
 use super::pool::Sent;
-use super::{Post, Session, Shared};
+use super::{Listening, Post, Session, Shared, nobody};
 use crate::hub::News;
 use crate::upstream::Health;
+use crate::upstream::exchange::Whose;
 use crate::upstream::sse::Events;
 
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -110,14 +111,17 @@ async fn hear(shared: &Arc<Shared>, news: &News, session: &Session, last_id: Opt
 fn heard(shared: &Arc<Shared>, news: &News, session: &Session, text: &str) {
     match Message::parse(text) {
         Ok(Message::Notification { method, params }) => news.hear(&method, params.map(|params| params.get())),
-        Ok(Message::Request { id, method, .. }) => {
-            // It belongs to no call, so there is nobody to ask.
+        Ok(Message::Request { id, method, params }) => {
+            // Apart from any request's stream, so that it may be about any of those in flight.
+            if let (Whose::One(asides), true) = (shared.whose_question(), method != "ping") {
+                let params = params.map(|params| params.get().to_owned());
+                Listening { asides, shared: shared.clone() }.ask(id.get().to_owned(), method.into_owned(), params);
+                return;
+            }
             let answer = match &*method {
                 "ping" => message::success(id.get(), "{}"),
-                other => {
-                    let words = format!("nobody here answers `{other}`");
-                    message::failure(Some(id.get()), message::METHOD_NOT_FOUND, &words, None)
-                }
+                "roots/list" => message::success(id.get(), r#"{"roots":[]}"#),
+                other => nobody(other).message(id.get()),
             };
             tokio::spawn(answered(shared.clone(), session.clone(), answer));
         }

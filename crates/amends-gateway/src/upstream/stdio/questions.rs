@@ -8,8 +8,8 @@ use amends_wire::message;
 use tokio::sync::oneshot;
 
 use super::Shared;
-use super::traffic::{Outgoing, Whose};
-use crate::upstream::exchange::{Aside, Asking, RpcFault, Said};
+use super::traffic::Outgoing;
+use crate::upstream::exchange::{Aside, Asking, RpcFault, Said, Whose};
 use crate::upstream::{Greeting, Unasked};
 
 /// Brings a question before the agent whose calls are in flight, and writes what the child is told. It gives back what is to be

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::upstream::exchange::{Aside, Asides, Fault, Reply};
+use crate::upstream::exchange::{Aside, Asides, Fault, Reply, Whose};
 
 /// How many messages may wait to be written.
 const QUEUE_MAX: usize = 1024;
@@ -36,17 +36,6 @@ struct Inner {
     run: Option<u64>,
     expected: HashMap<u64, Expected>,
     greeting: Option<String>,
-}
-
-/// Whose agent a question is for.
-#[derive(Debug)]
-pub(super) enum Whose {
-    /// No call is in flight that takes questions.
-    Nobody,
-    /// Calls of several agents are in flight, and nothing tells which of them is meant.
-    Several,
-    /// One agent's.
-    One(Asides),
 }
 
 #[derive(Debug)]
@@ -173,16 +162,8 @@ impl Traffic {
     /// Whose agent a question on the line is for, which does not say on account of which request it is asked.
     pub(super) fn whose_question(&self) -> Whose {
         let inner = self.lock();
-        let mut newest: Option<(u64, &Asides)> = None;
-        for (ticket, expected) in inner.expected.iter().filter(|(_, expected)| expected.written) {
-            let Some(asides) = expected.asides.as_ref().filter(|asides| asides.whose.is_some()) else { continue };
-            match newest {
-                Some((_, other)) if other.whose != asides.whose => return Whose::Several,
-                Some((other, _)) if other > *ticket => {}
-                _ => newest = Some((*ticket, asides)),
-            }
-        }
-        newest.map_or(Whose::Nobody, |(_, asides)| Whose::One(asides.clone()))
+        let written = inner.expected.iter().filter(|(_, expected)| expected.written);
+        Whose::of(written.filter_map(|(ticket, expected)| Some((*ticket, expected.asides.as_ref()?))))
     }
 
     /// Which run of the child is there now.

@@ -5,6 +5,7 @@ use amends_core::{Certainty, Code, Contract, Failure, Report};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::super::era::MISSING_CLIENT_CAPABILITY;
 use super::{Classified, ResultKind, Seen, TranslateRule, by_number, error_value, malformed, translated};
 use crate::object::{Object, is_array, is_null, string};
 use crate::problem::Problem;
@@ -61,10 +62,19 @@ pub fn rpc_error(
     let mut problem = Problem::read(&data).unwrap_or_default();
     let judged = problem.judge(contract);
     problem.text = problem.text.or_else(|| Some(bounded(message)));
+    if code == MISSING_CLIENT_CAPABILITY {
+        let required = data["requiredCapabilities"].as_object();
+        let names = required.map(|required| required.keys().map(String::as_str).collect::<Vec<_>>().join(","));
+        problem.field = names.filter(|names| !names.is_empty()).map(|names| bounded(&names)).or(problem.field);
+    }
     let word = problem.code.replace(code.to_string());
     // The number is the code that is quoted; the upstream's own word stays with its text.
     if let (Some(word), Some(text)) = (word, &mut problem.text) {
         *text = bounded(&format!("{word}: {text}"));
+    }
+    if code == MISSING_CLIENT_CAPABILITY {
+        let needed = data.get("requiredCapabilities").and_then(Value::as_object);
+        problem.field = needed.and_then(|needed| needed.keys().next().cloned()).or(problem.field);
     }
     let (found, certainty) = judged.map_or_else(|| by_number(code), |(failure, certainty)| (failure.code, certainty));
     let mut report = Report::answered(problem.failure(found), certainty, None);

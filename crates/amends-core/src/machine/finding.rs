@@ -1,0 +1,46 @@
+//! What a look at a declaration finds.
+
+use std::fmt;
+
+/// Something about a machine's declaration that is wrong, or that its author should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub weight: Weight,
+    /// Where, from the machine down: `["actions", "pay", "guard"]`.
+    pub at: Vec<String>,
+    /// What is found.
+    pub message: String,
+    /// What to do about it.
+    pub fix: String,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// The machine is not served.
+    Error,
+    /// It is served, and may surprise.
+    Warning,
+}
+
+impl Finding {
+    pub(super) fn error(at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::new(Weight::Error, at, message, fix)
+    }
+
+    pub(super) fn warning(at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::new(Weight::Warning, at, message, fix)
+    }
+
+    fn new(weight: Weight, at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
+        let at = at.iter().map(|part| (*part).to_owned()).collect();
+        Self { weight, at, message: message.into(), fix: fix.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.at.join("."), self.message, self.fix)
+    }
+}

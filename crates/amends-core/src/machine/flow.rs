@@ -1,0 +1,96 @@
+//! How a machine can move, whatever its guards say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Action, Machine};
+use crate::id::{ActionName, StateName};
+
+/// The ways from state to state.
+pub(super) struct Flow<'a> {
+    machine: &'a Machine,
+    next: BTreeMap<&'a StateName, BTreeSet<&'a StateName>>,
+}
+
+impl<'a> Flow<'a> {
+    /// Every way there is.
+    pub(super) fn of(machine: &'a Machine) -> Self {
+        Self::through(machine, |_| true)
+    }
+
+    /// The ways of those actions alone.
+    pub(super) fn through(machine: &'a Machine, takes: impl Fn(&Action) -> bool) -> Self {
+        let mut next: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for action in machine.actions.values().filter(|action| takes(action)) {
+            for from in &action.from {
+                next.entry(from).or_default().extend(action.to.states());
+            }
+        }
+        Self { machine, next }
+    }
+
+    /// Where one can get from those states in any number of moves, none included.
+    pub(super) fn reach(&self, from: impl IntoIterator<Item = &'a StateName>) -> BTreeSet<&'a StateName> {
+        let mut reached = BTreeSet::new();
+        let mut left: Vec<_> = from.into_iter().collect();
+        // Ends: a state is expanded only when it is new, and there are finitely many.
+        while let Some(state) = left.pop() {
+            if reached.insert(state) {
+                left.extend(self.next.get(state).into_iter().flatten());
+            }
+        }
+        reached
+    }
+
+    /// Where one can get from that state in at least one move.
+    pub(super) fn beyond(&self, state: &'a StateName) -> BTreeSet<&'a StateName> {
+        self.reach(self.next.get(state).into_iter().flatten().copied())
+    }
+
+    /// The groups of states that lead back to themselves.
+    pub(super) fn cycles(&self) -> Vec<BTreeSet<&'a StateName>> {
+        let mut groups: Vec<BTreeSet<_>> = Vec::new();
+        let reached = self.reach([&self.machine.initial]);
+        for state in reached.iter().filter(|state| self.beyond(state).contains(*state)) {
+            if groups.iter().any(|group| group.contains(state)) {
+                continue;
+            }
+            let beyond = self.beyond(state);
+            groups.push(beyond.into_iter().filter(|other| self.beyond(other).contains(state)).collect());
+        }
+        groups
+    }
+
+    /// The fields that are there for sure in each state that can be reached, by whatever way it was reached.
+    pub(super) fn sure_fields(&self) -> BTreeMap<&'a StateName, BTreeSet<&'a str>> {
+        let machine = self.machine;
+        let begun: BTreeSet<&str> = machine.fields.keys().map(String::as_str).collect();
+        let mut sure = BTreeMap::from([(&machine.initial, begun)]);
+        // Ends: a state's set is made once and then only ever loses fields.
+        loop {
+            let mut changed = false;
+            for action in machine.actions.values() {
+                for from in &action.from {
+                    let Some(before) = sure.get(from) else { continue };
+                    let after: BTreeSet<&str> =
+                        before.iter().copied().chain(action.writes.keys().map(String::as_str)).collect();
+                    for to in action.to.states() {
+                        let there = sure.get(to);
+                        let both = there.map_or_else(|| after.clone(), |there| there & &after);
+                        if there != Some(&both) {
+                            sure.insert(to, both);
+                            changed = true;
+                        }
+                    }
+                }
+            }
+            if !changed {
+                return sure;
+            }
+        }
+    }
+
+    /// The actions that lead away from that state.
+    pub(super) fn away_from(&self, state: &StateName) -> impl Iterator<Item = (&'a ActionName, &'a Action)> {
+        self.machine.actions.iter().filter(move |(_, action)| action.from.contains(state))
+    }
+}

@@ -1,0 +1,128 @@
+//! A machine as a picture: Mermaid, DOT, and SVG that we lay out ourselves.
+
+mod layout;
+mod svg;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::{Action, Machine};
+use crate::id::{ActionName, StateName};
+
+/// What is marked in a picture: where the machine is, and the actions that were taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Where it is.
+    pub now: Option<StateName>,
+    /// What was taken.
+    pub taken: BTreeSet<ActionName>,
+}
+
+impl Machine {
+    /// The machine as a Mermaid state diagram.
+    pub fn mermaid(&self, marks: &Marks) -> String {
+        let ids: Vec<&StateName> = self.states().into_iter().collect();
+        let id = |state: &StateName| ids.iter().position(|known| *known == state).unwrap_or_default();
+        let mut text = String::from("stateDiagram-v2\n");
+        for (n, state) in ids.iter().enumerate() {
+            let _ = writeln!(text, "    state \"{}\" as s{n}", plain(state.as_str()));
+        }
+        let _ = writeln!(text, "    [*] --> s{}", id(&self.initial));
+        for (name, action, from, to) in self.ways() {
+            let _ = writeln!(text, "    s{} --> s{} : {}", id(from), id(to), plain(&label(name, action)));
+        }
+        for state in &self.terminal {
+            let _ = writeln!(text, "    s{} --> [*]", id(state));
+        }
+        if let Some(now) = &marks.now {
+            let _ = writeln!(text, "    classDef now stroke-width:4px,font-weight:bold\n    class s{} now", id(now));
+        }
+        text
+    }
+
+    /// The machine in the language of Graphviz.
+    pub fn dot(&self, marks: &Marks) -> String {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        let mut text = format!("digraph {} {{\n    node [shape=box, style=rounded]\n", quoted(self.name.as_str()));
+        for state in self.states() {
+            let mut looks = Vec::new();
+            if self.is_terminal(state) {
+                looks.push("peripheries=2");
+            }
+            if marks.now.as_ref() == Some(state) {
+                looks.push("penwidth=3");
+            }
+            let _ = writeln!(text, "    {} [{}]", quoted(state.as_str()), looks.join(", "));
+        }
+        for (name, action, from, to) in self.ways() {
+            let bold = if marks.taken.contains(name) { ", penwidth=2" } else { "" };
+            let label = quoted(&label(name, action));
+            let _ = writeln!(text, "    {} -> {} [label={label}{bold}]", quoted(from.as_str()), quoted(to.as_str()));
+        }
+        text.push_str("}\n");
+        text
+    }
+
+    /// The machine as a picture of its own.
+    pub fn svg(&self, marks: &Marks) -> String {
+        svg::draw(self, marks)
+    }
+
+    /// Every way from a state to a state, with the action that leads it.
+    fn ways(&self) -> impl Iterator<Item = (&ActionName, &Action, &StateName, &StateName)> {
+        self.actions.iter().flat_map(|(name, action)| {
+            let to: BTreeSet<&StateName> = action.to.states().collect();
+            action.from.iter().flat_map(move |from| to.clone().into_iter().map(move |to| (name, action, from, to)))
+        })
+    }
+}
+
+fn label(name: &ActionName, action: &Action) -> String {
+    match (&action.guard, &action.queue) {
+        (None, None) => name.to_string(),
+        (Some(_), None) => format!("{name} [guarded]"),
+        (None, Some(queue)) => format!("{name} [{queue} approves]"),
+        (Some(_), Some(queue)) => format!("{name} [guarded, {queue} approves]"),
+    }
+}
+
+/// A text that means nothing to Mermaid.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_alphanumeric() || " _-,[]".contains(c) { c } else { ' ' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn machine() -> Machine {
+        let declared = json!({
+            "initial": "new <one>", "terminal": ["done"],
+            "actions": {
+                "go": { "from": ["new <one>"], "to": [{ "when": "result.ok", "state": "done" }, { "state": "new <one>" }], "tool": "t", "times": 3 },
+                "ask": { "from": ["new <one>"], "to": "done", "queue": "boss", "guard": "true" },
+            },
+        });
+        Machine::read("m", &serde_json::from_value(declared).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_three_pictures_show_every_way_and_where_the_machine_is() {
+        let machine = machine();
+        let marks = Marks { now: Some(StateName::new("new <one>")), taken: [ActionName::new("go")].into() };
+        let mermaid = "stateDiagram-v2\n    state \"done\" as s0\n    state \"new  one \" as s1\n    [*] --> s1\n    \
+                       s1 --> s0 : ask [guarded, boss approves]\n    s1 --> s0 : go\n    s1 --> s1 : go\n    s0 --> [*]\n    \
+                       classDef now stroke-width:4px,font-weight:bold\n    class s1 now\n";
+        assert_eq!(machine.mermaid(&marks), mermaid);
+        let dot = machine.dot(&marks);
+        assert!(dot.contains("\"new <one>\" -> \"done\" [label=\"go\", penwidth=2]"), "{dot}");
+        assert!(dot.contains("\"done\" [peripheries=2]"), "{dot}");
+        let svg = machine.svg(&marks);
+        assert!(svg.starts_with("<svg xmlns=") && svg.trim_end().ends_with("</svg>"), "{svg}");
+        assert!(svg.contains("new &lt;one&gt;") && !svg.contains("<one>"), "{svg}");
+        assert_eq!(svg.matches("class=\"state now\"").count(), 1, "{svg}");
+        assert_eq!(svg.matches("class=\"way taken\"").count(), 2, "{svg}");
+        assert_eq!(svg.matches("class=\"way\"").count(), 1, "{svg}");
+    }
+}

@@ -1,0 +1,229 @@
+//! From what was written to what it means.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::spec::{ActionSpec, MachineSpec, TargetSpec};
+use super::{Action, Bounds, Branch, Does, Finding, Machine, Target, ToolUse, Weight};
+use crate::expression::Expression;
+use crate::id::{ActionName, MachineName, StateName, ToolName};
+use crate::limits::{MACHINE_ACTIONS_MAX, MACHINE_NAME_MAX};
+use crate::nearest::nearest;
+
+impl Machine {
+    /// Reads a machine. What is wrong with it is given back all at once.
+    pub fn read(name: &str, spec: &MachineSpec) -> Result<Self, Vec<Finding>> {
+        let mut reader = Reader::default();
+        let machine = reader.machine(name, spec);
+        reader.findings.extend(machine.unfit());
+        reader.findings.retain(|finding| finding.weight == Weight::Error);
+        if reader.findings.is_empty() { Ok(machine) } else { Err(reader.findings) }
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    findings: Vec<Finding>,
+}
+
+impl Reader {
+    fn machine(&mut self, name: &str, spec: &MachineSpec) -> Machine {
+        self.named(&["name"], name, "machine");
+        if spec.initial.is_empty() {
+            self.wrong(&["initial"], "there is no state to begin in", "name one: `initial = \"created\"`");
+        }
+        if spec.actions.is_empty() {
+            self.wrong(
+                &["actions"],
+                "there is nothing to do",
+                "declare an action that leads away from the initial state",
+            );
+        }
+        if spec.actions.len() > MACHINE_ACTIONS_MAX {
+            let found = format!("there are {} actions, more than {MACHINE_ACTIONS_MAX}", spec.actions.len());
+            self.wrong(&["actions"], found, "split the machine, and run one from the other with `machine`");
+        }
+        let known: BTreeSet<&str> =
+            spec.actions.values().flat_map(|action| action.from.iter().map(String::as_str)).collect();
+        for terminal in spec.terminal.iter().filter(|state| known.contains(state.as_str())) {
+            let found = format!("`{terminal}` is terminal, and actions lead away from it");
+            self.wrong(&["terminal"], found, "take it out of `terminal`, or out of their `from`");
+        }
+        let actions =
+            spec.actions.iter().map(|(name, action)| (ActionName::new(name.as_str()), self.action(name, action)));
+        Machine {
+            actions: actions.collect(),
+            name: MachineName::new(name),
+            description: spec.description.clone(),
+            initial: StateName::new(spec.initial.as_str()),
+            terminal: spec.terminal.iter().map(|state| StateName::new(state.as_str())).collect(),
+            mode: spec.mode,
+            drift: spec.drift,
+            schema: spec.state.clone(),
+            fields: spec.fields.clone(),
+            bounds: Bounds {
+                steps_max: spec.limits.steps,
+                time_ms_max: spec.limits.time.map(|span| ms(span.0)),
+                loops_max: spec.limits.loops,
+            },
+        }
+    }
+
+    fn action(&mut self, name: &str, spec: &ActionSpec) -> Action {
+        let at = ["actions", name];
+        self.named(&at, name, "action");
+        if spec.from.is_empty() {
+            self.wrong(
+                &[&at[..], &["from"]].concat(),
+                "it leads away from nowhere",
+                "name its states: `from = [\"created\"]`",
+            );
+        }
+        let guard = spec.guard.as_ref();
+        Action {
+            description: spec.description.clone(),
+            from: spec.from.iter().map(|state| StateName::new(state.as_str())).collect(),
+            to: self.target(name, &spec.to),
+            does: self.does(name, spec),
+            input: spec.input.clone(),
+            guard: guard
+                .and_then(|source| self.expression(&[&at[..], &["guard"]].concat(), source, &["state", "inputs"])),
+            timeout_ms: spec.timeout.map(|span| ms(span.0)),
+            writes: self.expressions(&[&at[..], &["writes"]].concat(), &spec.writes, &["state", "inputs", "result"]),
+            reversible: spec.reversible,
+            queue: spec.queue.clone(),
+            times_max: spec.times,
+        }
+    }
+
+    fn target(&mut self, action: &str, spec: &TargetSpec) -> Target {
+        let at = ["actions", action, "to"];
+        match spec {
+            TargetSpec::One(state) => {
+                if state.is_empty() {
+                    self.wrong(&at, "it leads nowhere", "name a state: `to = \"paid\"`");
+                }
+                Target::One(StateName::new(state.as_str()))
+            }
+            TargetSpec::Choice(branches) => {
+                let last = branches.len().saturating_sub(1);
+                for (n, branch) in branches.iter().enumerate() {
+                    if branch.when.is_none() && n != last {
+                        let found = format!("nothing after `{}` is ever chosen", branch.state);
+                        self.wrong(&at, found, "put the target without `when` last");
+                    }
+                }
+                if branches.last().is_none_or(|branch| branch.when.is_some()) {
+                    let fix = "end the choice with a target that has no `when`, so that a call that was made always leads somewhere";
+                    self.wrong(&at, "every target has a condition, and none may hold", fix);
+                }
+                let read = |branch: &super::BranchSpec| Branch {
+                    when: branch
+                        .when
+                        .as_ref()
+                        .and_then(|when| self.expression(&at, when, &["state", "inputs", "result"])),
+                    state: StateName::new(branch.state.as_str()),
+                };
+                Target::Choice(branches.iter().map(read).collect())
+            }
+        }
+    }
+
+    fn does(&mut self, name: &str, spec: &ActionSpec) -> Does {
+        let at = ["actions", name];
+        let said = [
+            spec.tool.as_ref().map(|_| "tool"),
+            spec.function.as_ref().map(|_| "function"),
+            spec.machine.as_ref().map(|_| "machine"),
+            (!spec.parallel.is_empty()).then_some("parallel"),
+        ];
+        let said: Vec<&str> = said.into_iter().flatten().collect();
+        if said.len() > 1 {
+            self.wrong(
+                &at,
+                format!("it has `{}` at once", said.join("` and `")),
+                "keep one, or make two actions of it",
+            );
+        }
+        if spec.tool.is_none() && !spec.args.is_empty() {
+            self.wrong(
+                &[&at[..], &["args"]].concat(),
+                "there are arguments and no tool",
+                "name the tool, or drop `args`",
+            );
+        }
+        if let Some(tool) = &spec.tool {
+            let args = self.expressions(&[&at[..], &["args"]].concat(), &spec.args, &["state", "inputs"]);
+            return Does::Tool(ToolUse { tool: ToolName::new(tool.as_str()), args });
+        }
+        if let Some(function) = &spec.function {
+            return Does::Function(function.clone());
+        }
+        if let Some(machine) = &spec.machine {
+            return Does::Machine(MachineName::new(machine.as_str()));
+        }
+        if spec.parallel.is_empty() {
+            return Does::Nothing;
+        }
+        if spec.parallel.len() == 1 {
+            self.wrong(&[&at[..], &["parallel"]].concat(), "there is only one of them", "make it the action's `tool`");
+        }
+        let mut siblings = BTreeMap::new();
+        for (sibling, spec) in &spec.parallel {
+            let at = [&at[..], &["parallel", sibling, "args"]].concat();
+            let args = self.expressions(&at, &spec.args, &["state", "inputs"]);
+            siblings.insert(sibling.clone(), ToolUse { tool: ToolName::new(spec.tool.as_str()), args });
+        }
+        Does::Parallel(siblings)
+    }
+
+    fn expressions(
+        &mut self,
+        at: &[&str],
+        specs: &BTreeMap<String, String>,
+        may: &[&str],
+    ) -> BTreeMap<String, Expression> {
+        let mut read = BTreeMap::new();
+        for (name, source) in specs {
+            if let Some(expression) = self.expression(&[at, &[name]].concat(), source, may) {
+                read.insert(name.clone(), expression);
+            }
+        }
+        read
+    }
+
+    fn expression(&mut self, at: &[&str], source: &str, may: &[&str]) -> Option<Expression> {
+        let expression = match Expression::parse(source) {
+            Ok(expression) => expression,
+            Err(error) => {
+                self.wrong(at, error.to_string(), "mend the expression");
+                return None;
+            }
+        };
+        for unknown in expression.variables().iter().filter(|variable| !may.contains(&variable.as_str())) {
+            let fix = match nearest(unknown, may.iter().copied()).first() {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known here: `{}`", may.join("`, `")),
+            };
+            self.wrong(at, format!("nothing is called `{unknown}` here"), fix);
+        }
+        Some(expression)
+    }
+
+    fn named(&mut self, at: &[&str], name: &str, what: &str) {
+        let fits = !name.is_empty()
+            && name.len() <= MACHINE_NAME_MAX
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+        if !fits {
+            let fix = format!("use 1 to {MACHINE_NAME_MAX} letters, digits, `_` and `-`");
+            self.wrong(at, format!("the {what}'s name is not one that agents can say"), fix);
+        }
+    }
+
+    fn wrong(&mut self, at: &[&str], message: impl Into<String>, fix: impl Into<String>) {
+        self.findings.push(Finding::error(at, message, fix));
+    }
+}
+
+fn ms(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
