@@ -118,7 +118,9 @@ fn keep_fixed(config: &mut Config, before: &Config) -> Vec<&'static str> {
     keep("limits.calls", config.limits.calls != before.limits.calls);
     keep("limits.rate", config.limits.rate != before.limits.rate);
     keep("limits.answer_bytes", config.limits.answer_bytes != before.limits.answer_bytes);
+    keep("telemetry", config.telemetry != before.telemetry);
     config.ledger = before.ledger.clone();
+    config.telemetry = before.telemetry.clone();
     config.http = before.http;
     config.limits.calls = before.limits.calls;
     config.limits.rate = before.limits.rate;
