@@ -245,6 +245,16 @@ impl Upstream {
         }
     }
 
+    /// Whether it is of the stateful era, so that what only a stateless request carries is not for it. Where the agent itself
+    /// greeted it, they understand each other.
+    pub fn takes_no_stamps(&self) -> bool {
+        let ours = match &*self.link {
+            Link::Stdio(child) => child.is_ours(),
+            Link::Http(_) => true,
+        };
+        ours && self.era() == Some(Era::Legacy)
+    }
+
     /// Ends it: a child gets its input closed, a moment to leave, is told to, and is then killed with all that it started.
     pub async fn stop(&self) {
         match &*self.link {

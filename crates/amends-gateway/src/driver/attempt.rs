@@ -14,7 +14,7 @@ use amends_core::{
 use amends_ledger::{Form, digest};
 use amends_wire::mcp::classify::{self, structured};
 use amends_wire::mcp::shape::shape;
-use amends_wire::mcp::{Edits, Era, InputRequired, ProgressToken, ToolCall, era, tasks, with_deadline};
+use amends_wire::mcp::{Askable, Edits, Era, InputRequired, ProgressToken, ToolCall, era, tasks, with_deadline};
 use amends_wire::object::Object;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -55,6 +55,7 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
         live.effect_key.clone_from(key);
     }
     let whose = (attempt.purpose == Purpose::Act).then(|| session.id.clone());
+    let askable = Askable::of(live.listener.capabilities.as_deref());
     let prepared = prepare(&gateway, live, &attempt);
     if !live.rules.contract.effect.is_read() {
         session.listening.insert(attempt.id.clone());
@@ -62,7 +63,7 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     tokio::spawn(async move {
         let (id, purpose) = (attempt.id.clone(), attempt.purpose);
         let (mut report, carried) = match prepared {
-            Ok(outgoing) => exchange(outgoing, &attempt, whose, aborted, &mail).await,
+            Ok(outgoing) => exchange(outgoing, &attempt, (whose, askable), aborted, &mail).await,
             Err(code) => (Report::silent(Failure::of(code), Certainty::NotSent), Carried::Nothing),
         };
         if let Some(failure) = &mut report.failure {
@@ -151,7 +152,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 progress_token: token,
                 key,
                 meta: if modern { &stamps } else { &[] },
-                without_meta: &[],
+                without_meta: if tool.upstream.takes_no_stamps() { &era::STAMPS } else { &[] },
             });
             let request = Request {
                 method: "tools/call".into(),
@@ -230,7 +231,7 @@ fn mirrored(tool: &ServedTool, params: Option<&str>) -> Vec<(String, String)> {
 async fn exchange(
     outgoing: Outgoing,
     attempt: &Attempt,
-    whose: Option<SessionId>,
+    (whose, askable): (Option<SessionId>, Askable),
     mut aborted: oneshot::Receiver<()>,
     mail: &mpsc::UnboundedSender<Mail>,
 ) -> (Report, Carried) {
@@ -254,7 +255,7 @@ async fn exchange(
     let restraint = &tool.upstream.restraint;
     let (to, mut asides) = upstream::asides();
     // Nobody is asked for the sake of a read of ours; the upstream is told so.
-    request.asides = Some(Asides { to, whose });
+    request.asides = Some(Asides { to, whose, askable });
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
     // The driver outlives its calls, unless the process ends.
     let pass_on = |aside| {
@@ -399,6 +400,7 @@ async fn join(
                 let inquiry = Inquiry { asks: Vec::new(), way: Way::Return };
                 let report = Box::new(Report::asking(Box::new(inquiry)));
                 let (attempt, carried) = (attempt.id.clone(), Carried::Answer(stored));
+                // The driver outlives its calls, unless the process ends.
                 let _ = mail.send(Mail::Result { attempt, purpose: Purpose::Join, report, carried });
                 return;
             }

@@ -59,6 +59,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
     let _one_at_a_time = gateway.adopting.lock().await;
     if let Some(driver) = gateway.driver_of(id) {
         if let Some(first) = first {
+            // Should it end just now, whoever waits for it looks again.
             let _ = driver.send(first);
         }
         return Ok(());

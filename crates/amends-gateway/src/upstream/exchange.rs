@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use amends_core::SessionId;
+use amends_wire::mcp::Askable;
 use amends_wire::mcp::classify::Signal;
 use amends_wire::message;
 use bytes::Bytes;
@@ -42,6 +43,8 @@ pub struct Asides {
     /// Whose request it is, where questions to its agent are taken. On a line that several requests share, a question is
     /// brought to an agent only if all of them are its own.
     pub whose: Option<SessionId>,
+    /// What its agent declared that it can be asked.
+    pub askable: Askable,
 }
 
 /// Whose agent a question is for that does not say on account of which request it is asked.

@@ -28,6 +28,9 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// The field of `_meta` that names the `subscriptions/listen` a notification is for.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
+/// The fields of `_meta` that only a modern request has; a server of the other era may refuse what carries them.
+pub const STAMPS: [&str; 4] = [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL];
+
 /// The headers of a modern request do not say what its body says.
 pub const HEADER_MISMATCH: i64 = -32020;
 /// The request needs something of the client that it did not declare.
@@ -99,6 +102,19 @@ pub fn is_known(version: &str) -> bool {
 /// The version to answer `initialize` with: the one asked for, or the newest that begins so.
 pub fn negotiated(asked: &str) -> &'static str {
     LEGACY_VERSIONS.into_iter().find(|version| *version == asked).unwrap_or(LEGACY)
+}
+
+/// The params of a modern request without what only such a request has in its `_meta`; all other bytes stay as they are.
+pub fn without_stamps(params: &str) -> String {
+    let meta = Object::parse(params).and_then(|object| object.get("_meta"));
+    let Some((meta, known)) = meta.and_then(|meta| Some((meta.get(), Object::parse(meta.get())?))) else {
+        return params.to_owned();
+    };
+    let mut splice = Splice::new(params);
+    for name in STAMPS.into_iter().filter(|name| known.get(name).is_some()) {
+        let _ = splice.remove_member(meta, name);
+    }
+    splice.finish()
 }
 
 /// The result with the stamps that its era demands and it lacks; all other bytes stay as they are.
@@ -233,6 +249,14 @@ mod tests {
         assert_eq!(Era::detect("tools/list", Some(&raw("{}"))), None);
         assert_eq!(Era::detect("server/discover", None), Some(Era::Modern));
         assert_eq!((negotiated("2025-03-26"), negotiated("2026-07-28")), ("2025-03-26", LEGACY));
+    }
+
+    #[test]
+    fn a_request_of_the_other_era_leaves_its_stamps_behind() {
+        let stamped = with_own_meta(Some(r#"{"a":1.0,"_meta":{"t":1}}"#), MODERN);
+        assert_eq!(without_stamps(&stamped), r#"{"a":1.0,"_meta":{"t":1}}"#);
+        assert_eq!(without_stamps(r#"{"a":1.0}"#), r#"{"a":1.0}"#);
+        assert_eq!(without_stamps(r#"{"_meta":7}"#), r#"{"_meta":7}"#);
     }
 
     #[test]
