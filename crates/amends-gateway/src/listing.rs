@@ -16,7 +16,8 @@ use tokio::sync::watch;
 
 use crate::clock;
 use crate::gateway::Gateway;
-use crate::upstream::{Fault, Health, Reply, Request, Upstream};
+use crate::pin;
+use crate::upstream::{Fault, Health, HttpAnswer, Reply, Request, Upstream};
 
 pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long an agent that lists waits for upstreams that have not answered.
@@ -40,6 +41,9 @@ pub enum ListError {
     /// It could not be asked.
     #[error("`{0}` was not answered: {1}")]
     Away(&'static str, Fault),
+    /// Its tools could not be compared with what is pinned.
+    #[error("its tools cannot be compared with what is pinned: {0}")]
+    Unpinned(#[from] amends_ledger::Error),
 }
 
 /// Lists what an upstream has whenever it is ready anew, or says that it has something else, and tells the clients.
@@ -197,7 +201,9 @@ async fn read_all(
     let mut ttl_ms = None;
     for _ in 0..PAGES_MAX {
         let reply = ask(upstream, kind, cursor.as_deref(), meta, LIST_TIMEOUT).await;
-        upstream.restraint.record_listing(clock::now(), sign(reply.as_ref()));
+        if !upstream.is_described() {
+            upstream.restraint.record_listing(clock::now(), sign(reply.as_ref()));
+        }
         let page = read(kind, reply)?;
         ttl_ms = page.ttl_ms;
         all.extend(page.entries);
@@ -211,24 +217,37 @@ async fn read_all(
         all.truncate(ENTRIES_MAX);
     }
     upstream.news.listed(kind, ttl_ms);
-    Ok(gateway.catalogue.update(upstream, kind, all))
+    match kind {
+        Kind::Tools => Ok(pin::take_in(gateway, upstream, all).await?),
+        Kind::Prompts | Kind::Resources | Kind::Templates => Ok(gateway.catalogue.update(upstream, kind, all)),
+    }
 }
 
 /// Asks for the first page of an upstream's tools, to see whether it answers.
 pub(crate) async fn probe(upstream: &Upstream, within: Duration) -> Sign {
-    sign(ask(upstream, Kind::Tools, None, None, within).await.as_ref())
+    match upstream.probe(within).await {
+        Some(sign) => sign,
+        None => sign(ask(upstream, Kind::Tools, None, None, within).await.as_ref()),
+    }
 }
 
 /// What came of asking says of the upstream.
 fn sign(reply: Option<&Reply>) -> Sign {
     match reply {
         Some(Reply::Result(_) | Reply::Error(_)) => Sign::Up,
-        Some(Reply::Fault(Fault::HttpStatus { status: 500.., .. })) => Sign::Down,
+        Some(Reply::Fault(
+            Fault::HttpStatus { status: 500.., .. } | Fault::Refused(HttpAnswer { status: 500.., .. }),
+        )) => Sign::Down,
         Some(Reply::Fault(Fault::HttpStatus { status: 429, .. })) => Sign::Nothing,
         Some(Reply::Fault(
-            Fault::HttpStatus { .. } | Fault::TooLarge | Fault::Unreadable { .. } | Fault::SessionGone,
+            Fault::HttpStatus { .. }
+            | Fault::Refused(_)
+            | Fault::TooLarge
+            | Fault::Unreadable { .. }
+            | Fault::SessionGone,
         )) => Sign::Up,
-        Some(Reply::Fault(Fault::ConnectRefused | Fault::NotWritten | Fault::Lost)) | None => Sign::Down,
+        Some(Reply::Fault(Fault::ConnectRefused | Fault::Handshake { .. } | Fault::NotWritten | Fault::Lost))
+        | None => Sign::Down,
     }
 }
 
