@@ -286,7 +286,7 @@ impl Upstream {
     pub fn takes_no_stamps(&self) -> bool {
         let ours = match &*self.link {
             Link::Stdio(child) => child.is_ours(),
-            Link::Http(_) => true,
+            Link::Http(_) | Link::OpenApi(_) => true,
         };
         ours && self.era() == Some(Era::Legacy)
     }
