@@ -27,13 +27,13 @@ use thiserror::Error;
 
 use crate::router::Patterns;
 
+pub use amends_core::span::Span;
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
 pub use source::Source;
-pub use amends_core::span::Span;
 pub use spec::Spec;
 
 /// A configuration in which every key has its value and every rule is allowed.
