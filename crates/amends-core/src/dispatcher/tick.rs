@@ -43,8 +43,12 @@ impl Dispatcher {
         };
         if call.paused.is_some() {
             self.lapse_inquiries(now, id, |due, _| due <= now);
-            return self.lapsed(now, gates, id);
+            self.lapsed(now, gates, id);
         }
+        // With the last inquiry the clock goes on, and may be past another deadline by now.
+        let Some(call) = self.state.calls.get(id).filter(|call| call.paused.is_none()) else {
+            return;
+        };
         match call.phase {
             Phase::Attempting(n) => {
                 let attempt = AttemptId { call: id.clone(), n };

@@ -12,9 +12,10 @@ use amends_core::{
     Attempt, AttemptId, Certainty, Code, Failure, Inquiry, Purpose, Report, Rules, SessionId, Timestamp, ToolName, Way,
 };
 use amends_ledger::{Form, digest};
+use amends_wire::http::classify::{self as http, HttpAnswer};
 use amends_wire::mcp::classify::{self, structured};
 use amends_wire::mcp::shape::shape;
-use amends_wire::mcp::{Edits, Era, InputRequired, ProgressToken, ToolCall, era, tasks, with_deadline};
+use amends_wire::mcp::{Askable, Edits, Era, InputRequired, ProgressToken, ToolCall, era, tasks, with_deadline};
 use amends_wire::object::Object;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -23,7 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::session::{Carried, Live, Mail, Session};
 use super::undo;
 use crate::catalogue::ServedTool;
-use crate::clock;
+use crate::clock::{self, Awake};
 use crate::gateway::Gateway;
 use crate::upstream::{self, Asides, Exchange, Fault, Reply, Request};
 
@@ -54,15 +55,22 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
         // A call that took over another's doubt goes on with its key.
         live.effect_key.clone_from(key);
     }
+    if attempt.item == Some(0) {
+        live.read_first = Some(attempt.id.clone());
+    }
     let whose = (attempt.purpose == Purpose::Act).then(|| session.id.clone());
-    let prepared = prepare(&gateway, live, &attempt);
+    let askable = Askable::of(live.listener.capabilities.as_deref());
+    let mut prepared = prepare(&gateway, live, &attempt);
+    if let (Ok(outgoing), Some(telemetry)) = (&mut prepared, &gateway.telemetry) {
+        telemetry.stamp(&attempt.id, &live.params, &mut outgoing.request);
+    }
     if !live.rules.contract.effect.is_read() {
         session.listening.insert(attempt.id.clone());
     }
     tokio::spawn(async move {
         let (id, purpose) = (attempt.id.clone(), attempt.purpose);
         let (mut report, carried) = match prepared {
-            Ok(outgoing) => exchange(outgoing, &attempt, whose, aborted, &mail).await,
+            Ok(outgoing) => exchange(outgoing, &attempt, (whose, askable), aborted, &mail).await,
             Err(code) => (Report::silent(Failure::of(code), Certainty::NotSent), Carried::Nothing),
         };
         if let Some(failure) = &mut report.failure {
@@ -87,6 +95,8 @@ struct Outgoing {
     arguments: Option<Value>,
     ticket: u64,
     request: Request,
+    /// When it was made ready.
+    awake: Awake,
 }
 
 /// The call a status read stands in for.
@@ -146,18 +156,22 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 (era::CLIENT_CAPABILITIES, live.listener.declared()),
                 (era::CLIENT_INFO, info.as_str()),
             ];
+            let mut headers: Vec<(String, String)> = header.into_iter().collect();
+            if rules.contract.if_match {
+                headers.push(("if-match".into(), live.tag()?));
+            }
             let params = call.outgoing(&Edits {
                 name: (tool.local != tool.name.as_str()).then_some(tool.local.as_str()),
                 progress_token: token,
                 key,
                 meta: if modern { &stamps } else { &[] },
-                without_meta: &[],
+                without_meta: if tool.upstream.takes_no_stamps() { &era::STAMPS } else { &[] },
             });
             let request = Request {
                 method: "tools/call".into(),
                 subject: Some(tool.local.clone()),
                 params: Some(params),
-                headers: header.into_iter().collect(),
+                headers,
                 asides: None,
                 send_by,
                 run: attempt.run.filter(|run| *run != UNSEEN_RUN),
@@ -173,6 +187,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 arguments,
                 ticket,
                 request,
+                awake: Awake::now(),
                 tool,
             })
         }
@@ -213,6 +228,7 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
         arguments: None,
         ticket,
         request,
+        awake: Awake::now(),
         tool,
     })
 }
@@ -230,13 +246,13 @@ fn mirrored(tool: &ServedTool, params: Option<&str>) -> Vec<(String, String)> {
 async fn exchange(
     outgoing: Outgoing,
     attempt: &Attempt,
-    whose: Option<SessionId>,
+    (whose, askable): (Option<SessionId>, Askable),
     mut aborted: oneshot::Receiver<()>,
     mail: &mpsc::UnboundedSender<Mail>,
 ) -> (Report, Carried) {
     let deadline = attempt.deadline;
     let asks = whose.is_some();
-    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request } = outgoing;
+    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request, awake } = outgoing;
     let takes_tasks = request.params.as_deref().is_some_and(tasks::wanted);
     let seen = Seen { stands_for, canonical, based_on, arguments, takes_tasks };
     let contract = &rules.contract;
@@ -246,7 +262,7 @@ async fn exchange(
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     };
     let left_ms = deadline.since_ms(clock::now());
-    if left_ms < ATTEMPT_MS_MIN.min(contract.timeout_ms / 2) {
+    if left_ms < ATTEMPT_MS_MIN.min(contract.timeout_ms / 2) || !awake.still() {
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     }
     request.params = request.params.map(|params| with_deadline(&params, left_ms));
@@ -254,7 +270,7 @@ async fn exchange(
     let restraint = &tool.upstream.restraint;
     let (to, mut asides) = upstream::asides();
     // Nobody is asked for the sake of a read of ours; the upstream is told so.
-    request.asides = Some(Asides { to, whose });
+    request.asides = Some(Asides { to, whose, askable });
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
     // The driver outlives its calls, unless the process ends.
     let pass_on = |aside| {
@@ -369,6 +385,10 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (
             let classified = classify::rpc_error(error.code, &error.message, data, contract, translate);
             (classified.report, Carried::Nothing)
         }
+        Reply::Fault(Fault::Refused(answer)) => {
+            let answer = HttpAnswer { status: answer.status, headers: &answer.headers, body: &answer.body };
+            (http::answer(answer, contract, translate, now).report, Carried::Nothing)
+        }
         Reply::Fault(fault) => (classify::signal(fault.signal(), contract, translate, now).report, Carried::Nothing),
     }
 }
@@ -399,6 +419,7 @@ async fn join(
                 let inquiry = Inquiry { asks: Vec::new(), way: Way::Return };
                 let report = Box::new(Report::asking(Box::new(inquiry)));
                 let (attempt, carried) = (attempt.id.clone(), Carried::Answer(stored));
+                // The driver outlives its calls, unless the process ends.
                 let _ = mail.send(Mail::Result { attempt, purpose: Purpose::Join, report, carried });
                 return;
             }

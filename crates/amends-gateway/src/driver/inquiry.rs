@@ -226,6 +226,7 @@ impl Session {
             // The call is over: whoever came back looks for its answer.
             return;
         };
+        // Whoever came back may be gone again.
         let _ = taken.send(());
         if let Some(before) = live.answer.replace(answer) {
             live.also.push(before);

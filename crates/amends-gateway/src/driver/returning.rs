@@ -70,6 +70,7 @@ impl SessionHandle {
         let returned = Mail::Return(Box::new(returned));
         let mail = match self.gateway.driver_of(&waiting.session) {
             Some(driver) => {
+                // A driver that ends just now takes nothing, which is seen below.
                 let _ = driver.send(returned);
                 driver
             }
@@ -89,6 +90,7 @@ impl SessionHandle {
 
     /// The session of a call that waits, used by whoever came back to it.
     fn elsewhere(&self, waiting: &Waiting, mail: mpsc::UnboundedSender<Mail>) -> Self {
+        // The same for one that has ended since.
         let _ = mail.send(Mail::Used);
         Self {
             id: waiting.session.clone(),

@@ -135,6 +135,11 @@ impl Child {
         self.shared.is_ready()
     }
 
+    /// Whether we greet it, rather than the agent.
+    pub fn is_ours(&self) -> bool {
+        self.shared.greeting() == Greeting::Ours
+    }
+
     /// Ends the child and whoever looks after it.
     pub async fn stop(&self) {
         self.shared.stop.notify_one();

@@ -28,6 +28,9 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// The field of `_meta` that names the `subscriptions/listen` a notification is for.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
+/// The fields of `_meta` that only a modern request has; a server of the other era may refuse what carries them.
+pub const STAMPS: [&str; 4] = [PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL];
+
 /// The headers of a modern request do not say what its body says.
 pub const HEADER_MISMATCH: i64 = -32020;
 /// The request needs something of the client that it did not declare.
@@ -101,6 +104,19 @@ pub fn negotiated(asked: &str) -> &'static str {
     LEGACY_VERSIONS.into_iter().find(|version| *version == asked).unwrap_or(LEGACY)
 }
 
+/// The params of a modern request without what only such a request has in its `_meta`; all other bytes stay as they are.
+pub fn without_stamps(params: &str) -> String {
+    let meta = Object::parse(params).and_then(|object| object.get("_meta"));
+    let Some((meta, known)) = meta.and_then(|meta| Some((meta.get(), Object::parse(meta.get())?))) else {
+        return params.to_owned();
+    };
+    let mut splice = Splice::new(params);
+    for name in STAMPS.into_iter().filter(|name| known.get(name).is_some()) {
+        let _ = splice.remove_member(meta, name);
+    }
+    splice.finish()
+}
+
 /// The result with the stamps that its era demands and it lacks; all other bytes stay as they are.
 ///
 /// A modern result says that it is complete; lists, resources and `server/discover` also say for how long and by whom they may
@@ -132,6 +148,22 @@ pub fn unstamped(result: &str) -> String {
             return result.to_owned();
         }
     }
+    splice.finish()
+}
+
+/// The parameters of a notification without the subscription it came by, which is ours and no client's; all other bytes stay as
+/// they are.
+pub fn unsubscribed(params: &str) -> String {
+    let meta = Object::parse(params).and_then(|params| params.get("_meta"));
+    let Some((meta, members)) = meta.and_then(|meta| Some((meta.get(), Object::parse(meta.get())?))) else {
+        return params.to_owned();
+    };
+    let mut splice = Splice::new(params);
+    let _ = match (members.get(SUBSCRIPTION_ID), members.members().len()) {
+        (None, _) => Ok(()),
+        (Some(_), 1) => splice.remove_member(params, "_meta"),
+        (Some(_), _) => splice.remove_member(meta, SUBSCRIPTION_ID),
+    };
     splice.finish()
 }
 
@@ -220,6 +252,14 @@ mod tests {
     }
 
     #[test]
+    fn a_request_of_the_other_era_leaves_its_stamps_behind() {
+        let stamped = with_own_meta(Some(r#"{"a":1.0,"_meta":{"t":1}}"#), MODERN);
+        assert_eq!(without_stamps(&stamped), r#"{"a":1.0,"_meta":{"t":1}}"#);
+        assert_eq!(without_stamps(r#"{"a":1.0}"#), r#"{"a":1.0}"#);
+        assert_eq!(without_stamps(r#"{"_meta":7}"#), r#"{"_meta":7}"#);
+    }
+
+    #[test]
     fn only_what_is_missing_is_stamped() {
         assert_eq!(stamped("{}", "tools/call", Era::Legacy), "{}");
         assert_eq!(stamped("{ \"x\": 1.0 }", "tools/call", Era::Modern), r#"{ "x": 1.0,"resultType":"complete" }"#);
@@ -232,6 +272,10 @@ mod tests {
         assert_eq!(stamped("null", "tools/list", Era::Modern), "null");
         let modern = r#"{"resultType":"complete","tools":[1.0],"ttlMs":5,"cacheScope":"private"}"#;
         assert_eq!((unstamped(modern), unstamped("7")), (r#"{"tools":[1.0]}"#.into(), "7".into()));
+        let id = SUBSCRIPTION_ID;
+        assert_eq!(unsubscribed(&format!(r#"{{"uri":"a","_meta":{{"{id}":7}}}}"#)), r#"{"uri":"a"}"#);
+        assert_eq!(unsubscribed(&format!(r#"{{"_meta":{{"x":1.0,"{id}":7}}}}"#)), r#"{"_meta":{"x":1.0}}"#);
+        assert_eq!((unsubscribed(r#"{"_meta":{}}"#), unsubscribed("[]")), (r#"{"_meta":{}}"#.into(), "[]".into()));
         assert_eq!((code_for(-32002, Era::Modern), code_for(-32002, Era::Legacy)), (-32602, -32002));
     }
 

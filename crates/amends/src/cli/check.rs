@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use amends_core::UpstreamName;
+use amends_core::{EffectKind, UpstreamName};
 use amends_gateway::Config;
 use amends_gateway::config::{ConfigError, Reach, Released, Source, UpstreamConfig};
 use anyhow::Result;
@@ -98,7 +98,7 @@ async fn compare(source: &Source, args: &CheckArgs) -> Result<Fit> {
 fn under_wrap(mut upstream: UpstreamConfig, command: &[String]) -> UpstreamConfig {
     let (env, cwd) = match upstream.reach {
         Reach::Stdio { env, cwd, .. } => (env, cwd),
-        Reach::Http { .. } => Default::default(),
+        Reach::Http { .. } | Reach::OpenApi(_) => Default::default(),
     };
     upstream.reach = Reach::Stdio { command: command.to_vec(), env, env_pass: Vec::new(), cwd, inherit_env: true };
     upstream.prefix = String::new();
@@ -125,7 +125,20 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
         tools.push(Checked::declared(&config, source, &keys, name, tool)?);
     }
     for (name, upstream) in &config.upstreams {
-        tools.push(Checked::rest(&config, source, &keys, name.as_str(), upstream)?);
+        // The methods of an API say what its operations do, where no section does.
+        let by_method = matches!(upstream.reach, Reach::OpenApi(_)) && upstream.trust_hints;
+        let rest: &[(EffectKind, &str)] = if by_method {
+            &[
+                (EffectKind::Read, " by GET or HEAD"),
+                (EffectKind::Idempotent, " by PUT or DELETE"),
+                (EffectKind::Write, " by POST or PATCH"),
+            ]
+        } else {
+            &[(EffectKind::Write, "")]
+        };
+        for effect in rest {
+            tools.push(Checked::rest(&config, source, &keys, name.as_str(), upstream, *effect)?);
+        }
     }
     let upstreams = config.upstreams.iter().map(|(name, upstream)| CheckedUpstream::of(name.as_str(), upstream, &keys));
     Ok(Explained { upstreams: upstreams.collect(), tools, unsealed: config.ledger.unsealed(), release: config.release })
@@ -134,7 +147,10 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
 fn refused(file: &str, error: &ConfigError) -> Value {
     let line = match error {
         ConfigError::Malformed { line, .. } => Some(*line),
-        ConfigError::Unreadable { .. } | ConfigError::Invalid { .. } | ConfigError::Playbook(_) => None,
+        ConfigError::Unreadable { .. }
+        | ConfigError::Invalid { .. }
+        | ConfigError::Document(_)
+        | ConfigError::Playbook(_) => None,
     };
     json!({ "file": file, "valid": false, "line": line, "error": error.to_string() })
 }

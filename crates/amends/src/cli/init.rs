@@ -1,5 +1,6 @@
 //! `amends init`: a configuration to begin with, from servers that run or that a client knows.
 
+mod api;
 mod mapping;
 mod name;
 mod next;
@@ -37,6 +38,7 @@ Examples:
   amends init --url http://127.0.0.1:9000/mcp          the same for a server over HTTP
   amends init --client ~/.cursor/mcp.json              every server that a client knows, in one file
   amends init --client .vscode/mcp.json --out -        print it instead
+  amends init --openapi shop.yaml                      the operations of an HTTP API
 
 Servers are started and asked for their tools; no tool is called. What is proposed comes from their names, schemas and
 hints. Nothing of it lets a write be sent twice: such lines are commented out, with the question to answer.
@@ -54,6 +56,9 @@ pub(super) struct InitArgs {
     /// A client's configuration: JSON with `mcpServers`, `servers` or `context_servers`, or TOML with `mcp_servers`.
     #[arg(long, value_name = "FILE")]
     client: Vec<PathBuf>,
+    /// The document of an HTTP API: OpenAPI 3.0 or 3.1, as JSON or YAML.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "client", "command"])]
+    openapi: Option<PathBuf>,
     /// Of the client's servers only this one.
     #[arg(long, value_name = "NAME", requires = "client")]
     only: Vec<String>,
@@ -91,6 +96,12 @@ pub(super) async fn init(args: InitArgs) -> Result<ExitCode> {
     {
         bail!("`{}` is there already; --force writes over it, --out names another file", out.display());
     }
+    if let Some(name) = &args.name {
+        ensure!(name::sound(name) == *name, "a name is made of at most 24 of `A-Za-z0-9_-`, and `{name}` is not");
+    }
+    if let Some(document) = &args.openapi {
+        return of_api(document, out, &args);
+    }
     let sources = sources(&args)?;
     let alone = sources.len() == 1;
     let mut parts: Vec<Part> = sources.into_iter().map(part).collect();
@@ -111,12 +122,21 @@ pub(super) async fn init(args: InitArgs) -> Result<ExitCode> {
     Ok(if silent { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
+fn of_api(document: &Path, out: Option<&Path>, args: &InitArgs) -> Result<ExitCode> {
+    let text = api::text(document, args.name.as_deref(), out)?;
+    match out {
+        None => print(text.trim_end())?,
+        Some(out) => {
+            write(out, &text, args.force)?;
+            eprintln!("{} is written; `amends check --config {}` says what it means", out.display(), out.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The servers that are meant, each under a name of its own.
 fn sources(args: &InitArgs) -> Result<Vec<Source>> {
     let name = args.name.as_deref();
-    if let Some(name) = name {
-        ensure!(name::sound(name) == name, "a name is made of at most 24 of `A-Za-z0-9_-`, and `{name}` is not");
-    }
     let mut sources = Vec::new();
     if !args.command.is_empty() {
         sources.push(Source::typed(name, &args.command, &args.pass));

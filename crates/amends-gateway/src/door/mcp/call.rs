@@ -19,6 +19,9 @@ use crate::upstream::{self, Aside, AsideSender, Asking, RpcFault, Said};
 /// Makes the call and waits for its answer.
 pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Option<Answer> {
     if let Some(wrapped) = client.wrapped() {
+        wrapped.meet(&client, &asked).await;
+    }
+    if let Some(wrapped) = client.wrapped() {
         wrapped.list_first(&client, &asked).await;
     }
     let parsed = ToolCall::parse(asked.params.as_deref());

@@ -64,13 +64,20 @@ async fn send(
         let declared = declared.as_deref().map_or("{}", |raw| raw.get());
         params = Some(era::with_meta(params.as_deref(), era::MODERN, declared));
     }
+    if upstream.takes_no_stamps() && client.era(asked) == Era::Modern {
+        params = params.map(|params| era::without_stamps(&params));
+    }
+    let askable = rounds.map(Rounds::askable).unwrap_or_default();
     let request = Request {
         method: asked.method.clone(),
         subject,
         params,
         headers: Vec::new(),
-        asides: (token.is_some() || rounds.is_some())
-            .then_some(Asides { to: progress_to, whose: rounds.map(|_| client.session().id.clone()) }),
+        asides: (token.is_some() || rounds.is_some()).then_some(Asides {
+            to: progress_to,
+            whose: rounds.map(|_| client.session().id.clone()),
+            askable,
+        }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };

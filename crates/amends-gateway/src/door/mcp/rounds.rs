@@ -48,6 +48,11 @@ impl<'a> Rounds<'a> {
         Self { client, outbox, method: &asked.method, era: said.traits.era, askable, rounds: 0 }
     }
 
+    /// What the client declared that it can be asked.
+    pub(super) fn askable(&self) -> Askable {
+        self.askable
+    }
+
     /// The parameters for the upstream: where the client comes back, with the upstream's own state in place of ours.
     pub(super) fn begin(&self, params: &str) -> Result<String, Reply> {
         let returned = match Returned::read(params) {

@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use amends_wire::mcp::lists::{Kind, Page};
-use amends_wire::mcp::{era, tools};
+use amends_wire::mcp::{Askable, Era, era, tools};
 use amends_wire::message;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
+use tokio::sync::OnceCell;
 
 use super::client::Said;
 use super::methods::{self, ASK_TIMEOUT};
 use super::own::reverse_entry;
 use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running, progress};
 use crate::listing;
+use crate::pin;
 use crate::upstream::{Asides, Reply, Request, Upstream, asides};
+
+/// How long a server may take to say whether it knows requests that stand alone.
+const MEET_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The server that a client is in front of.
 #[derive(Debug)]
@@ -24,12 +29,14 @@ pub struct Wrapped {
     pub upstream: Arc<Upstream>,
     listed: AtomicBool,
     bridged: AtomicBool,
+    /// Set once it is known whether the server knows requests that stand alone.
+    met: OnceCell<()>,
 }
 
 impl Wrapped {
     /// That server, of whose tools nothing is known yet.
     pub fn new(upstream: Arc<Upstream>) -> Self {
-        Self { upstream, listed: AtomicBool::new(false), bridged: AtomicBool::new(false) }
+        Self { upstream, listed: AtomicBool::new(false), bridged: AtomicBool::new(false), met: OnceCell::new() }
     }
 
     /// Whether client and server are of different eras, so that we stand between them as the server of the one and the client
@@ -47,6 +54,29 @@ impl Wrapped {
         client.gateway.follows(&self.upstream);
         tracing::info!(upstream = %self.upstream.name, "client and server are of different eras; standing between them");
         true
+    }
+
+    /// Finds out, before the first request that stands alone and was not greeted with, whether the server knows such requests.
+    pub(super) async fn meet(&self, client: &Client, asked: &Asked) {
+        if asked.era() != Some(Era::Modern) || asked.method == "server/discover" {
+            return;
+        }
+        let meeting = async {
+            let request = Request {
+                method: "server/discover".to_owned(),
+                subject: None,
+                params: Some(era::with_own_meta(None, era::MODERN)),
+                headers: Vec::new(),
+                asides: None,
+                send_by: Instant::now() + MEET_TIMEOUT,
+                run: None,
+            };
+            let mut exchange = self.upstream.send(self.upstream.ticket(), request);
+            if let Ok(Reply::Error(_)) = tokio::time::timeout(MEET_TIMEOUT, exchange.reply()).await {
+                self.bridge(client).await;
+            }
+        };
+        self.met.get_or_init(|| meeting).await;
     }
 
     /// Its tools may be others now.
@@ -73,21 +103,43 @@ impl Wrapped {
     }
 
     /// Takes a page of tools to heart; says whether it is the last one.
-    fn lists(&self, client: &Client, result: &str, first: bool) -> bool {
+    async fn lists(&self, client: &Client, result: &str, first: bool) -> bool {
         let Some(page) = Page::parse(Kind::Tools, result).filter(|page| page.next_cursor.is_none()) else {
             return false;
         };
         // A first page that is the whole list saves asking for it ourselves.
         if first {
-            client.gateway.catalogue.update(&self.upstream, Kind::Tools, page.entries);
-            self.listed.store(true, Ordering::Release);
+            match pin::take_in(&client.gateway, &self.upstream, page.entries).await {
+                Ok(_) => self.listed.store(true, Ordering::Release),
+                Err(error) => {
+                    tracing::warn!(%error, "the wrapped server's tools cannot be compared with what is pinned");
+                }
+            }
         }
         true
     }
 }
 
-/// Passes a request through as it is. It has been sent when this returns, so that requests keep their order.
-pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Answering {
+/// Passes a request through as it is. It has been sent when this returns, so that requests keep their order; but for the first
+/// that stand alone, which have none.
+pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, running: Running) -> Answering {
+    let Some(wrapped) = client.wrapped() else { return Box::pin(methods::answer(client, asked, outbox, running)) };
+    let greets = matches!(asked.method.as_str(), "initialize" | "server/discover");
+    if greets || asked.era() != Some(Era::Modern) || wrapped.met.initialized() {
+        return send(client, asked, outbox, running);
+    }
+    Box::pin(async move {
+        if let Some(wrapped) = client.wrapped() {
+            wrapped.meet(&client, &asked).await;
+        }
+        match client.wrapped() {
+            Some(_) => send(client, asked, outbox, running).await,
+            None => methods::answer(client, asked, outbox, running).await,
+        }
+    })
+}
+
+fn send(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Answering {
     let Some(wrapped) = client.wrapped() else { return Box::pin(async { None }) };
     let upstream = wrapped.upstream.clone();
     if asked.method == "initialize" {
@@ -106,7 +158,7 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         subject: None,
         params: sent,
         headers: Vec::new(),
-        asides: token.is_some().then_some(Asides { to: progress_to, whose: None }),
+        asides: token.is_some().then_some(Asides { to: progress_to, whose: None, askable: Askable::default() }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };
@@ -120,6 +172,11 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
                 return None;
             }
         };
+        if let (Reply::Result(_), "server/discover", Some(wrapped)) = (&reply, asked.method.as_str(), client.wrapped())
+        {
+            // Another may have found out at the same time.
+            let _ = wrapped.met.set(());
+        }
         if let (Reply::Error(error), Some(wrapped)) = (&reply, client.wrapped())
             && is_of_another_era(&asked.method, error.code)
             && wrapped.bridge(&client).await
@@ -131,9 +188,10 @@ pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, mut runnin
         {
             let text = String::from_utf8_lossy(result).into_owned();
             let first = asked.text().and_then(Object::parse).is_none_or(|params| params.get("cursor").is_none());
-            if wrapped.lists(&client, &text, first)
-                && let Some(entry) = reverse_entry(&client.gateway.catalogue.now())
-            {
+            let last = wrapped.lists(&client, &text, first).await;
+            let text = pin::as_approved(&client.gateway, &wrapped.upstream, text);
+            *result = text.clone().into();
+            if last && let Some(entry) = reverse_entry(&client.gateway.catalogue.now()) {
                 *result = tools::with_entry(&text, &entry).into();
             }
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use amends_wire::mcp::Question;
 use amends_wire::mcp::inputs::ROOTS;
 use amends_wire::message;
 use tokio::sync::oneshot;
@@ -16,19 +17,26 @@ use crate::upstream::{Greeting, Unasked};
 /// passed on to the agent at the other end, where the child belongs to it alone and no call of it is in flight.
 pub(super) fn asked(shared: &Arc<Shared>, id: String, method: String, params: Option<String>) -> Option<Unasked> {
     let (answer, said) = oneshot::channel();
+    let forwarded = shared.greeting() == Greeting::Forwarded;
     let whose = if method == "ping" { Whose::Nobody } else { shared.traffic.whose_question() };
+    let question = Question { key: String::new(), method, params };
     match whose {
         // Nobody hears it any more once the request is given up.
-        Whose::One(asides) => drop(asides.to.send(Aside::Question(Asking { method, params, answer }))),
-        Whose::Nobody if shared.greeting() == Greeting::Forwarded => {
-            return Some(Unasked::Request { id, method, params });
+        // What the agent at the other end did not declare is between the two of them.
+        Whose::One(asides) if forwarded && !asides.askable.takes(&question) => return Some(unasked(id, question)),
+        Whose::One(asides) => {
+            let Question { method, params, .. } = question;
+            drop(asides.to.send(Aside::Question(Asking { method, params, answer })));
         }
-        Whose::Nobody if method == "ping" => drop(answer.send(result("{}"))),
-        Whose::Nobody if method == ROOTS => drop(answer.send(result(r#"{"roots":[]}"#))),
-        Whose::Nobody => drop(answer.send(refusal(&method, "no call is in flight for which it could be asked"))),
+        Whose::Nobody if forwarded => return Some(unasked(id, question)),
+        Whose::Nobody if question.method == "ping" => drop(answer.send(result("{}"))),
+        Whose::Nobody if question.method == ROOTS => drop(answer.send(result(r#"{"roots":[]}"#))),
+        Whose::Nobody => {
+            drop(answer.send(refusal(&question.method, "no call is in flight for which it could be asked")))
+        }
         Whose::Several => {
             let why = "calls of several agents are in flight, and nothing tells whose it is";
-            drop(answer.send(refusal(&method, why)));
+            drop(answer.send(refusal(&question.method, why)));
         }
     }
     let (shared, run) = (shared.clone(), shared.traffic.run());
@@ -42,6 +50,10 @@ pub(super) fn asked(shared: &Arc<Shared>, id: String, method: String, params: Op
         let _ = shared.traffic.write(Outgoing { ticket: None, line, send_by: None, run });
     });
     None
+}
+
+fn unasked(id: String, question: Question) -> Unasked {
+    Unasked::Request { id, method: question.method, params: question.params }
 }
 
 fn result(result: &str) -> Said {

@@ -72,10 +72,6 @@ pub fn rpc_error(
     if let (Some(word), Some(text)) = (word, &mut problem.text) {
         *text = bounded(&format!("{word}: {text}"));
     }
-    if code == MISSING_CLIENT_CAPABILITY {
-        let needed = data.get("requiredCapabilities").and_then(Value::as_object);
-        problem.field = needed.and_then(|needed| needed.keys().next().cloned()).or(problem.field);
-    }
     let (found, certainty) = judged.map_or_else(|| by_number(code), |(failure, certainty)| (failure.code, certainty));
     let mut report = Report::answered(problem.failure(found), certainty, None);
     if !translate.is_empty() {

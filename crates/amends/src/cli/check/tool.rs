@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use amends_core::Playbook;
 use amends_core::contract::{Contract, Place};
+use amends_core::{EffectKind, Playbook};
 use amends_gateway::Config;
 use amends_gateway::config::{ConfigError, Source, ToolConfig, UpstreamConfig};
 use serde_json::{Value, json};
@@ -59,14 +59,16 @@ impl Checked {
         keys: &Keys,
         name: &str,
         upstream: &UpstreamConfig,
+        (effect, by): (EffectKind, &str),
     ) -> Result<Self, ConfigError> {
         let ms = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let mut contract = Contract::undeclared(ms(upstream.timeout), ms(upstream.deadline), ms(config.repeat_window));
         contract.rejects_before_effect.clone_from(&upstream.rejects_before_effect);
+        contract.effect = effect;
         let playbook: Playbook = config.undeclared_playbook("", &contract)?;
         let prefix = if name == "wrapped" { "" } else { upstream.prefix.as_str() };
         Ok(Self {
-            name: format!("{prefix}*"),
+            name: format!("{prefix}*{by}"),
             upstream: Some(name.to_owned()),
             rows: rows::of("", &contract, &playbook, source, config.release.as_ref()),
             contract,

@@ -95,5 +95,6 @@ fn reach(name: &str, reach: &Reach) -> String {
             }
         }
         Reach::Http { url, .. } => format!("is at {}", url.split('?').next().unwrap_or(url)),
+        Reach::OpenApi(api) => format!("is the API at {}", api.base_url),
     }
 }
