@@ -50,14 +50,14 @@ fn what_does_not_fit_is_a_problem_each() {
     let place = Place::new();
     let (code, said) = live(
         &place,
-        "[tools.pya]\neffect = \"write\"\n[tools.wipe]\neffect = \"read\"\n\
+        "[tools.pays]\neffect = \"write\"\n[tools.wipe]\neffect = \"read\"\n\
          [tools.pay]\neffect = \"keyed\"\nkey = { argument = \"request\" }\nstatus = { tool = \"get_payment\", args = { ordr = \"args.order\" }, happened = \"true\" }\n\
          reverse = { tool = \"refund\", args = {} }\n",
     );
     assert_eq!(code, Some(1), "{said}");
     let problems = said["live"]["problems"].to_string();
     for word in [
-        "`pya` is declared",
+        "`pays` is declared",
         "did you mean `pay`",
         "key goes into `request`",
         "`ordr`",

@@ -49,7 +49,8 @@ pub(in crate::cli) fn usual(home: Option<&Path>, folder: &Path) -> Vec<Found> {
     let here = IN_A_PROJECT.map(|(client, path)| (client, folder.join(path)));
     let mut found: Vec<Found> = Vec::new();
     for (client, path) in at_home.chain(here) {
-        if path.is_file() && !found.iter().any(|known| known.path == path) {
+        let same = |known: &Found| known.path.canonicalize().ok() == path.canonicalize().ok();
+        if path.is_file() && !found.iter().any(same) {
             found.push(Found { client, file: ClientFile::read(&path), path });
         }
     }

@@ -87,14 +87,19 @@ const UNDOES: [&str; 17] = [
     "reverse",
 ];
 
+/// Verbs that are as often the names of things.
+const THINGS: [&str; 14] = [
+    "order", "issue", "book", "place", "post", "refund", "charge", "transfer", "schedule", "release", "status",
+    "check", "view", "info",
+];
+
 impl Words {
     /// Takes a name apart: `issue_refund`, `issueRefund`, `refunds.issue` and `shop/issue-refund` alike.
     pub(super) fn of(name: &str) -> Self {
         let words = split(name);
-        // A verb stands in front; where things are named first, it stands at the end.
-        let last = words.len().saturating_sub(1);
-        let at = [0, last].into_iter().find_map(|at| Some((at, manner(words.get(at)?)?)));
-        let at = at.or_else(|| words.iter().enumerate().find_map(|(at, word)| Some((at, manner(word)?))));
+        // The first verb counts; words that are as often the name of a thing only where there is no other.
+        let verbs = || words.iter().enumerate().filter_map(|(at, word)| Some((at, manner(word)?)));
+        let at = verbs().find(|(at, _)| !THINGS.contains(&words[*at].as_str())).or_else(|| verbs().next());
         let rest = words.iter().enumerate().filter(|(n, _)| at.is_none_or(|(at, _)| at != *n));
         let noun: Vec<String> = rest.map(|(_, word)| singular(word)).collect();
         let verb = at.map(|(at, manner)| (words[at].clone(), manner));
@@ -168,6 +173,7 @@ mod tests {
         assert_eq!(Words::of("list_categories").noun, "category");
         assert_eq!(Words::of("frobnicate"), Words { verb: None, noun: "frobnicate".into() });
         assert_eq!(Words::of("").noun, "");
-        assert_eq!(Words::of("github_create_issue").manner(), Some(Manner::Makes));
+        assert_eq!(Words::of("github_create_issue").noun, "github_issue");
+        assert_eq!(Words::of("order_get").manner(), Some(Manner::Reads));
     }
 }
