@@ -7,6 +7,7 @@ mod echo;
 mod house;
 mod ledger;
 mod load;
+mod nodes;
 mod outcomes;
 mod proxy;
 mod report;
@@ -42,6 +43,8 @@ enum Part {
     Outcomes(outcomes::OutcomesArgs),
     /// What a durable step costs: SQLite and PostgreSQL beside a bare file and beside one commit for each step.
     Ledger(ledger::LedgerArgs),
+    /// How many writes a second several gateways do on one PostgreSQL, beside one on SQLite.
+    Nodes(nodes::NodesArgs),
     /// What verifying a ledger costs, and how many bytes a call takes in it.
     Verify(verify::VerifyArgs),
 }
@@ -99,6 +102,7 @@ fn main() -> Result<()> {
         Some(Part::Proxy(args)) => proxy::run(args),
         Some(Part::Outcomes(args)) => outcomes::run(&args),
         Some(Part::Ledger(args)) => ledger::run(&args),
+        Some(Part::Nodes(args)) => nodes::run(&args),
         Some(Part::Verify(args)) => verify::run(&args),
         None => measure(&cli.measure),
     }

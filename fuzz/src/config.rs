@@ -40,6 +40,7 @@ fn refused(error: &ConfigError, text: &str) {
         ConfigError::Playbook(_) => {
             assert!(["playbook", "retry", "\\"].iter().any(|word| text.contains(word)), "{error}");
         }
+        ConfigError::Document(_) => assert!(text.contains("openapi") || text.contains('\\'), "{error}"),
         ConfigError::Unreadable { .. } => panic!("no file was read"),
     }
 }

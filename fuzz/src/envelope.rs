@@ -85,7 +85,8 @@ fn replies(envelope: &Envelope, payload: Option<&RawValue>, bytes: &mut Bytes<'_
     let traits = ClientTraits::of(era, name);
     let hash = bytes.once_in(2).then(|| bytes.text());
     let checkpoint = bytes.once_in(2).then(|| bytes.number());
-    let receipt = Receipt { trace: bytes.text(), sequence: hash.as_ref().map(|_| bytes.number()), hash, checkpoint };
+    let sequence = hash.as_ref().map(|_| bytes.number());
+    let receipt = Receipt { trace: bytes.text(), sequence, hash, checkpoint, unrecorded: None };
     let declares_output = bytes.once_in(2);
     let failed = matches!(envelope.status(), Status::Error | Status::Refused);
 

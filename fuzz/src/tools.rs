@@ -1,6 +1,7 @@
 //! Lists of tools: an entry keeps its bytes under another name, and a list of ours reads back.
 
 use amends_wire::mcp::era::{Era, stamped};
+use amends_wire::mcp::lists::{Kind, list as list_of};
 use amends_wire::mcp::{ToolList, tools};
 use amends_wire::{Object, Schema};
 
@@ -40,7 +41,7 @@ pub fn target(data: &[u8]) {
         }
         entries.push(renamed);
     }
-    let ours = tools::list(entries.iter().map(String::as_str), list.next_cursor.as_deref());
+    let ours = list_of(Kind::Tools, entries.iter().map(String::as_str), list.next_cursor.as_deref());
     let again = ToolList::parse(&ours).expect("a list of ours is one");
     assert_eq!((again.tools.len(), again.unreadable), (list.tools.len(), 0));
     assert_eq!(again.next_cursor, list.next_cursor);

@@ -1,4 +1,4 @@
-"""Runs a client through Amends: `through.py AMENDS CLIENT... URL`.
+"""The suite's client through Amends: `through.py AMENDS URL`.
 
 Amends is started in front of the server at that URL, the client is given the address of Amends, and Amends is ended.
 """
@@ -11,10 +11,14 @@ import time
 import urllib.request
 from pathlib import Path
 
+import anyio
+
+import client
+
 PATIENCE_S = 15
 
 
-def main(amends, *client, url):
+def main(amends, url):
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "amends.toml")
         config.write_text(
@@ -24,7 +28,7 @@ def main(amends, *client, url):
         try:
             address = next(line.split("//", 1)[1].split(";")[0] for line in gateway.stderr if "listens on" in line)
             await_upstream(address)
-            return subprocess.run([*client, f"http://{address}/mcp"]).returncode
+            anyio.run(client.main, f"http://{address}/mcp")
         finally:
             gateway.terminate()
             gateway.communicate()
@@ -41,5 +45,4 @@ def await_upstream(address):
 
 
 if __name__ == "__main__":
-    *command, server = sys.argv[1:]
-    sys.exit(main(*command, url=server))
+    main(*sys.argv[1:])

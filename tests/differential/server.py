@@ -4,7 +4,8 @@
     server.py LOG ERA --http       prints its address when it listens
 
 Every message that arrives is added to LOG as it came, one on a line; over HTTP with the MCP headers it came with.
-The tool `slow` is never answered. Over HTTP, LOG says when the client closed the connection on which it waits.
+The tool `slow` is never answered. Over HTTP, LOG says when the client closed the connection on which it waits. The tool `cut` is
+answered only to whoever asks for the rest of its stream.
 """
 
 import json
@@ -35,7 +36,7 @@ PAGES = {
         tool("escapes", ',"x-\\u00e9":"\\u00e9 é","_meta":{"vendor/n":1.0}'),
     ),
     "é / / =": '{%s"tools":[%s],"x-last":null}'
-    % (CACHED, ",".join(tool(name) for name in ("nulls", "kinds", "meta", "big", "deep", "echo", "talk", "slow"))),
+    % (CACHED, ",".join(tool(name) for name in ("nulls", "kinds", "meta", "big", "deep", "echo", "talk", "slow", "cut"))),
 }
 
 RESULTS = {
@@ -129,6 +130,8 @@ class Log:
 
 
 log = Log(LOG)
+# What comes after an event, for whoever asks for the rest of a stream.
+kept = {}
 # The ids of the requests that were cancelled in words.
 cancelled = set()
 
@@ -154,6 +157,8 @@ class Door(BaseHTTPRequestHandler):
         if is_slow(json.loads(line)):
             return self.wait(line)
         messages = respond(line)
+        if '"name":"cut"' in line:
+            return self.cut(next(messages))
         first = next(messages, None)
         if first is None:
             return self.head(202, "application/json", 0)
@@ -176,6 +181,13 @@ class Door(BaseHTTPRequestHandler):
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 return log.add(json.dumps({"closed": id}))
 
+    def cut(self, answer):
+        """Ends the stream after an event that holds nothing but its id."""
+        kept["e-1"] = answer
+        self.head(200, "text/event-stream", None)
+        self.chunk("id: e-1\nretry: 20\ndata:\n\n")
+        self.chunk("")
+
     def head(self, status, kind, length, new=False):
         self.send_response(status)
         self.send_header("content-type", kind)
@@ -192,9 +204,15 @@ class Door(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def do_GET(self):
-        self.head(405, "application/json", 0)
+        answer = kept.pop(self.headers["last-event-id"], None)
+        if answer is None:
+            return self.head(405, "application/json", 0)
+        self.head(200, "text/event-stream", None)
+        self.chunk("id: e-2\ndata: %s\n\n" % answer)
+        self.chunk("")
 
-    do_DELETE = do_GET
+    def do_DELETE(self):
+        self.head(405, "application/json", 0)
 
     def log_message(self, *_):
         pass

@@ -70,6 +70,9 @@ pub struct Contract {
     /// The reads this call depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Reading>,
+    /// Whether it goes with the tag of the first of those reads, so that its upstream refuses it where that has changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub if_match: bool,
     /// How a finished write is undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Reverse>,
@@ -212,6 +215,7 @@ impl Contract {
             repeat_window_ms,
             rejects_before_effect: Vec::new(),
             evidence: Vec::new(),
+            if_match: false,
             reverse: None,
             answer: AnswerShape {
                 rows: None,

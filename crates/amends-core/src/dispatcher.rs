@@ -33,8 +33,9 @@ use thiserror::Error;
 use crate::attempt::{Payload, Report};
 use crate::call::{Call, Rules};
 use crate::claim::ClaimChange;
+use crate::drift::Drift;
 use crate::effect::Effect;
-use crate::event::{Event, Fact, VERSION};
+use crate::event::{Decider, Event, Fact, VERSION};
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId};
 use crate::inquiry::Inquiry;
@@ -96,6 +97,15 @@ pub enum Input {
     Tick,
     /// The session was taken up after a crash, or by another node.
     Resume,
+    /// A tool is no longer what it was pinned to.
+    Drift(Box<Drift>),
+    /// Somebody approved what a tool became.
+    Approval {
+        /// What it was and what it is.
+        drift: Box<Drift>,
+        /// Who.
+        by: String,
+    },
     /// The session is over for good, and its events are dropped.
     Retire {
         /// Why.
@@ -133,6 +143,8 @@ pub struct Deadline {
 pub struct Dispatcher {
     state: Session,
     step: Step,
+    /// The name under which it decides: another than its own only while a trace is decided again.
+    decider: Decider,
 }
 
 /// Why a trace cannot be folded.
@@ -160,6 +172,12 @@ pub enum TraceError {
         /// Its version.
         version: u32,
     },
+    /// It was decided by a newer program.
+    #[error("event {seq} begins what a newer program decided, which this one cannot decide again")]
+    NewerDecider {
+        /// Which event.
+        seq: u64,
+    },
     /// An open call names rules that are not there.
     #[error("the rules `{hash}` of call `{call}` are missing")]
     RulesMissing {
@@ -181,7 +199,7 @@ pub enum TraceError {
 impl Dispatcher {
     /// Begins a session. Its opening is recorded with the first input.
     pub fn open(session: SessionId, seed: u64, principal: Principal, door: &str) -> Self {
-        Self { state: Session::new(session, seed, principal, door), step: Step::default() }
+        Self { state: Session::new(session, seed, principal, door), step: Step::default(), decider: Decider::THIS }
     }
 
     /// Folds a trace into the session it led to. Only open calls need their rules.
@@ -192,7 +210,7 @@ impl Dispatcher {
         let mut events = events.into_iter().peekable();
         let first = events.peek().ok_or(TraceError::NoBeginning)?;
         let mut dispatcher = match &first.fact {
-            Fact::SessionOpened { session, seed, principal, door } => {
+            Fact::SessionOpened { session, seed, principal, door, .. } => {
                 Self::open(session.clone(), *seed, principal.clone(), door)
             }
             Fact::SessionRetired { session, principal, door, events: dropped, .. } => {
@@ -229,7 +247,7 @@ impl Dispatcher {
                 // Nothing is due in a session that has not begun.
                 return Step::default();
             }
-            self.emit(now, self.state.opening());
+            self.emit(now, self.state.opening(self.decider));
         }
         match input {
             Input::Call(call) => self.admit(now, gates, *call),
@@ -241,6 +259,8 @@ impl Dispatcher {
             Input::Delivery { call } => self.delivery(now, call),
             Input::Tick => self.tick(now, gates),
             Input::Resume => self.resume(now, gates),
+            Input::Drift(drift) => self.emit(now, Fact::SchemaDrifted { drift: *drift }),
+            Input::Approval { drift, by } => self.emit(now, Fact::SchemaApproved { drift: *drift, by }),
             Input::Retire { reason } => self.retire(now, reason),
         }
         std::mem::take(&mut self.step)

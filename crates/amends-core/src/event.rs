@@ -7,6 +7,7 @@ use crate::call::Received;
 use crate::certainty::Certainty;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::retire::RetireReason;
+use crate::drift::Drift;
 use crate::evidence::Changed;
 use crate::gates::{Gates, HeldBack};
 use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName};
@@ -20,6 +21,30 @@ use crate::verdict::Verdict;
 
 /// The version of the stored shape. Every version ever stored keeps loading.
 pub const VERSION: u32 = 1;
+
+/// Which generation of the dispatcher decided. It is raised whenever the same inputs may be decided otherwise, so that what an
+/// older program decided is not taken for something that was never decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Decider(u32);
+
+impl Decider {
+    /// The one that wrote no name of its own.
+    pub const FIRST: Self = Self(1);
+    /// The one of this program. The second measures a wait for quiet anew when a session is taken up.
+    pub const THIS: Self = Self(2);
+
+    /// Whether it is the one that wrote no name of its own.
+    pub fn is_first(&self) -> bool {
+        *self == Self::FIRST
+    }
+}
+
+impl Default for Decider {
+    fn default() -> Self {
+        Self::FIRST
+    }
+}
 
 /// One thing that happened in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +74,9 @@ pub enum Fact {
         principal: Principal,
         /// The door it came through.
         door: String,
+        /// Which decider begins it.
+        #[serde(default, skip_serializing_if = "Decider::is_first")]
+        decider: Decider,
     },
     /// Input: a call arrived.
     CallReceived {
@@ -306,6 +334,9 @@ pub enum Fact {
     },
     /// Input: the session was taken up after a crash, or by another node.
     Resumed {
+        /// Which decider goes on with it.
+        #[serde(default, skip_serializing_if = "Decider::is_first")]
+        decider: Decider,
         /// What was sampled with it.
         #[serde(default, skip_serializing_if = "Gates::is_open")]
         gates: Gates,
@@ -334,6 +365,20 @@ pub enum Fact {
         events: u64,
         /// Why.
         reason: RetireReason,
+    },
+    /// Input: a tool is no longer what it was pinned to.
+    SchemaDrifted {
+        /// What it was and what it is.
+        #[serde(flatten)]
+        drift: Drift,
+    },
+    /// Input: somebody approved what a tool became.
+    SchemaApproved {
+        /// What it was and what it is.
+        #[serde(flatten)]
+        drift: Drift,
+        /// Who.
+        by: String,
     },
     /// Input that makes no sense here.
     Ignored {
@@ -386,6 +431,8 @@ impl Fact {
             Self::AnswerDelivered { .. } => "answer_delivered",
             Self::LateResult { .. } => "late_result",
             Self::SessionRetired { .. } => "session_retired",
+            Self::SchemaDrifted { .. } => "schema_drifted",
+            Self::SchemaApproved { .. } => "schema_approved",
             Self::Ignored { .. } => "ignored",
             Self::SuppressedError { .. } => "suppressed_error",
         }
@@ -427,6 +474,8 @@ impl Fact {
             | Self::Ticked { .. }
             | Self::Resumed { .. }
             | Self::SessionRetired { .. }
+            | Self::SchemaDrifted { .. }
+            | Self::SchemaApproved { .. }
             | Self::Ignored { .. }
             | Self::SuppressedError { .. } => None,
         }

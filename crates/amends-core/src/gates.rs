@@ -27,6 +27,10 @@ pub struct Gates {
     /// The breakers that are not closed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakers: Vec<OpenBreaker>,
+    /// The clock of the process that takes a session up is behind the session's last event: how long nobody drove it is
+    /// not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clock_behind: bool,
 }
 
 /// A breaker that is not closed.

@@ -1,8 +1,10 @@
 //! The configuration: what was written, and what it means.
 
+mod access;
 mod fragment;
 mod ledger;
 mod privacy;
+mod reach;
 mod release;
 mod restraint;
 mod retry;
@@ -25,8 +27,12 @@ use amends_core::{EffectKind, Playbook, Rules, UpstreamName};
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
+use crate::pin::PinMode;
 use crate::router::Patterns;
+use crate::telemetry::TelemetryConfig;
+use crate::upstream::openapi::{Api, DocumentError};
 
+pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
@@ -63,6 +69,8 @@ pub struct Config {
     pub limits: Limits,
     /// What is masked before it is recorded.
     pub privacy: PrivacyConfig,
+    /// Whether and where spans are exported.
+    pub telemetry: TelemetryConfig,
 }
 
 /// One upstream.
@@ -92,6 +100,8 @@ pub struct UpstreamConfig {
     pub breaker: BreakerRules,
     /// How many retries it may cause.
     pub retry_budget: BudgetRules,
+    /// What is done about a tool of it that is no longer what it was pinned to.
+    pub pin: PinMode,
 }
 
 /// How an upstream is reached.
@@ -114,7 +124,26 @@ pub enum Reach {
     Http {
         /// Its endpoint.
         url: String,
+        /// How it is spoken to.
+        access: Access,
     },
+    /// An HTTP API that a document describes.
+    OpenApi(Box<ApiConfig>),
+}
+
+/// An HTTP API that a document describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiConfig {
+    /// What it offers.
+    pub api: Arc<Api>,
+    /// What its paths begin with: scheme, host and path.
+    pub base_url: String,
+    /// How it is spoken to.
+    pub access: Access,
+    /// The credentials of its security schemes, by the schemes' names.
+    pub credentials: BTreeMap<String, CredentialConfig>,
+    /// The header in which it is told how many milliseconds are left.
+    pub deadline_header: Option<String>,
 }
 
 /// What was declared of one tool. It becomes a contract once the tool's upstream is known.
@@ -169,6 +198,9 @@ pub enum ConfigError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A document that describes an API was not taken.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     /// A rule of a playbook, or a retry policy, was refused.
     #[error(transparent)]
     Playbook(#[from] RefusedSection),
@@ -180,7 +212,7 @@ impl ConfigError {
         match self {
             Self::Invalid { key, .. } => Some(key.clone()),
             Self::Playbook(refused) => Some(refused.key()),
-            Self::Unreadable { .. } | Self::Malformed { .. } => None,
+            Self::Unreadable { .. } | Self::Malformed { .. } | Self::Document(_) => None,
         }
     }
 }
@@ -239,6 +271,13 @@ impl UpstreamConfig {
     /// An upstream of which nothing was declared.
     pub fn undeclared() -> Self {
         settle::anywhere()
+    }
+
+    /// What the document of an API promises of the tool of that served name, by its method, where its word counts.
+    pub fn promised(&self, tool: &str) -> Option<EffectKind> {
+        let Reach::OpenApi(config) = &self.reach else { return None };
+        let operation = tool.strip_prefix(&self.prefix).filter(|_| self.trust_hints)?;
+        config.api.effect(operation)
     }
 }
 

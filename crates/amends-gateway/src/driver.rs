@@ -110,12 +110,27 @@ impl SessionHandle {
         }
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
-        let admitted = admission::admit(&self.gateway, &self.principal, wish);
+        let admitted = self.admit(wish);
         let id = admitted.call.id.clone();
         let mail = Mail::call(admitted, made, answer_to, listener);
         // The driver ends only after every handle is gone.
         let _ = self.user.mail.send(mail);
         CallHandle { id, answer, session: self.clone() }
+    }
+}
+
+impl SessionHandle {
+    /// Samples the gates for a wish. What the headers of its request say of its trace becomes part of its parameters.
+    fn admit(&self, wish: Wish<'_>) -> admission::Admitted {
+        if let (Wish::Call { params, .. }, Some(telemetry)) = (&wish, &self.gateway.telemetry)
+            && let Some(params) = telemetry.with_headers(params)
+            && let Ok(raw) = serde_json::from_str(&params)
+            && let Ok(call) = amends_wire::mcp::ToolCall::parse(Some(raw))
+        {
+            let wish = Wish::Call { params: &params, call: &call };
+            return admission::admit(&self.gateway, &self.principal, wish);
+        }
+        admission::admit(&self.gateway, &self.principal, wish)
     }
 }
 

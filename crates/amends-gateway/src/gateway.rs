@@ -20,10 +20,13 @@ use crate::config::{Config, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
 use crate::hub::{Hub, News};
 use crate::key::{self, KeyError};
+use crate::metrics::Metrics;
+use crate::pin::{self, Pins};
 use crate::request_state::Seal;
 use crate::restraint::Rates;
 use crate::signer::{SignError, Signer, keep_signing};
-use crate::upstream::{Greeting, Unasked, Upstream};
+use crate::telemetry::Telemetry;
+use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
 use tending::Tending;
 
 /// How long a heartbeat counts.
@@ -64,6 +67,12 @@ pub struct Gateway {
     pub(crate) stored_rules: StoredRules,
     /// The answers that are leaving.
     pub(crate) deliveries: Arc<Deliveries>,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Where spans go, where they do.
+    pub(crate) telemetry: Option<Telemetry>,
+    /// The tools that are not called since they are not what they were.
+    pub(crate) pins: Pins,
     /// Who signs the log, where there is a key.
     signer: Option<Signer>,
     /// How many sessions are driven right now.
@@ -102,6 +111,14 @@ pub enum StartError {
         /// Why.
         source: amends_ledger::Error,
     },
+    /// An upstream cannot be spoken to at all.
+    #[error("cannot speak to `upstreams.{name}`")]
+    Upstream {
+        /// Its name.
+        name: UpstreamName,
+        /// Why.
+        source: StartFault,
+    },
     /// The key that signs checkpoints is not there.
     #[error("cannot sign checkpoints")]
     Key(#[from] KeyError),
@@ -115,10 +132,14 @@ pub async fn open_ledger(config: &LedgerConfig) -> Result<Arc<dyn Ledger>, Start
         LedgerPlace::Memory => Arc::new(MemoryLedger::new(node)),
         LedgerPlace::Sqlite(path) => {
             let ledger = SqliteLedger::open(path, node).map_err(failed)?;
+            if let Some(shown) = ledger.clock().await.map_err(failed)? {
+                clock::begin_at(shown);
+            }
             Arc::new(ledger.with_vault(config.vault().map_err(failed)?))
         }
         LedgerPlace::Postgres(url) => {
             let ledger = PostgresLedger::open(url, node).await.map_err(failed)?;
+            clock::begin_at(ledger.clock().await.map_err(failed)?);
             Arc::new(ledger.with_vault(config.vault().map_err(failed)?))
         }
     })
@@ -148,12 +169,14 @@ impl Gateway {
                 let news = Arc::new(News::new(name.clone(), hub.clone()));
                 let started =
                     Upstream::start(name.clone(), upstream.clone(), greeting, config.limits, unasked.clone(), news);
-                (name.clone(), Arc::new(started))
+                let started = started.map_err(|source| StartError::Upstream { name: name.clone(), source })?;
+                Ok((name.clone(), Arc::new(started)))
             })
-            .collect();
+            .collect::<Result<_, StartError>>()?;
         hub.meet(&upstreams);
         let signing_key = key::signing(&config.ledger, &amends_ledger::origin(&ledger.secret()))?;
         let signer = signing_key.map(|key| Signer::new(ledger.clone(), key, config.ledger.anchor.clone()));
+        let metrics = Metrics::default();
         let gateway = Arc::new(Self {
             signer,
             secret: ledger.secret(),
@@ -171,6 +194,9 @@ impl Gateway {
             rates: Rates::new(config.limits.rate),
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
+            telemetry: Telemetry::start(&config.telemetry, metrics.exports()),
+            metrics,
+            pins: Pins::default(),
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
             given_up: std::sync::Mutex::default(),
@@ -185,6 +211,7 @@ impl Gateway {
         gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
+        gateway.keep(tokio::spawn(pin::follow(Arc::downgrade(&gateway))));
         if let Some(kept) = gateway.config().ledger.retention {
             gateway.keep(tokio::spawn(retire_old(Arc::downgrade(&gateway), kept)));
         }
@@ -241,9 +268,21 @@ impl Gateway {
         }
     }
 
+    /// Waits a moment for the last spans to go where they go.
+    pub async fn flush(&self) {
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.flush().await;
+        }
+    }
+
     /// How many entries of the log the newest checkpoint covers, where one is known.
     pub(crate) fn newest_checkpoint(&self) -> Option<u64> {
         self.signer.as_ref().and_then(Signer::newest)
+    }
+
+    /// How many sessions are driven right now.
+    pub(crate) fn sessions_driven(&self) -> usize {
+        *self.driven.borrow()
     }
 
     /// A session is driven from now on, until what this gives is dropped.
@@ -329,9 +368,18 @@ impl Drop for Gateway {
     }
 }
 
+/// By how much the machine's clock may move before it is worth a word.
+const CLOCK_MOVED_MS: u64 = 5_000;
+
 async fn beat(gateway: std::sync::Weak<Gateway>) {
+    let mut ahead = clock::machine_ahead_ms();
     loop {
         tokio::time::sleep(HEARTBEAT).await;
+        let seen = clock::machine_ahead_ms();
+        if seen.abs_diff(ahead) > CLOCK_MOVED_MS {
+            tracing::warn!(ahead_ms = seen, "the machine's clock was set; we go on by the one we began with");
+            ahead = seen;
+        }
         let Some(gateway) = gateway.upgrade() else {
             return;
         };

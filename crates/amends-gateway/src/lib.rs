@@ -9,13 +9,17 @@ pub mod gateway;
 pub mod hub;
 pub mod key;
 pub mod listing;
+pub mod metrics;
 pub mod mint;
+pub mod pin;
 pub mod reload;
 mod request_state;
 pub mod restraint;
 pub mod router;
 pub mod signer;
+pub mod telemetry;
 pub mod upstream;
+mod witness;
 
 pub use config::{Config, ConfigError};
 pub use gateway::{Gateway, StartError, open_ledger};

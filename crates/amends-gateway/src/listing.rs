@@ -12,10 +12,12 @@ use amends_wire::mcp::lists::{Entry, Kind, Page};
 use amends_wire::mcp::{Era, era};
 use futures_util::future::join_all;
 use thiserror::Error;
+use tokio::sync::watch;
 
 use crate::clock;
 use crate::gateway::Gateway;
-use crate::upstream::{Fault, Health, Reply, Request, Upstream};
+use crate::pin;
+use crate::upstream::{Fault, Health, HttpAnswer, Reply, Request, Upstream};
 
 pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long an agent that lists waits for upstreams that have not answered.
@@ -39,17 +41,26 @@ pub enum ListError {
     /// It could not be asked.
     #[error("`{0}` was not answered: {1}")]
     Away(&'static str, Fault),
+    /// Its tools could not be compared with what is pinned.
+    #[error("its tools cannot be compared with what is pinned: {0}")]
+    Unpinned(#[from] amends_ledger::Error),
 }
 
 /// Lists what an upstream has whenever it is ready anew, or says that it has something else, and tells the clients.
 pub async fn follow(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
     let mut health = upstream.health();
     loop {
-        let ready = health.wait_for(|health| matches!(health, Health::Ready { .. })).await.map(|ready| ready.clone());
-        let (Some(strong), Ok(Health::Ready { era, greeting, .. })) = (gateway.upgrade(), ready) else { return };
+        let ready = ready(&upstream, &mut health).await;
+        let (Some(strong), Some((era, greeting))) = (gateway.upgrade(), ready) else { return };
         upstream.news.greeted(era, &greeting);
         let known = list_all(&strong, &upstream).await;
+        if known {
+            let listing = strong.catalogue.now();
+            let tools = listing.tools().filter(|tool| tool.upstream.name == upstream.name).count();
+            tracing::info!(upstream = %upstream.name, tools, "the upstream is ready");
+        }
         strong.hub.subscribe_again(&upstream).await;
+        strong.hub.tell_level(&upstream).await;
         drop(strong);
         if !known {
             tokio::time::sleep(AGAIN_AFTER).await;
@@ -78,6 +89,23 @@ pub async fn follow(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
             // One that says so without end is listed only so often.
             tokio::time::sleep(LISTED_EVERY).await;
         }
+    }
+}
+
+/// Waits until an upstream is ready, and gives how it speaks and what it said; nothing where it is gone for good.
+async fn ready(upstream: &Upstream, health: &mut watch::Receiver<Health>) -> Option<(Era, Arc<str>)> {
+    let mut told = None;
+    loop {
+        match health.borrow_and_update().clone() {
+            Health::Ready { era, greeting, .. } => return Some((era, greeting)),
+            // A child's end is told where it is seen.
+            Health::Down { reason } if upstream.is_remote() && told.as_ref() != Some(&reason) => {
+                tracing::warn!(upstream = %upstream.name, reason, "the upstream is down");
+                told = Some(reason);
+            }
+            Health::Down { .. } | Health::Starting => {}
+        }
+        health.changed().await.ok()?;
     }
 }
 
@@ -173,7 +201,9 @@ async fn read_all(
     let mut ttl_ms = None;
     for _ in 0..PAGES_MAX {
         let reply = ask(upstream, kind, cursor.as_deref(), meta, LIST_TIMEOUT).await;
-        upstream.restraint.record_listing(clock::now(), sign(reply.as_ref()));
+        if !upstream.is_described() {
+            upstream.restraint.record_listing(clock::now(), sign(reply.as_ref()));
+        }
         let page = read(kind, reply)?;
         ttl_ms = page.ttl_ms;
         all.extend(page.entries);
@@ -187,24 +217,37 @@ async fn read_all(
         all.truncate(ENTRIES_MAX);
     }
     upstream.news.listed(kind, ttl_ms);
-    Ok(gateway.catalogue.update(upstream, kind, all))
+    match kind {
+        Kind::Tools => Ok(pin::take_in(gateway, upstream, all).await?),
+        Kind::Prompts | Kind::Resources | Kind::Templates => Ok(gateway.catalogue.update(upstream, kind, all)),
+    }
 }
 
 /// Asks for the first page of an upstream's tools, to see whether it answers.
 pub(crate) async fn probe(upstream: &Upstream, within: Duration) -> Sign {
-    sign(ask(upstream, Kind::Tools, None, None, within).await.as_ref())
+    match upstream.probe(within).await {
+        Some(sign) => sign,
+        None => sign(ask(upstream, Kind::Tools, None, None, within).await.as_ref()),
+    }
 }
 
 /// What came of asking says of the upstream.
 fn sign(reply: Option<&Reply>) -> Sign {
     match reply {
         Some(Reply::Result(_) | Reply::Error(_)) => Sign::Up,
-        Some(Reply::Fault(Fault::HttpStatus { status: 500.., .. })) => Sign::Down,
+        Some(Reply::Fault(
+            Fault::HttpStatus { status: 500.., .. } | Fault::Refused(HttpAnswer { status: 500.., .. }),
+        )) => Sign::Down,
         Some(Reply::Fault(Fault::HttpStatus { status: 429, .. })) => Sign::Nothing,
         Some(Reply::Fault(
-            Fault::HttpStatus { .. } | Fault::TooLarge | Fault::Unreadable { .. } | Fault::SessionGone,
+            Fault::HttpStatus { .. }
+            | Fault::Refused(_)
+            | Fault::TooLarge
+            | Fault::Unreadable { .. }
+            | Fault::SessionGone,
         )) => Sign::Up,
-        Some(Reply::Fault(Fault::ConnectRefused | Fault::NotWritten | Fault::Lost)) | None => Sign::Down,
+        Some(Reply::Fault(Fault::ConnectRefused | Fault::Handshake { .. } | Fault::NotWritten | Fault::Lost))
+        | None => Sign::Down,
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use amends_core::UpstreamName;
 
 use crate::config::Config;
-use crate::gateway::{Gateway, Serving, Upstreams};
+use crate::gateway::{Gateway, Serving, StartError, Upstreams};
 use crate::hub::News;
 use crate::upstream::Upstream;
 
@@ -57,8 +57,9 @@ impl fmt::Display for Reloaded {
 }
 
 impl Gateway {
-    /// Goes on under another configuration. Nothing that is open is given up for it.
-    pub fn reload(self: &Arc<Self>, mut config: Config) -> Reloaded {
+    /// Goes on under another configuration. Nothing that is open is given up for it. Where an upstream of it cannot be started,
+    /// nothing changes.
+    pub fn reload(self: &Arc<Self>, mut config: Config) -> Result<Reloaded, StartError> {
         let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.serving.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut reloaded = Reloaded { fixed: keep_fixed(&mut config, &before.config), ..Reloaded::default() };
@@ -74,7 +75,8 @@ impl Gateway {
                     reloaded.started.push(name.clone());
                     let news = Arc::new(News::new(name.clone(), self.hub.clone()));
                     let (limits, unasked) = (config.limits, self.unasked.clone());
-                    Arc::new(Upstream::start(name.clone(), declared.clone(), self.greeting, limits, unasked, news))
+                    let started = Upstream::start(name.clone(), declared.clone(), self.greeting, limits, unasked, news);
+                    Arc::new(started.map_err(|source| StartError::Upstream { name: name.clone(), source })?)
                 }
             };
             upstreams.insert(name.clone(), upstream);
@@ -96,7 +98,7 @@ impl Gateway {
         }
         self.reloads.fetch_add(1, Ordering::Relaxed);
         self.refused.store(false, Ordering::Relaxed);
-        reloaded
+        Ok(reloaded)
     }
 
     /// Another configuration was refused; the one from before goes on.
@@ -118,7 +120,9 @@ fn keep_fixed(config: &mut Config, before: &Config) -> Vec<&'static str> {
     keep("limits.calls", config.limits.calls != before.limits.calls);
     keep("limits.rate", config.limits.rate != before.limits.rate);
     keep("limits.answer_bytes", config.limits.answer_bytes != before.limits.answer_bytes);
+    keep("telemetry", config.telemetry != before.telemetry);
     config.ledger = before.ledger.clone();
+    config.telemetry = before.telemetry.clone();
     config.http = before.http;
     config.limits.calls = before.limits.calls;
     config.limits.rate = before.limits.rate;

@@ -27,6 +27,17 @@ pub struct Restraint {
     opened: Notify,
 }
 
+/// What is known of an upstream's troubles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Whether its breaker is open.
+    pub open: bool,
+    /// How many of its tools have an open breaker of their own.
+    pub tools_open: usize,
+    /// What is left of its retry budget, in thousandths of a token.
+    pub budget_milli: u32,
+}
+
 #[derive(Debug)]
 struct Held {
     rules: BreakerRules,
@@ -90,6 +101,16 @@ impl Restraint {
             if !gates.breakers.contains(&open) {
                 gates.breakers.push(open);
             }
+        }
+    }
+
+    /// What is known of its troubles.
+    pub fn trouble(&self, now: Timestamp) -> Trouble {
+        let held = self.held();
+        Trouble {
+            open: held.breaker.open_until(now).is_some(),
+            tools_open: held.tools.values().filter(|breaker| breaker.open_until(now).is_some()).count(),
+            budget_milli: held.budget.left_milli(),
         }
     }
 

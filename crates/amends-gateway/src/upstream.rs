@@ -1,20 +1,25 @@
 //! Whom we call: an upstream sends requests and gives back replies, and knows no rule about failures.
 
 mod asides;
+mod credential;
 mod exchange;
 pub mod http;
 pub mod line;
+pub mod openapi;
 pub mod sse;
 pub mod stdio;
 
 use std::sync::Arc;
 
 use amends_core::UpstreamName;
+use amends_core::restraint::Sign;
 use amends_wire::mcp::Era;
+use thiserror::Error;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 pub use asides::{AsideReceiver, AsideSender, asides};
-pub use exchange::{Aside, Asides, Asking, Exchange, Fault, Progress, Reply, Request, RpcFault, Said};
+pub use credential::CredentialError;
+pub use exchange::{Aside, Asides, Asking, Exchange, Fault, HttpAnswer, Progress, Reply, Request, RpcFault, Said};
 
 use crate::config::{Limits, Reach, UpstreamConfig};
 use crate::hub::News;
@@ -42,6 +47,18 @@ pub struct Upstream {
 enum Link {
     Stdio(stdio::Child),
     Http(http::Endpoint),
+    OpenApi(openapi::Service),
+}
+
+/// Why an upstream cannot be spoken to at all.
+#[derive(Debug, Error)]
+pub enum StartFault {
+    /// What it wants to be shown is not there.
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
+    /// It cannot be told from anybody else.
+    #[error(transparent)]
+    Tls(#[from] http::TlsError),
 }
 
 /// What an upstream sends of its own accord.
@@ -104,15 +121,16 @@ impl Upstream {
         limits: Limits,
         unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
         news: Arc<News>,
-    ) -> Self {
+    ) -> Result<Self, StartFault> {
         let link = match &config.reach {
             Reach::Stdio { .. } => {
                 let reach = config.reach.clone();
                 Link::Stdio(stdio::Child::start(name.clone(), reach, greeting, limits, unasked, news.clone()))
             }
-            Reach::Http { url } => Link::Http(http::Endpoint::start(url.clone(), limits, news.clone())),
+            Reach::Http { url, access } => Link::Http(http::Endpoint::start(url, access, limits, news.clone())?),
+            Reach::OpenApi(api) => Link::OpenApi(openapi::Service::start(api, limits)?),
         };
-        Self {
+        Ok(Self {
             name,
             permits: permits(&config),
             places: places(&config),
@@ -120,7 +138,7 @@ impl Upstream {
             config,
             news,
             link: Arc::new(link),
-        }
+        })
     }
 
     /// The same upstream under other rules: its process, its connections and its session go on, and so does what is known of it,
@@ -155,7 +173,7 @@ impl Upstream {
     pub fn last_words(&self) -> Vec<String> {
         match &*self.link {
             Link::Stdio(child) => child.last_words(),
-            Link::Http(_) => Vec::new(),
+            Link::Http(_) | Link::OpenApi(_) => Vec::new(),
         }
     }
 
@@ -164,6 +182,7 @@ impl Upstream {
         match &*self.link {
             Link::Stdio(child) => child.ticket(),
             Link::Http(endpoint) => endpoint.ticket(),
+            Link::OpenApi(service) => service.ticket(),
         }
     }
 
@@ -172,6 +191,7 @@ impl Upstream {
         match &*self.link {
             Link::Stdio(child) => child.send(ticket, request),
             Link::Http(endpoint) => endpoint.send(ticket, request),
+            Link::OpenApi(service) => service.send(request),
         }
     }
 
@@ -180,6 +200,8 @@ impl Upstream {
         match &*self.link {
             Link::Stdio(child) => child.tell(line),
             Link::Http(endpoint) => endpoint.tell(line),
+            // There is no message without an answer in HTTP.
+            Link::OpenApi(_) => {}
         }
     }
 
@@ -212,6 +234,20 @@ impl Upstream {
         match &*self.link {
             Link::Stdio(child) => child.health(),
             Link::Http(endpoint) => endpoint.health(),
+            Link::OpenApi(service) => service.health(),
+        }
+    }
+
+    /// Whether a document lists its tools, so that listing them says nothing of the upstream itself.
+    pub fn is_described(&self) -> bool {
+        matches!(&*self.link, Link::OpenApi(_))
+    }
+
+    /// Whether it answers, where listing its tools would not show that.
+    pub async fn probe(&self, within: std::time::Duration) -> Option<Sign> {
+        match &*self.link {
+            Link::Stdio(_) | Link::Http(_) => None,
+            Link::OpenApi(service) => Some(service.probe(within).await),
         }
     }
 
@@ -241,7 +277,7 @@ impl Upstream {
     pub async fn greet(&self) -> bool {
         match &*self.link {
             Link::Stdio(child) => child.greet().await,
-            Link::Http(_) => true,
+            Link::Http(_) | Link::OpenApi(_) => true,
         }
     }
 
@@ -250,7 +286,7 @@ impl Upstream {
     pub fn takes_no_stamps(&self) -> bool {
         let ours = match &*self.link {
             Link::Stdio(child) => child.is_ours(),
-            Link::Http(_) => true,
+            Link::Http(_) | Link::OpenApi(_) => true,
         };
         ours && self.era() == Some(Era::Legacy)
     }
@@ -259,7 +295,7 @@ impl Upstream {
     pub async fn stop(&self) {
         match &*self.link {
             Link::Stdio(child) => child.stop().await,
-            Link::Http(_) => {}
+            Link::Http(_) | Link::OpenApi(_) => {}
         }
     }
 
@@ -267,7 +303,8 @@ impl Upstream {
     pub fn identity(&self) -> String {
         match &self.config.reach {
             Reach::Stdio { command, .. } => command.join("\u{1f}"),
-            Reach::Http { url } => url.clone(),
+            Reach::Http { url, .. } => url.clone(),
+            Reach::OpenApi(api) => api.base_url.clone(),
         }
     }
 }

@@ -24,6 +24,14 @@ pub fn digest(bytes: &[u8]) -> Digest {
     Link(Sha256::digest(bytes).into()).hex()
 }
 
+/// The rules in a stored text, if that is the digest of the text in its canonical form.
+pub fn read_rules(body: &str, hash: &Digest) -> Option<Rules> {
+    let value: serde_json::Value = serde_json::from_str(body).ok()?;
+    let canonical = serde_json_canonicalizer::to_vec(&value).ok()?;
+    (digest(&canonical) == *hash).then_some(())?;
+    serde_json::from_value(value).ok()
+}
+
 /// The digest that rules are kept under: that of their canonical JSON.
 pub fn rules_digest(rules: &Rules) -> Digest {
     digest(&serde_json_canonicalizer::to_vec(rules).unwrap_or_default())
@@ -122,8 +130,13 @@ mod tests {
     use super::*;
 
     fn opened(seed: u64) -> Event {
-        let fact =
-            Fact::SessionOpened { session: "s-1".into(), seed, principal: "local".into(), door: "mcp \"1e99\"".into() };
+        let fact = Fact::SessionOpened {
+            session: "s-1".into(),
+            seed,
+            principal: "local".into(),
+            door: "mcp \"1e99\"".into(),
+            decider: Default::default(),
+        };
         Event { v: 1, seq: 1, at: Timestamp::from_ms(5), fact }
     }
 

@@ -10,6 +10,7 @@ mod append;
 pub mod chain;
 mod claims;
 mod error;
+mod glance;
 mod interactions;
 mod letter;
 mod log;
@@ -17,6 +18,7 @@ mod memory;
 pub mod merkle;
 mod node;
 pub mod note;
+mod pin;
 mod postgres;
 pub mod proof;
 mod reversals;
@@ -39,11 +41,13 @@ use serde_json::Value;
 pub use append::{Append, Appended, Commit, Form, OpenWork, StoredAnswer, StoredArguments};
 pub use chain::{digest, keyed_digest, rules_digest};
 pub use error::Error;
+pub use glance::Glance;
 pub use interactions::{AnswerFate, Closing, QueueEntry, QueueFilter, QueueState};
 pub use letter::{Letter, LetterId, LetterState};
 pub use log::{Checkpoint, LogEntry, StoredCheckpoint, origin};
 pub use memory::MemoryLedger;
-pub use node::Node;
+pub use node::{Node, uptime_ms};
+pub use pin::{Definition, PinnedTool};
 pub use postgres::{LeaseClock, PostgresLedger};
 pub use reversals::{ReversalRow, StoredUndo};
 pub use row::{Lease, SessionRow, StoredEvent, StoredRecord, StoredSession, StoredTip, Trace};
@@ -74,6 +78,9 @@ pub trait Ledger: Debug + Send + Sync {
 
     /// The session a call belongs to.
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>>;
+
+    /// Where to post a letter for the node that holds the session, dead or alive. `None` where there is no such session.
+    fn holder(&self, session: &SessionId) -> Pending<'_, Option<String>>;
 
     /// Who holds a claim at that time, if anybody does.
     fn held(&self, name: &Digest, now: Timestamp) -> Pending<'_, Option<Held>>;
@@ -128,8 +135,8 @@ pub trait Ledger: Debug + Send + Sync {
     /// Puts a letter into the inbox. It is kept until somebody has replied to it.
     fn post(&self, letter: Letter, now: Timestamp) -> Pending<'_, LetterId>;
 
-    /// Takes letters for this node, the oldest first: those for nobody in particular or for one of these places, that are
-    /// free or whose taker is dead. A letter may so be acted upon twice, if its taker died after it had acted.
+    /// Takes letters for this node, the oldest first: those for nobody in particular, for this node, or for one of these places,
+    /// that are free or whose taker is dead. A letter may so be acted upon twice, if its taker died after it had acted.
     fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>>;
 
     /// Replies to a letter, which is done with it. `false` where it has a reply already, or is not known.
@@ -163,6 +170,17 @@ pub trait Ledger: Debug + Send + Sync {
     /// Puts a session of another ledger here, with its events and hashes as they were. It belongs to no living node and
     /// leaves nothing open. `false` where there is such a session already, and then nothing is changed.
     fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool>;
+
+    /// The pinned tools of one place, or of all, at most `limit` of them.
+    fn pins(&self, place: Option<&Digest>, limit: usize) -> Pending<'_, Vec<PinnedTool>>;
+
+    /// Keeps a pinned tool, if its version follows the one that is kept; `false` where it does not, and then nothing is
+    /// changed.
+    fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool>;
+
+    /// Keeps rules of another ledger as they are written there, so that its sessions can be decided again here. A text that has
+    /// not that digest is refused; rules that are there already are left as they are.
+    fn import_rules(&self, hash: Digest, body: String) -> Pending<'_, bool>;
 
     /// Waits until somebody else may have answered a question, posted a letter or replied to one: a hint, which may come
     /// for nothing and may fail to come. Whoever waits must look by itself from time to time.

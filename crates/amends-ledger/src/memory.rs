@@ -3,6 +3,7 @@
 mod data;
 mod inbox;
 mod log;
+mod pins;
 mod questions;
 mod retire;
 
@@ -21,11 +22,12 @@ use crate::error::Error;
 use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
-use crate::node::Node;
+use crate::node::{Node, letters_for};
+use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
-use crate::whole::Whole;
+use crate::whole::{Whole, check_rules};
 use crate::{Ledger, Pending};
 
 use data::Data;
@@ -120,6 +122,10 @@ impl Ledger for MemoryLedger {
         self.now(|data| Ok(data.calls.get(call).cloned()))
     }
 
+    fn holder(&self, session: &SessionId) -> Pending<'_, Option<String>> {
+        self.now(|data| Ok(data.sessions.get(session).map(|session| letters_for(&session.owner))))
+    }
+
     fn held(&self, name: &Digest, now: Timestamp) -> Pending<'_, Option<Held>> {
         self.now(|data| Ok(data.claims.get(name).filter(|row| !row.is_over(now)).map(|row| row.held.clone())))
     }
@@ -185,7 +191,7 @@ impl Ledger for MemoryLedger {
     }
 
     fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>> {
-        self.now(|data| Ok(data.collect(&self.node, places, now, limit)))
+        self.now(|data| Ok(data.collect(&self.node, &self.node.collects(places), now, limit)))
     }
 
     fn reply_letter(&self, id: LetterId, body: Value, now: Timestamp) -> Pending<'_, bool> {
@@ -194,6 +200,14 @@ impl Ledger for MemoryLedger {
 
     fn letter(&self, id: LetterId) -> Pending<'_, Option<LetterState>> {
         self.now(|data| Ok(data.letters.get(&id).map(Posted::state)))
+    }
+
+    fn pins(&self, place: Option<&Digest>, limit: usize) -> Pending<'_, Vec<PinnedTool>> {
+        self.now(|data| Ok(data.pins(place, limit)))
+    }
+
+    fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
+        self.now(|data| Ok(data.keep_pin(pin)))
     }
 
     fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
@@ -213,6 +227,15 @@ impl Ledger for MemoryLedger {
     fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool> {
         let whole = Whole::check(row, trace);
         self.now(|data| Ok(data.import(whole?)))
+    }
+
+    fn import_rules(&self, hash: Digest, body: String) -> Pending<'_, bool> {
+        let rules = check_rules(&hash, &body);
+        self.now(|data| {
+            let (there, rules) = (data.rules.contains_key(&hash), Arc::new(rules?));
+            data.rules.entry(hash).or_insert(rules);
+            Ok(!there)
+        })
     }
 
     fn unlogged(&self, limit: usize) -> Pending<'_, Vec<LogEntry>> {
@@ -263,7 +286,13 @@ mod tests {
 
     fn step(seq: u64) -> Append {
         let fact = match seq {
-            0 => Fact::SessionOpened { session: "s".into(), seed: 1, principal: "local".into(), door: "mcp".into() },
+            0 => Fact::SessionOpened {
+                session: "s".into(),
+                seed: 1,
+                principal: "local".into(),
+                door: "mcp".into(),
+                decider: Default::default(),
+            },
             _ => Fact::Ignored { why: String::new() },
         };
         let event = Event { v: 1, seq: seq + 1, at: Timestamp::from_ms(5), fact };

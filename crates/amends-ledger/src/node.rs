@@ -29,26 +29,65 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Where letters are posted that are for this node alone, and the places besides.
+    pub(crate) fn collects(&self, places: &[String]) -> Vec<String> {
+        places.iter().cloned().chain([letters_for(&self.id)]).collect()
+    }
+
+    /// The node's place as it stands beside a heartbeat at that time by its clock.
+    pub(crate) fn place_at(&self, now: Timestamp) -> String {
+        let Some(place) = Place::parse(&self.place) else { return self.place.clone() };
+        Place { booted: now.ms().checked_sub(uptime_ms()), ..place }.to_string()
+    }
+}
+
+/// Where letters are posted that are for the node of that id alone.
+pub(crate) fn letters_for(node: &str) -> String {
+    format!("node:{node}")
+}
+
+/// How long the machine has been up, the time it slept included. No clock that somebody sets changes it.
+pub fn uptime_ms() -> u64 {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let clock = rustix::time::ClockId::Boottime;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let clock = rustix::time::ClockId::Monotonic;
+    let up = rustix::time::clock_gettime(clock);
+    // Neither is ever negative.
+    up.tv_sec.unsigned_abs() * 1000 + up.tv_nsec.unsigned_abs() / 1_000_000
+}
+
 /// Whether a node is dead: its lease has run out, or it can be seen from here that its process is gone.
 pub(crate) fn is_dead(place: &str, lease_until: Timestamp, now: Timestamp) -> bool {
-    lease_until <= now || Place::parse(place).is_some_and(|place| place.is_gone())
+    let Some(place) = Place::parse(place) else { return lease_until <= now };
+    // Two processes of one machine may have read two times off a clock that was set in between.
+    let now = place.now().unwrap_or(now);
+    lease_until <= now || place.is_gone()
+}
+
+/// The time by the clock of a node of this machine that lives; nothing where it cannot be told.
+pub(crate) fn time_of(place: &str, lease_until: Timestamp) -> Option<Timestamp> {
+    let now = Place::parse(place)?.now()?;
+    (!is_dead(place, lease_until, now)).then_some(now)
 }
 
 /// A process on Linux, named so that no other one ever has the same name: the boot of its machine, the namespace its number
-/// counts in, its number, and when it started.
+/// counts in, its number, and when it started. Beside a heartbeat it also says when the machine booted, by its clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     boot: String,
     namespace: String,
     pid: u32,
     started: u64,
+    booted: Option<u64>,
 }
 
 impl Place {
     fn of_this_process() -> Option<Self> {
         let pid = std::process::id();
         let started = Seen::at(pid).ok()?.started;
-        Some(Self { boot: boot()?, namespace: namespace()?, pid, started })
+        Some(Self { boot: boot()?, namespace: namespace()?, pid, started, booted: None })
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -58,8 +97,18 @@ impl Place {
             namespace: parts.next()?.to_owned(),
             pid: parts.next()?.parse().ok()?,
             started: parts.next()?.parse().ok()?,
+            booted: match parts.next() {
+                Some(booted) => Some(booted.parse().ok()?),
+                None => None,
+            },
         };
         parts.next().is_none().then_some(place)
+    }
+
+    /// The time by its clock, where that can be told from here: on the same machine since the same boot.
+    fn now(&self) -> Option<Timestamp> {
+        let here = boot().as_ref() == Some(&self.boot) && namespace().as_ref() == Some(&self.namespace);
+        Some(Timestamp::from_ms(self.booted.filter(|_| here)?.checked_add(uptime_ms())?))
     }
 
     /// Whether it is certain that the process has ended. From another machine or another namespace nothing is certain.
@@ -78,7 +127,8 @@ impl Place {
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}/{}/{}", self.boot, self.namespace, self.pid, self.started)
+        write!(f, "{}/{}/{}/{}", self.boot, self.namespace, self.pid, self.started)?;
+        self.booted.map_or(Ok(()), |booted| write!(f, "/{booted}"))
     }
 }
 
@@ -141,6 +191,19 @@ mod tests {
         assert!(is_dead(&place, LATER, NOW));
         child.wait().unwrap();
         assert!(is_dead(&place, LATER, NOW));
+    }
+
+    #[test]
+    fn on_one_machine_a_lease_is_measured_by_the_time_the_machine_is_up_whatever_its_clock_was_set_to() {
+        let node = Node::this_process(10_000).unwrap();
+        let then = Timestamp::from_ms(uptime_ms() + 5_000_000);
+        let place = node.place_at(then);
+        let (hour_ahead, hour_behind) = (then + 3_600_000, then - 3_600_000);
+        assert!(!is_dead(&place, then + 10_000, hour_ahead));
+        assert!(is_dead(&place, then, hour_behind));
+        assert!(time_of(&place, then + 10_000).is_some_and(|now| now >= then && now < then + 10_000));
+        assert_eq!(time_of(&place, then), None);
+        assert_eq!(time_of(&node.place, then + 10_000), None);
     }
 
     #[test]

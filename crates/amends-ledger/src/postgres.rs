@@ -13,11 +13,13 @@
 
 mod columns;
 mod connection;
+mod glance;
 mod ground;
 mod hints;
 mod inbox;
 mod log;
 mod nodes;
+mod pins;
 mod questions;
 mod reader;
 mod record;
@@ -43,14 +45,16 @@ use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
+use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
 use crate::vault::Vault;
-use crate::whole::Whole;
+use crate::whole::{Whole, check_rules};
 use crate::{Ledger, Pending};
 
 use connection::{Connection, Target};
+pub(crate) use glance::glance;
 use hints::Hints;
 use nodes::Here;
 use reader::{Doing, Readers};
@@ -98,6 +102,11 @@ impl PostgresLedger {
             secret,
             vault: Vault::unlocked(),
         })
+    }
+
+    /// The time by the database's clock, which all nodes begin with.
+    pub async fn clock(&self) -> Result<Timestamp, Error> {
+        self.read(|connection| Box::pin(nodes::clock(connection))).await
     }
 
     /// The same ledger, whose payloads are sealed by that vault.
@@ -179,6 +188,14 @@ impl Ledger for PostgresLedger {
         self.read(move |connection| {
             let call = call.clone();
             Box::pin(async move { reader::session_of(connection, &call).await })
+        })
+    }
+
+    fn holder(&self, session: &SessionId) -> Pending<'_, Option<String>> {
+        let session = session.clone();
+        self.read(move |connection| {
+            let session = session.clone();
+            Box::pin(async move { nodes::holder(connection, &session).await })
         })
     }
 
@@ -318,7 +335,7 @@ impl Ledger for PostgresLedger {
     }
 
     fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>> {
-        let (here, places) = (self.here.clone(), places.to_vec());
+        let (here, places) = (self.here.clone(), self.here.node.collects(places));
         Box::pin(async move {
             // The inbox is looked at often and mostly empty: only what is there is worth the one writer's turn.
             let looking = (here.clone(), places.clone());
@@ -393,6 +410,31 @@ impl Ledger for PostgresLedger {
         self.write(move |connection| {
             let whole = Arc::clone(&whole);
             Box::pin(async move { whole::import(connection, &whole).await })
+        })
+    }
+
+    fn pins(&self, place: Option<&Digest>, limit: usize) -> Pending<'_, Vec<PinnedTool>> {
+        let place = place.cloned();
+        self.read(move |connection| {
+            let place = place.clone();
+            Box::pin(async move { pins::pins(connection, place.as_ref(), limit).await })
+        })
+    }
+
+    fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
+        self.write(move |connection| {
+            let pin = pin.clone();
+            Box::pin(async move { pins::keep(connection, &pin).await })
+        })
+    }
+
+    fn import_rules(&self, hash: Digest, body: String) -> Pending<'_, bool> {
+        if let Err(error) = check_rules(&hash, &body) {
+            return Box::pin(ready(Err(error)));
+        }
+        self.write(move |connection| {
+            let (hash, body) = (hash.clone(), body.clone());
+            Box::pin(async move { whole::import_rules(connection, &hash, &body).await })
         })
     }
 

@@ -1,9 +1,11 @@
 //! The ledger in SQLite, which several processes may share.
 
 mod file;
+mod glance;
 mod inbox;
 mod log;
 mod nodes;
+mod pins;
 mod questions;
 mod reader;
 mod record;
@@ -31,14 +33,16 @@ use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
+use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
 use crate::row::{Lease, SessionRow, StoredSession, Trace};
 use crate::step::Step;
 use crate::vault::Vault;
-use crate::whole::Whole;
+use crate::whole::{Whole, check_rules};
 use crate::{Ledger, Pending};
 
 use file::File;
+pub(crate) use glance::glance;
 use reader::Readers;
 use trouble::Trouble;
 use writer::{Answer, Haste, Work, Writer};
@@ -71,6 +75,12 @@ impl SqliteLedger {
             Error::Unavailable { reason } => Error::Unavailable { reason: format!("`{}`: {reason}", path.display()) },
             other => other,
         })
+    }
+
+    /// The time by the clock of another process that uses the ledger on this machine, where one does: whoever joins it goes by
+    /// the same clock, though the machine's may have been set since.
+    pub async fn clock(&self) -> Result<Option<Timestamp>, Error> {
+        self.read(nodes::clock).await
     }
 
     /// The same ledger, whose payloads are sealed by that vault.
@@ -136,6 +146,11 @@ impl Ledger for SqliteLedger {
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>> {
         let call = call.clone();
         self.read(move |connection| reader::session_of(connection, &call))
+    }
+
+    fn holder(&self, session: &SessionId) -> Pending<'_, Option<String>> {
+        let session = session.clone();
+        self.read(move |connection| nodes::holder(connection, &session))
     }
 
     fn held(&self, name: &Digest, now: Timestamp) -> Pending<'_, Option<Held>> {
@@ -225,7 +240,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn collect(&self, places: &[String], now: Timestamp, limit: usize) -> Pending<'_, Vec<(LetterId, Letter)>> {
-        let (node, places) = (self.node.clone(), places.to_vec());
+        let (node, places) = (self.node.clone(), self.node.collects(places));
         Box::pin(async move {
             // The inbox is looked at often and mostly empty: only what is there is worth the one writer's turn.
             let looked_for = places.clone();
@@ -250,6 +265,15 @@ impl Ledger for SqliteLedger {
         Box::pin(async move { state.await?.map(|state| self.vault.open_reply(id, state)).transpose() })
     }
 
+    fn pins(&self, place: Option<&Digest>, limit: usize) -> Pending<'_, Vec<PinnedTool>> {
+        let place = place.cloned();
+        self.read(move |connection| pins::pins(connection, place.as_ref(), limit))
+    }
+
+    fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
+        self.write(move |answer| Work::KeepPin { pin: Box::new(pin), answer })
+    }
+
     fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(self.hints.notified())
     }
@@ -267,6 +291,13 @@ impl Ledger for SqliteLedger {
     fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool> {
         match Whole::check(row, trace) {
             Ok(whole) => self.write(move |answer| Work::Import { whole: Box::new(whole), answer }),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+
+    fn import_rules(&self, hash: Digest, body: String) -> Pending<'_, bool> {
+        match check_rules(&hash, &body) {
+            Ok(_) => self.write(move |answer| Work::ImportRules { hash, body, answer }),
             Err(error) => Box::pin(ready(Err(error))),
         }
     }

@@ -35,6 +35,8 @@ const SEALED: &str = "sealed";
 pub struct Vault {
     /// The first seals, all of them open. With none, payloads are left as they are.
     keys: Vec<Key>,
+    /// Whether a payload that is not sealed is taken although there are keys.
+    takes_unsealed: bool,
 }
 
 impl Vault {
@@ -46,7 +48,14 @@ impl Vault {
     /// A vault with these keys, one on each line: 32 bytes in base64. The first seals, all of them open. Empty lines and
     /// lines that begin with `#` do not count.
     pub fn parse(keys: &str) -> Result<Self, KeyError> {
-        Ok(Self { keys: key::parse(keys)? })
+        Ok(Self { keys: key::parse(keys)?, takes_unsealed: false })
+    }
+
+    /// The same vault, which also takes payloads that are not sealed: those that were stored before there was a key. Whoever can
+    /// write to the store can then put one of his own in a sealed one's place.
+    #[must_use]
+    pub fn taking_unsealed(self, takes_unsealed: bool) -> Self {
+        Self { takes_unsealed, ..self }
     }
 
     /// Whether it seals.
@@ -127,8 +136,7 @@ impl Vault {
 
     fn open(&self, what: &str, whose: &str, body: Bytes) -> Result<Bytes, Error> {
         let Some(sealed) = body.strip_prefix(&MARK) else {
-            // It was stored before there was a key, or where there is none.
-            return Ok(body);
+            return self.take_unsealed(what, whose).map(|()| body);
         };
         let Some((id, sealed)) = sealed.split_first_chunk::<ID_LEN>() else {
             return Err(broken(what, whose));
@@ -152,6 +160,18 @@ impl Vault {
         Ok(opened.into())
     }
 
+    /// Whether a payload that is not sealed is taken: where nothing is, or where some were stored before there was a key.
+    fn take_unsealed(&self, what: &str, whose: &str) -> Result<(), Error> {
+        if self.takes_unsealed || !self.is_locked() {
+            return Ok(());
+        }
+        let reason = format!(
+            "the {what} of `{whose}` is not sealed; if it was stored before there was a key, say \
+             `unsealed = \"take\"` in `[ledger]` for as long as such are kept"
+        );
+        Err(Error::Corrupt { reason })
+    }
+
     fn close_json(&self, what: &str, whose: &str, body: Value) -> Result<Value, Error> {
         if !self.is_locked() {
             return Ok(body);
@@ -166,7 +186,7 @@ impl Vault {
             _ => None,
         };
         let Some(sealed) = sealed else {
-            return Ok(body);
+            return self.take_unsealed(what, whose).map(|()| body);
         };
         let sealed = key::from_base64(sealed).ok_or_else(|| broken(what, whose))?;
         let opened = self.open(what, whose, sealed.into())?;
@@ -259,8 +279,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stored_in_the_clear_still_opens() {
+    fn a_plain_payload_in_a_sealed_ones_place_does_not_open() {
         let vault = vault(&[&new_key().unwrap()]);
+        let refused = vault.open_answer(answer("c", b"{\"a\":1}")).unwrap_err();
+        assert!(matches!(&refused, Error::Corrupt { reason } if reason.contains("unsealed")), "{refused}");
+        assert!(vault.open_arguments(StoredArguments { call: "c".into(), body: "{}".into() }).is_err());
+        let letter = Letter { place: None, session: None, body: json!({ "unwind": { "session": "s" } }) };
+        assert!(vault.open_letter(letter).unwrap().body.get("unreadable").is_some());
+        let state = LetterState { taken: true, reply: Some(json!({ "done": true })) };
+        assert!(vault.open_reply(LetterId(7), state).is_err());
+    }
+
+    #[test]
+    fn what_was_stored_in_the_clear_opens_where_that_is_said() {
+        let vault = vault(&[&new_key().unwrap()]).taking_unsealed(true);
         assert_eq!(vault.open_answer(answer("c", b"{\"a\":1}")).unwrap().body, "{\"a\":1}");
         assert_eq!(sealed(&Vault::unlocked(), "c", b"{}").body, "{}");
         let letter = Letter { place: None, session: None, body: json!({ "unwind": { "session": "s" } }) };

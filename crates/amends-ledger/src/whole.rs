@@ -1,6 +1,6 @@
 //! A session that comes from another ledger, checked before a store sees it.
 
-use amends_core::Fact;
+use amends_core::{Digest, Fact, Rules};
 
 use crate::chain::{self, Link};
 use crate::error::Error;
@@ -14,6 +14,12 @@ pub(crate) struct Whole {
     pub(crate) cut_link: Option<Link>,
     pub(crate) head: Link,
     pub(crate) events: Vec<(Written, Link)>,
+}
+
+/// Refuses rules that are not those whose digest they have.
+pub(crate) fn check_rules(hash: &Digest, body: &str) -> Result<Rules, Error> {
+    let refused = || Error::Corrupt { reason: format!("the rules `{hash}` are not taken in: they are others") };
+    chain::read_rules(body, hash).ok_or_else(refused)
 }
 
 impl Whole {

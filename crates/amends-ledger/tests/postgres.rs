@@ -85,10 +85,71 @@ async fn nodes_that_race_for_claims_in_batches_share_them_without_a_double() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_is_taken_anew_while_it_is_swept_stays() {
+    let database = Cluster::shared().database();
+    let ledger = Arc::new(join(&database, "a", 1_000).await);
+    ledger.append(claiming("s", 5, vec![take("n", "c1")])).await.unwrap();
+    database.sql("UPDATE claims SET state = 'complete', until = 100");
+    // Another node takes it: its row is changed, and the transaction is not over.
+    let mut taker = Session::begin(&database);
+    taker.say("BEGIN; UPDATE claims SET call = 'c2', state = 'in_flight', until = NULL;");
+    let locked = "SELECT count(*) FROM pg_locks WHERE relation = 'claims'::regclass AND mode = 'RowExclusiveLock'";
+    eventually("the row is locked", || database.sql(locked) == "1");
+    let sweeper = Arc::clone(&ledger);
+    let swept = tokio::spawn(async move { sweeper.sweep(ms(1_000), 9).await });
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND wait_event_type = 'Lock' AND query LIKE 'DELETE FROM claims%'";
+    eventually("the sweep waits for the row", || database.sql(waits) == "1");
+    taker.say("COMMIT;");
+    swept.await.unwrap().unwrap();
+    assert_eq!(holder(&*ledger, "n", 1_000).await.as_deref(), Some("c2"));
+}
+
+/// A connection of its own, which stays open between two statements.
+struct Session(std::process::Child);
+
+impl Session {
+    fn begin(database: &Database) -> Self {
+        let mut psql = std::process::Command::new("psql");
+        psql.args(["--no-psqlrc", "--quiet", "--username", "postgres", "--dbname", &database.name, "--host"]);
+        psql.arg(database.cluster.folder()).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+        Self(psql.spawn().expect("psql can be run"))
+    }
+
+    fn say(&mut self, statement: &str) {
+        use std::io::Write;
+        let input = self.0.stdin.as_mut().expect("it is piped");
+        writeln!(input, "{statement}").and_then(|()| input.flush()).expect("it reads");
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // It ends with its input.
+        drop(self.0.stdin.take());
+        drop(self.0.wait());
+    }
+}
+
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < PATIENCE, "it never came true that {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_step_that_postgresql_cannot_hold_is_refused_alone() {
     let database = Cluster::shared().database();
     let ledger = join(&database, "a", 1_000).await;
-    let zero = Fact::SessionOpened { session: "z".into(), seed: 1, principal: "a\0b".into(), door: "mcp".into() };
+    let zero = Fact::SessionOpened {
+        session: "z".into(),
+        seed: 1,
+        principal: "a\0b".into(),
+        door: "mcp".into(),
+        decider: Default::default(),
+    };
     let commits =
         [ledger.append(open("s", 5, 0)), ledger.append(step("z", 0, 5, vec![zero])), ledger.append(open("t", 5, 0))];
     let [before, refused, after] = commits;

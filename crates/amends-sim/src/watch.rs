@@ -170,7 +170,7 @@ impl Watch {
         for (n, event) in events.iter().enumerate() {
             if let Fact::AttemptEnded { gates: seen, .. }
             | Fact::Ticked { gates: seen }
-            | Fact::Resumed { gates: seen } = &event.fact
+            | Fact::Resumed { gates: seen, .. } = &event.fact
             {
                 gates = seen;
             }
@@ -388,6 +388,8 @@ fn input_name(input: &Input) -> String {
         Input::Delivery { call } => format!("delivery of {call}"),
         Input::Tick => "tick".into(),
         Input::Resume => "resume".into(),
+        Input::Drift(_) => "drift".into(),
+        Input::Approval { .. } => "approval".into(),
         Input::Retire { .. } => "retire".into(),
     }
 }

@@ -73,6 +73,10 @@ pub struct Summary {
 #[derive(Debug)]
 pub struct World {
     pub(crate) now: u64,
+    /// By how much the clock that nodes read when they start is ahead of the world's.
+    pub(crate) ahead_ms: u64,
+    /// Where jumps of that clock come from, in worlds in which it jumps.
+    jumps: Option<Chance>,
     pub(crate) order: u64,
     heap: BinaryHeap<Due>,
     pub(crate) chance: Chance,
@@ -140,6 +144,8 @@ impl World {
         let nodes = (0..machines).map(|n| Machine::new(&root, n)).collect();
         let mut world = Self {
             now: BEGIN_MS,
+            ahead_ms: 0,
+            jumps: (machines == 1 && seed.is_multiple_of(2)).then(|| Chance::new(!seed)),
             order: 0,
             heap: BinaryHeap::new(),
             fault_percent: chance.pick(&[5, 20, 40, 70]),
@@ -185,7 +191,7 @@ impl World {
             }
             self.live -= u64::from(!what.is_beat());
             self.now = at;
-            self.watch.tick(happenings, at);
+            self.watch.tick(happenings, at + self.ahead_ms);
             self.happen(what)?;
         }
         self.watch.finish()?;
@@ -263,8 +269,9 @@ impl World {
         self.at(at, Happening::Node(node, life, news));
     }
 
+    /// The time as nodes read it.
     pub(crate) const fn time(&self) -> Timestamp {
-        Timestamp::from_ms(self.now)
+        Timestamp::from_ms(self.now + self.ahead_ms)
     }
 
     /// Whether things still break.

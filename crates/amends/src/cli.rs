@@ -3,16 +3,20 @@
 mod change;
 mod check;
 mod checkpoint;
+mod clients;
 mod decided;
 mod demo;
+mod doctor;
 mod drill;
 mod export;
 mod forget;
 mod golden;
 mod guard;
 mod import;
+mod init;
 mod key;
 mod ledger;
+mod live;
 mod outcome;
 mod propose;
 mod prove;
@@ -25,6 +29,7 @@ mod schema;
 mod sessions;
 mod shutdown;
 mod stamp;
+mod tools;
 mod trace;
 mod up;
 mod verify;
@@ -40,12 +45,16 @@ const EXAMPLES: &str = "\
 Examples:
   amends up --demo                        a gateway, a shop that fails on cue, a ledger: all on 127.0.0.1:7070
   amends wrap -- npx some-mcp-server      the same server, with judged tool calls
+  amends init -- npx some-mcp-server      a configuration to begin with, from what a server offers
+  amends init --openapi shop.yaml         a configuration for an HTTP API
   amends check --config amends.toml       what a configuration means, and what it leaves open
+  amends doctor                           what could go wrong on this machine
   amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
   amends replay call_abc…                 why it went so, and whether it would again
   amends whatif --playbook rules.toml     what changed rules would have done last week
+  amends tools                            what each tool is pinned to, and which changed since
   amends queue                            what a person is asked
   amends answer int_abc… happened         say what became of a call in doubt
   amends reverse rev_abc…                 undo a write with its token
@@ -73,12 +82,18 @@ enum Command {
     Serve(up::ServeArgs),
     /// Wrap one stdio MCP server; this is what goes into an MCP client's configuration.
     Wrap(wrap::WrapArgs),
+    /// Write a configuration to begin with, from servers that run or that a client knows, or from the document of an HTTP API.
+    Init(init::InitArgs),
     /// Validate a configuration and explain what it means.
     Check(check::CheckArgs),
+    /// Look for trouble: the port, the upstreams, the clock, the disk, the ledger, the clients. It changes nothing.
+    Doctor(doctor::DoctorArgs),
     /// Run every declared tool against every fault in a simulation, and say which promises would break.
     Drill(drill::DrillArgs),
     /// List the newest sessions.
     Sessions(sessions::SessionsArgs),
+    /// List the tools that were seen and what they are pinned to; show or approve what one became.
+    Tools(tools::ToolsArgs),
     /// Show a session's or a call's timeline.
     Trace(trace::TraceArgs),
     /// Decide a recorded session or call again, and compare.
@@ -130,9 +145,12 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Up(args) => up::up(args).await,
         Command::Serve(args) => up::serve(args).await,
         Command::Wrap(args) => wrap::wrap(args).await,
-        Command::Check(args) => check::check(&args),
+        Command::Init(args) => init::init(args).await,
+        Command::Check(args) => check::check(args).await,
+        Command::Doctor(args) => doctor::doctor(args).await,
         Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,
+        Command::Tools(args) => tools::tools(args).await,
         Command::Trace(args) => trace::trace(args).await,
         Command::Replay(args) => replay::replay(args).await,
         Command::WhatIf(args) => whatif::whatif(args).await,

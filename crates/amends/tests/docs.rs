@@ -34,7 +34,8 @@ const SOURCE_LINES_MAX: usize = 600;
 
 #[test]
 fn every_example_configuration_settles() {
-    let examples = files().into_iter().filter(|file| file.starts_with("examples") && is(file, "toml"));
+    let ours = |file: &PathBuf| file.starts_with("examples") && !file.starts_with("examples/clients");
+    let examples = files().into_iter().filter(|file| ours(file) && is(file, "toml"));
     let mut seen = 0;
     for file in examples {
         seen += 1;

@@ -11,6 +11,7 @@ use amends_core::evidence::{Evidence, EvidenceSource};
 use amends_core::expression::Expression;
 use amends_core::failure::UpstreamWords;
 use amends_core::gates::UNSEEN_RUN;
+use amends_core::inquiry::{Ask, AskKind, Inquiry, Way};
 use amends_core::playbook::{PlaybookSpec, RuleSpec};
 use amends_core::{
     AttemptId, Call, CallId, CallKey, Certainty, Claim, ClaimState, Code, Contract, Deadline, Digest, Effect,
@@ -53,6 +54,8 @@ pub struct World {
     sent: Vec<AttemptId>,
     /// The questions that were asked.
     asked: Vec<InteractionId>,
+    /// What upstreams asked of the agent.
+    inquired: Vec<(CallId, u32)>,
 }
 
 impl World {
@@ -60,7 +63,7 @@ impl World {
     pub fn new(bytes: &mut Bytes<'_>) -> Self {
         let count = 1 + bytes.below(3);
         let rules = (0..count).map(|_| Arc::new(rules(bytes))).collect();
-        Self { now: BEGIN, rules, sent: Vec::new(), asked: Vec::new() }
+        Self { now: BEGIN, rules, sent: Vec::new(), asked: Vec::new(), inquired: Vec::new() }
     }
 
     /// Finds rules by their digest.
@@ -89,13 +92,18 @@ impl World {
             match effect {
                 Effect::Send(attempt) => self.sent.push(attempt.id.clone()),
                 Effect::Ask(interaction) => self.asked.push(interaction.id.clone()),
-                Effect::Abort(_) | Effect::Reply(_) | Effect::Withdraw(_) => {}
+                Effect::Inquire(asking) => self.inquired.push((asking.attempt.call.clone(), asking.inquiry)),
+                Effect::Abort(_)
+                | Effect::Reply(_)
+                | Effect::Withdraw(_)
+                | Effect::Tell(_)
+                | Effect::Retract { .. } => {}
             }
         }
     }
 
     fn input(&self, bytes: &mut Bytes<'_>, now: Timestamp) -> Input {
-        match bytes.below(13) {
+        match bytes.below(15) {
             0..=2 => Input::Call(Box::new(self.call(bytes, now))),
             3..=6 => Input::Result { attempt: self.attempt(bytes), report: Box::new(report(bytes)) },
             7 => {
@@ -105,6 +113,11 @@ impl World {
             8 => Input::Delivery { call: call_id(bytes) },
             9 => Input::Resume,
             12 => Input::Answer { interaction: self.question(bytes), answer: Box::new(answer(bytes, now)) },
+            13 => Input::Inquiry { attempt: self.attempt(bytes), inquiry: Box::new(inquiry(bytes)) },
+            14 => {
+                let (call, inquiry) = self.inquiry(bytes);
+                Input::Inputs { call, inquiry, inputs: payload(bytes) }
+            }
             _ => Input::Tick,
         }
     }
@@ -142,6 +155,15 @@ impl World {
     fn question(&self, bytes: &mut Bytes<'_>) -> InteractionId {
         let back = bytes.below(4);
         self.asked.len().checked_sub(back + 1).map_or_else(|| "int_none".into(), |at| self.asked[at].clone())
+    }
+
+    /// One that was made, the latest first, or one that never was.
+    fn inquiry(&self, bytes: &mut Bytes<'_>) -> (CallId, u32) {
+        let back = bytes.below(4);
+        match self.inquired.len().checked_sub(back + 1) {
+            Some(at) => self.inquired[at].clone(),
+            None => (call_id(bytes), u32::from(bytes.byte() % 4)),
+        }
     }
 
     /// One that was asked for, the latest first, or any other.
@@ -256,7 +278,7 @@ fn report(bytes: &mut Bytes<'_>) -> Report {
         certainty: if failed || bytes.once_in(8) { certainty } else { Certainty::Processed },
         answered: !bytes.once_in(3),
         failure: failed.then(|| failure(bytes)),
-        payload: bytes.once_in(2).then(|| Payload { digest: bytes.one_of(&["a", "b"]).into(), size: bytes.number() }),
+        payload: bytes.once_in(2).then(|| payload(bytes)),
         happened: bytes.one_of(&[None, Some(true), Some(false)]),
         fits: bytes.once_in(2),
         recorded: bytes
@@ -264,7 +286,18 @@ fn report(bytes: &mut Bytes<'_>) -> Report {
             .then(|| Recorded { outcome: bytes.one_of(&OUTCOMES), certainty: bytes.one_of(&CERTAINTIES) }),
         shape: None,
         suppressed: Vec::new(),
+        inquiry: (!failed && bytes.once_in(4)).then(|| Box::new(inquiry(bytes))),
     }
+}
+
+fn payload(bytes: &mut Bytes<'_>) -> Payload {
+    Payload { digest: bytes.one_of(&["a", "b"]).into(), size: bytes.number() }
+}
+
+fn inquiry(bytes: &mut Bytes<'_>) -> Inquiry {
+    let kinds = [AskKind::Form, AskKind::Url, AskKind::Sampling, AskKind::Roots, AskKind::Other];
+    let asks = (0..bytes.below(3)).map(|_| Ask { kind: bytes.one_of(&kinds), payload: payload(bytes) }).collect();
+    Inquiry { asks, way: bytes.one_of(&[Way::Line, Way::Return, Way::Undeclared, Way::Closed]) }
 }
 
 fn failure(bytes: &mut Bytes<'_>) -> Failure {

@@ -23,6 +23,7 @@ impl Promises {
         let mut asked = BTreeSet::new();
         let mut ended = BTreeSet::new();
         let mut interim = BTreeSet::new();
+        let mut inquired = BTreeSet::new();
         for event in &step.events {
             match &event.fact {
                 Fact::CallReceived { received, .. } => {
@@ -48,6 +49,9 @@ impl Promises {
                     self.doubts.retain(|doubt| doubt.call != *call);
                     ended.insert(call.clone());
                 }
+                Fact::InquiryOpened { attempt, inquiry, .. } => {
+                    inquired.insert((attempt.call.clone(), *inquiry));
+                }
                 Fact::InteractionOpened { interaction } => {
                     asked.insert(interaction.id.clone());
                 }
@@ -69,10 +73,14 @@ impl Promises {
                 Effect::Ask(interaction) => {
                     assert!(asked.remove(&interaction.id), "{} has no event", interaction.id);
                 }
-                Effect::Abort(_) | Effect::Withdraw(_) => {}
+                Effect::Inquire(asking) => {
+                    assert!(inquired.remove(&(asking.attempt.call.clone(), asking.inquiry)), "{asking:?} has no event");
+                }
+                Effect::Abort(_) | Effect::Withdraw(_) | Effect::Tell(_) | Effect::Retract { .. } => {}
             }
         }
         assert!(ended.is_empty() && interim.is_empty(), "no answer for {ended:?} {interim:?}");
+        assert!(inquired.is_empty(), "recorded and never asked of the agent: {inquired:?}");
         assert!(asked.is_empty(), "recorded and never asked: {asked:?}");
         assert!(started.is_empty(), "recorded and never sent: {started:?}");
         assert!(step.claims.is_empty() || !step.events.is_empty(), "claims change without an event");
@@ -95,7 +103,7 @@ impl Promises {
 fn readable(answer: &amends_core::Answer) {
     let envelope = match answer {
         amends_core::Answer::Forward { envelope, .. } | amends_core::Answer::Envelope(envelope) => envelope,
-        amends_core::Answer::Recorded { .. } => return,
+        amends_core::Answer::Recorded { .. } | amends_core::Answer::Asked { .. } => return,
     };
     crate::envelope::check(envelope, None);
     if let Some(error) = envelope.error() {

@@ -146,5 +146,7 @@ pub(super) fn key_holds(
     };
     let usable_ms = key_usable_ms(contract, key).unwrap_or_default();
     let same_run = run == Some(UNSEEN_RUN) || (run.is_some() && run == sent_to);
-    now.since_ms(since) < usable_ms && (key.durable || same_run)
+    // A key that was first sent in the future was sent by another clock: nobody knows how long ago that was.
+    let by_this_clock = since.since_ms(now) < KEY_MARGIN_MS;
+    by_this_clock && now.since_ms(since) < usable_ms && (key.durable || same_run)
 }

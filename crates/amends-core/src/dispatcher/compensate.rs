@@ -174,6 +174,7 @@ pub(super) fn allowed(call: &CallState, purpose: Purpose, gates: &Gates, now: Ti
     }
     match call.effect() {
         EffectKind::Read | EffectKind::Idempotent => true,
+        EffectKind::Keyed if call.key_age_lost() => false,
         EffectKind::Keyed => {
             let inherited = call.inherits_doubt().then_some(None);
             let mut sent_to = call.doubts().map(|doubt| doubt.run).chain(inherited);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::call::{Call, Received, Rules};
 use crate::dispatcher::{Dispatcher, Input, TraceError};
-use crate::event::{Event, Fact};
+use crate::event::{Decider, Event, Fact};
 use crate::gates::Gates;
 use crate::id::Digest;
 use crate::time::Timestamp;
@@ -26,26 +26,67 @@ pub struct Difference {
     pub recorded: Option<Event>,
     /// What would be recorded today.
     pub decided: Option<Event>,
+    /// Who decided there.
+    pub decider: Decider,
 }
 
-/// Feeds the inputs of a trace to a new dispatcher and compares what it decides with what was recorded.
+impl Difference {
+    /// Whether an older program decided there: that this one decides otherwise says nothing against the record.
+    pub fn is_older(&self) -> bool {
+        self.decider < Decider::THIS
+    }
+}
+
+/// Feeds the inputs of a trace to a new dispatcher and compares what it decides with what was recorded. Where an older program
+/// decided otherwise, it goes on with what the next program took up; a difference in what this program decided comes first.
 pub fn redecide(
     events: &[Event],
     rules: impl Fn(&Digest) -> Option<Arc<Rules>>,
 ) -> Result<Option<Difference>, TraceError> {
     let (session, seed, principal, door) = match events.first().map(|event| &event.fact) {
-        Some(Fact::SessionOpened { session, seed, principal, door }) => (session, seed, principal, door),
+        Some(Fact::SessionOpened { session, seed, principal, door, .. }) => (session, seed, principal, door),
         Some(Fact::SessionRetired { .. }) => return Err(TraceError::Retired),
         _ => return Err(TraceError::NoBeginning),
     };
     let mut dispatcher = Dispatcher::open(session.clone(), *seed, principal.clone(), door);
+    let mut older = None;
     let mut at = 0;
+    loop {
+        let Some(difference) = follow(&mut dispatcher, events, at, &rules)? else {
+            return Ok(older);
+        };
+        if !difference.is_older() {
+            return Ok(Some(difference));
+        }
+        let from = difference.seq;
+        older.get_or_insert(difference);
+        let taken_up = |event: &Event| event.seq > from && matches!(event.fact, Fact::Resumed { .. });
+        let next = events.iter().position(taken_up);
+        // Whoever decided it, what is recorded must follow from what is recorded before it.
+        dispatcher = Dispatcher::restore(&events[..next.unwrap_or(events.len())], &rules)?;
+        match next {
+            Some(next) => at = next,
+            None => return Ok(older),
+        }
+    }
+}
+
+/// Feeds in the inputs from that place on, until a step differs.
+fn follow(
+    dispatcher: &mut Dispatcher,
+    events: &[Event],
+    mut at: usize,
+    rules: &impl Fn(&Digest) -> Option<Arc<Rules>>,
+) -> Result<Option<Difference>, TraceError> {
     while at < events.len() {
         let skipped = usize::from(at == 0);
+        for event in &events[at..events.len().min(at + skipped + 1)] {
+            decide_as(dispatcher, event)?;
+        }
         let Some(event) = events.get(at + skipped) else {
             break;
         };
-        let (input, gates) = match input_of(&event.fact, &rules)? {
+        let (input, gates) = match input_of(&event.fact, rules)? {
             Some(found) => found,
             // What was ignored left no input behind to decide again.
             None if matches!(event.fact, Fact::Ignored { .. } | Fact::SuppressedError { .. }) => {
@@ -57,25 +98,41 @@ pub fn redecide(
                 at += 1 + skipped;
                 continue;
             }
+            None if dispatcher.decider < Decider::THIS => {
+                let recorded = Some(event.clone());
+                return Ok(Some(Difference { seq: event.seq, recorded, decided: None, decider: dispatcher.decider }));
+            }
             None => {
                 return Err(TraceError::Illegal { seq: event.seq, name: event.fact.name() });
             }
         };
+        let decider = dispatcher.decider;
         let step = dispatcher.handle(event.at, &gates, input);
         for (n, decided) in step.events.iter().enumerate() {
             let recorded = events.get(at + n);
             if recorded != Some(decided) {
-                let difference =
-                    Difference { seq: decided.seq, recorded: recorded.cloned(), decided: Some(decided.clone()) };
-                return Ok(Some(difference));
+                let (recorded, decided) = (recorded.cloned(), Some(decided.clone()));
+                let seq = decided.as_ref().map_or(event.seq, |decided| decided.seq);
+                return Ok(Some(Difference { seq, recorded, decided, decider }));
             }
         }
         if step.events.is_empty() {
-            return Ok(Some(Difference { seq: event.seq, recorded: Some(event.clone()), decided: None }));
+            return Ok(Some(Difference { seq: event.seq, recorded: Some(event.clone()), decided: None, decider }));
         }
         at += step.events.len();
     }
     Ok(None)
+}
+
+/// Lets a dispatcher decide under the name of whoever decided from that event on.
+fn decide_as(dispatcher: &mut Dispatcher, event: &Event) -> Result<(), TraceError> {
+    if let Fact::SessionOpened { decider, .. } | Fact::Resumed { decider, .. } = &event.fact {
+        if *decider > Decider::THIS {
+            return Err(TraceError::NewerDecider { seq: event.seq });
+        }
+        dispatcher.decider = *decider;
+    }
+    Ok(())
 }
 
 fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Result<Option<(Input, Gates)>, TraceError> {
@@ -107,7 +164,11 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         Fact::CancelRequested { call, reason } => (Input::Cancel { call: call.clone(), reason: *reason }, open()),
         Fact::AnswerDelivered { call } => (Input::Delivery { call: call.clone() }, open()),
         Fact::Ticked { gates } => (Input::Tick, gates.clone()),
-        Fact::Resumed { gates } => (Input::Resume, gates.clone()),
+        Fact::Resumed { gates, .. } => (Input::Resume, gates.clone()),
+        Fact::SchemaDrifted { drift } => (Input::Drift(Box::new(drift.clone())), open()),
+        Fact::SchemaApproved { drift, by } => {
+            (Input::Approval { drift: Box::new(drift.clone()), by: by.clone() }, open())
+        }
         Fact::SessionRetired { reason, .. } => (Input::Retire { reason: *reason }, open()),
         Fact::SessionOpened { .. }
         | Fact::CallRefused { .. }

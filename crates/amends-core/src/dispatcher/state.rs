@@ -13,7 +13,7 @@ use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::ending::claims_end;
 use crate::dispatcher::retire::RetireReason;
 use crate::dispatcher::{Deadline, TraceError};
-use crate::event::{Event, Fact};
+use crate::event::{Decider, Event, Fact};
 use crate::failure::Failure;
 use crate::id::{CallId, Digest, InteractionId, Principal, SessionId};
 use crate::inquiry::Unanswered;
@@ -87,12 +87,13 @@ impl Session {
         }
     }
 
-    pub(super) fn opening(&self) -> Fact {
+    pub(super) fn opening(&self, decider: Decider) -> Fact {
         Fact::SessionOpened {
             session: self.id.clone(),
             seed: self.seed,
             principal: self.principal.clone(),
             door: self.door.clone(),
+            decider,
         }
     }
 
@@ -167,6 +168,8 @@ impl Session {
             | Fact::LateResult { .. }
             | Fact::Ticked { .. }
             | Fact::Resumed { .. }
+            | Fact::SchemaDrifted { .. }
+            | Fact::SchemaApproved { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. } => true,
         };
@@ -324,6 +327,12 @@ impl Session {
             Fact::AnswerDelivered { call } => {
                 self.ended.remove(call);
             }
+            Fact::Resumed { gates, .. } => {
+                for call in self.calls.values_mut() {
+                    call.resumed = Some(at);
+                    call.key_age_lost |= gates.clock_behind;
+                }
+            }
             Fact::SessionRetired { .. } => {
                 self.retired = true;
                 self.ended.clear();
@@ -331,13 +340,14 @@ impl Session {
             Fact::SessionOpened { .. }
             | Fact::InquiryMade { .. }
             | Fact::Ticked { .. }
-            | Fact::Resumed { .. }
             | Fact::LateResult { .. }
             | Fact::DoubtResolved { .. }
             | Fact::ReversalMinted { .. }
             | Fact::ReversalArmed { .. }
             | Fact::ReversalVoided { .. }
             | Fact::ReversalRefused { .. }
+            | Fact::SchemaDrifted { .. }
+            | Fact::SchemaApproved { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. } => {}
         }

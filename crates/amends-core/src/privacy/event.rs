@@ -38,8 +38,10 @@ impl Mask {
             Fact::InquiryMade { gates, .. }
             | Fact::InputsGiven { gates, .. }
             | Fact::Ticked { gates }
-            | Fact::Resumed { gates } => words.gates(gates),
+            | Fact::Resumed { gates, .. } => words.gates(gates),
+            Fact::SchemaApproved { by, .. } => words.text(by),
             Fact::SessionOpened { .. }
+            | Fact::SchemaDrifted { .. }
             | Fact::SessionRetired { .. }
             | Fact::AttemptStarted { .. }
             | Fact::AttemptTimedOut { .. }
@@ -79,7 +81,8 @@ impl Mask {
         )
     }
 
-    /// Masks the words of a question.
+    /// Masks what a question shows of a call's arguments. `quoted` is what the call itself was masked with, so that the copy stays
+    /// one. The question is in words of ours, and names nothing but tools and upstreams, which keep their names.
     pub fn interaction(&self, interaction: &mut Interaction, quoted: &[Quoted]) {
         Words { mask: self, quoted }.interaction(interaction);
     }
@@ -186,7 +189,6 @@ impl Words<'_> {
     }
 
     fn interaction(&self, interaction: &mut Interaction) {
-        self.text(&mut interaction.question);
         self.some(&mut interaction.view);
     }
 

@@ -48,6 +48,11 @@ impl Budget {
         self.left_milli > self.full_milli() / 2
     }
 
+    /// What is left of it, in thousandths of a token.
+    pub const fn left_milli(&self) -> u32 {
+        self.left_milli
+    }
+
     const fn full_milli(&self) -> u32 {
         self.rules.tokens.saturating_mul(TOKEN)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::settle::invalid;
-use super::spec::{LedgerSpec, ReadsSpec};
+use super::spec::{LedgerSpec, ReadsSpec, UnsealedSpec};
 use super::{ConfigError, Span};
 
 /// How often the log of session heads is extended and signed, where nothing is said.
@@ -26,6 +26,8 @@ pub struct LedgerConfig {
     pub signing_key: Option<KeySource>,
     /// The key that seals payloads. Without one they rest in the clear.
     pub sealing_key: Option<KeySource>,
+    /// Whether a payload that is not sealed is taken although there is a key.
+    pub takes_unsealed: bool,
     /// The file that checkpoints are appended to.
     pub anchor: Option<PathBuf>,
     /// How often a checkpoint is signed while something happens.
@@ -79,6 +81,7 @@ impl LedgerConfig {
             async_reads: true,
             signing_key: beside("sign").map(KeySource::File),
             sealing_key: beside("seal").map(KeySource::File),
+            takes_unsealed: false,
             anchor: beside("checkpoints"),
             checkpoint_every: CHECKPOINT_EVERY,
             retention: None,
@@ -97,6 +100,7 @@ impl LedgerConfig {
             async_reads: spec.reads != Some(ReadsSpec::Sync),
             signing_key: spec.signing_key.or(default.signing_key),
             sealing_key: spec.sealing_key.or(default.sealing_key),
+            takes_unsealed: spec.unsealed == Some(UnsealedSpec::Take),
             anchor: spec.anchor.or(default.anchor),
             checkpoint_every: spec.checkpoint_every.map_or(default.checkpoint_every, |Span(time)| time),
             retention: retention(spec.retention)?,

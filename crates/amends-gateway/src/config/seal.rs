@@ -12,6 +12,10 @@ use crate::key::make_once;
 impl LedgerConfig {
     /// The vault of this ledger. The key's file is made where there is none and the default names it.
     pub(crate) fn vault(&self) -> Result<Vault, Error> {
+        Ok(self.keys()?.taking_unsealed(self.takes_unsealed))
+    }
+
+    fn keys(&self) -> Result<Vault, Error> {
         match &self.sealing_key {
             None => Ok(Vault::unlocked()),
             Some(KeySource::Env(name)) => {

@@ -12,12 +12,17 @@ use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};
 use amends_wire::mcp::TranslateRule;
 
-use super::restraint;
 use super::spec::{
-    AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, ToolSpec, TranslateSpec, UpstreamSpec,
+    AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, TelemetrySpec, ToolSpec, TranslateSpec,
+    UpstreamSpec,
 };
-use super::{Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig};
+use super::{
+    Access, Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+};
+use super::{reach, restraint};
+use crate::pin::PinMode;
 use crate::router::Patterns;
+use crate::telemetry::{TelemetryConfig, traces_address};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
@@ -70,6 +75,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
         },
         privacy,
+        telemetry: telemetry(&spec.telemetry)?,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     Ok(config)
@@ -83,7 +89,7 @@ pub(super) fn contract(
     repeat_window: Duration,
 ) -> Result<Contract, ConfigError> {
     let key = |part: &str| format!("tools.{tool}.{part}");
-    let effect = spec.effect.unwrap_or_default();
+    let effect = spec.effect.or_else(|| upstream.promised(tool)).unwrap_or_default();
     let place = spec.key.as_ref().map(|spec| key_place(&key("key"), spec)).transpose()?;
     if effect == EffectKind::Keyed && place.is_none() {
         return Err(invalid(&key("key"), "a keyed tool says where its key goes: `key = { argument = … }`".into()));
@@ -93,6 +99,9 @@ pub(super) fn contract(
     }
     if effect == EffectKind::Read && spec.status.is_some() {
         return Err(invalid(&key("status"), "a read has no effect whose status could be read".into()));
+    }
+    if spec.if_match && spec.evidence.is_empty() {
+        return Err(invalid(&key("if_match"), "needs `evidence`: the read whose `ETag` is sent".into()));
     }
     Ok(Contract {
         effect,
@@ -109,6 +118,7 @@ pub(super) fn contract(
             .clone()
             .unwrap_or_else(|| upstream.rejects_before_effect.clone()),
         evidence: evidence(&key("evidence"), &spec.evidence)?,
+        if_match: spec.if_match,
         reverse: spec.reverse.as_ref().map(|reverse| self::reverse(&key("reverse"), reverse)).transpose()?,
         queue: spec.queue.clone(),
         answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
@@ -159,33 +169,14 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
     if name.is_empty() || !name.chars().all(sound) {
         return Err(invalid(&format!("upstreams.{name}"), "a name is made of `A-Za-z0-9_-`".into()));
     }
-    let reach = match (&spec.command, &spec.url) {
-        (Some(command), None) if !command.is_empty() => {
-            let (env, env_pass, cwd) = (spec.env.clone(), passed(&key("env_pass"), spec)?, spec.cwd.clone());
-            Reach::Stdio { command: command.clone(), env, env_pass, cwd, inherit_env: false }
-        }
-        (None, Some(url)) => {
-            if !url.starts_with("http://") {
-                return Err(invalid(&key("url"), format!("`{url}` is not an `http://` address")));
-            }
-            for (part, given) in [("env_pass", !spec.env_pass.is_empty()), ("cwd", spec.cwd.is_some())] {
-                if given {
-                    return Err(invalid(&key(part), "belongs to a `command`".into()));
-                }
-            }
-            Reach::Http { url: url.clone() }
-        }
-        _ => {
-            return Err(invalid(&format!("upstreams.{name}"), "needs either `command` or `url`".into()));
-        }
-    };
+    let reach = reach::settle(name, spec)?;
     let translate: Result<Vec<_>, _> =
         spec.translate.iter().map(|rule| self::translate(&key("translate"), rule)).collect();
     Ok(UpstreamConfig {
-        reach,
         prefix: prefix(&key("prefix"), name, spec)?,
         patterns: patterns(&key, spec)?,
-        trust_hints: spec.trust_hints,
+        trust_hints: spec.trust_hints.unwrap_or(matches!(reach, Reach::OpenApi(_))),
+        reach,
         timeout: some_time(&key("timeout"), spec.timeout, TIMEOUT)?,
         deadline: some_time(&key("deadline"), spec.deadline, DEADLINE)?,
         rejects_before_effect: spec.rejects_before_effect.clone(),
@@ -194,15 +185,8 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
         queue: spec.queue.unwrap_or(QUEUE),
         breaker: restraint::breaker(&key("breaker"), &spec.breaker)?,
         retry_budget: restraint::budget(&key("retry_budget"), &spec.retry_budget)?,
+        pin: spec.pin,
     })
-}
-
-/// The names of variables that a command gets.
-fn passed(key: &str, spec: &UpstreamSpec) -> Result<Vec<String>, ConfigError> {
-    match spec.env_pass.iter().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
-        Some(name) => Err(invalid(key, format!("`{}` is no name of a variable", name.escape_default()))),
-        None => Ok(spec.env_pass.clone()),
-    }
 }
 
 fn prefix(key: &str, name: &str, spec: &UpstreamSpec) -> Result<String, ConfigError> {
@@ -226,7 +210,7 @@ fn patterns(key: &impl Fn(&str) -> String, spec: &UpstreamSpec) -> Result<Patter
 /// An upstream of which nothing was declared.
 pub(super) fn anywhere() -> UpstreamConfig {
     UpstreamConfig {
-        reach: Reach::Http { url: String::new() },
+        reach: Reach::Http { url: String::new(), access: Access::default() },
         prefix: String::new(),
         patterns: Patterns::default(),
         trust_hints: false,
@@ -238,7 +222,16 @@ pub(super) fn anywhere() -> UpstreamConfig {
         queue: QUEUE,
         breaker: BreakerRules::default(),
         retry_budget: BudgetRules::default(),
+        pin: PinMode::default(),
     }
+}
+
+fn telemetry(spec: &TelemetrySpec) -> Result<TelemetryConfig, ConfigError> {
+    let Some(otlp) = &spec.otlp else { return Ok(TelemetryConfig::default()) };
+    if !otlp.starts_with("http://") {
+        return Err(invalid("telemetry.otlp", format!("`{otlp}` is not an `http://` address")));
+    }
+    Ok(TelemetryConfig { traces: Some(traces_address(otlp)) })
 }
 
 fn translate(key: &str, spec: &TranslateSpec) -> Result<TranslateRule, ConfigError> {
@@ -338,7 +331,7 @@ mod tests {
             ("[upstreams.a]\nurl = \"http://x\"\nhide = [\"\"]", "upstreams.a.hide"),
             ("[upstreams.a]\ncommand = [\"x\"]\nenv_pass = [\"A=B\"]", "upstreams.a.env_pass"),
             ("[upstreams.a]\nurl = \"http://x\"\ncwd = \"/\"", "upstreams.a.cwd"),
-            ("[upstreams.a]\n", "needs either `command` or `url`"),
+            ("[upstreams.a]\n", "needs one of `command`, `url` and `openapi`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
             ("[upstreams.a]\nurl = \"http://x\"\nbreaker = { failures = 0 }", "upstreams.a.breaker.failures"),
             (

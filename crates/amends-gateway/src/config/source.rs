@@ -58,6 +58,7 @@ impl Source {
         if let Some(released) = &release {
             released.rules.lay_over(&mut spec)?;
         }
+        spec.look_beside(&self.folder);
         let settled = settle(spec).map_err(|error| match &release {
             Some(released) if error.key().is_some_and(|key| released.rules.source().has(&key)) => {
                 released.rules.source().placed(error)

@@ -1,7 +1,7 @@
 //! The configuration as it is written.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use amends_core::EffectKind;
 use amends_core::nearest::nearest;
@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
-use super::{ConfigError, FieldSpec, KeySource, PrivacySpec, Span};
+use super::{ConfigError, CredentialSpec, FieldSpec, KeySource, PrivacySpec, Span};
+use crate::pin::PinMode;
 
 /// A configuration file as it is written. Every key may be left out.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -35,6 +36,8 @@ pub struct Spec {
     pub limits: LimitSpec,
     /// What is masked before it is recorded.
     pub privacy: PrivacySpec,
+    /// Where traces for OpenTelemetry go.
+    pub telemetry: TelemetrySpec,
 }
 
 /// `[ledger]`
@@ -49,12 +52,25 @@ pub struct LedgerSpec {
     pub signing_key: Option<KeySource>,
     /// The key that seals payloads: `{ file = "…" }` or `{ env = "…" }`. For SQLite the default is a file beside it.
     pub sealing_key: Option<KeySource>,
+    /// `refuse` (the default): where there is a sealing key, a payload that is not sealed is not taken. `take`: it is, for as long as
+    /// payloads from before the key are kept.
+    pub unsealed: Option<UnsealedSpec>,
     /// The file that checkpoints are appended to. For SQLite the default is a file beside it.
     pub anchor: Option<PathBuf>,
     /// How often a checkpoint is signed while something happens. The default is `60s`.
     pub checkpoint_every: Option<Span>,
     /// After which time without anything new a session's events are dropped. The default is never.
     pub retention: Option<Span>,
+}
+
+/// What becomes of a payload that is not sealed although there is a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnsealedSpec {
+    /// It is not taken.
+    Refuse,
+    /// It is taken.
+    Take,
 }
 
 /// When reads are recorded.
@@ -65,6 +81,15 @@ pub enum ReadsSpec {
     Async,
     /// Before the answer.
     Sync,
+}
+
+/// `[telemetry]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TelemetrySpec {
+    /// The address of an OTLP collector over HTTP, such as `http://127.0.0.1:4318`. The default is
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` of the environment; where that is not set either, nothing is exported.
+    pub otlp: Option<String>,
 }
 
 /// `[listen]`
@@ -87,6 +112,18 @@ pub struct UpstreamSpec {
     pub command: Option<Vec<String>>,
     /// The endpoint of an MCP server over HTTP.
     pub url: Option<String>,
+    /// The document of an HTTP API, OpenAPI 3.0 or 3.1: a file, as JSON or YAML.
+    pub openapi: Option<PathBuf>,
+    /// What the API's paths begin with, where the document does not say or says otherwise.
+    pub base_url: Option<String>,
+    /// The headers of every request over HTTP, each read from where it is kept: `{ env = "…" }` or `{ file = "…" }`.
+    pub headers: BTreeMap<String, CredentialSpec>,
+    /// The credentials of the document's security schemes, by the schemes' names.
+    pub credentials: BTreeMap<String, CredentialSpec>,
+    /// The file of the only certificate authority that is believed. The default is whom the system believes.
+    pub ca: Option<PathBuf>,
+    /// The header in which an HTTP API is told how many milliseconds are left.
+    pub deadline_header: Option<String>,
     /// What is added to the command's environment.
     pub env: BTreeMap<String, String>,
     /// The variables of our own environment that the command gets, beside those that every program needs.
@@ -99,8 +136,8 @@ pub struct UpstreamSpec {
     pub expose: Vec<String>,
     /// Which of them are not.
     pub hide: Vec<String>,
-    /// Whether its own hints about its tools count.
-    pub trust_hints: bool,
+    /// Whether its own hints about its tools count. The default is `false`; for an HTTP API, whose hints are its methods, `true`.
+    pub trust_hints: Option<bool>,
     /// How long one attempt may take. The default is `10s`.
     pub timeout: Option<Span>,
     /// How long an agent waits, over all attempts. The default is `50s`.
@@ -117,6 +154,8 @@ pub struct UpstreamSpec {
     pub breaker: BreakerSpec,
     /// How many retries it may cause.
     pub retry_budget: BudgetSpec,
+    /// What is done about a tool that is no longer what it was when it was first seen: `warn` (the default) or `refuse`.
+    pub pin: PinMode,
 }
 
 /// `breaker = { failures = …, cool_down = …, cool_down_max = … }`
@@ -181,6 +220,8 @@ pub struct ToolSpec {
     pub reverse: Option<ReverseSpec>,
     /// The reads its calls depend on.
     pub evidence: Vec<ReadingSpec>,
+    /// Whether it is sent with the `ETag` of the first of those reads as its `If-Match`.
+    pub if_match: bool,
     /// The queue its questions go to. The default is `default`.
     pub queue: Option<String>,
     /// How long a person has for an answer. The default is `24h`.
@@ -302,6 +343,17 @@ impl Spec {
     /// Reads a configuration. `origin` stands for the file in what is said about it.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ConfigError> {
         parse(text, origin)
+    }
+
+    /// The files that upstreams name are beside the configuration, unless they say where they are.
+    pub(super) fn look_beside(&mut self, folder: &Path) {
+        for upstream in self.upstreams.values_mut() {
+            let credentials = upstream.headers.values_mut().chain(upstream.credentials.values_mut());
+            let files = credentials.filter_map(|credential| credential.file.as_mut());
+            for file in files.chain(&mut upstream.openapi).chain(&mut upstream.ca) {
+                *file = folder.join(&*file);
+            }
+        }
     }
 }
 

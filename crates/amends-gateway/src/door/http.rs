@@ -26,6 +26,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::gateway::Gateway;
+use crate::metrics;
+use crate::telemetry::Named;
 use body::Body;
 use connection::Connection;
 use farewell::Farewell;
@@ -90,21 +92,33 @@ async fn handle(
     if let Some(response) = guard::check(&door, &request) {
         return Ok(response);
     }
+    let named = door.gateway.telemetry.as_ref().and_then(|_| Named::by(request.headers()));
+    let routed = route(&door, &connection, request);
+    Ok(match named {
+        Some(named) => named.scope(routed).await,
+        None => routed.await,
+    })
+}
+
+async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
-    Ok(match (request.method(), path.as_str()) {
-        (&Method::POST, "/mcp") => message::post(&door, &connection, request).await,
-        (&Method::DELETE, "/mcp") => sessions::delete(&door, &request),
-        (&Method::GET, "/mcp") => stream::open(&door, &request),
+    match (request.method(), path.as_str()) {
+        (&Method::POST, "/mcp") => message::post(door, connection, request).await,
+        (&Method::DELETE, "/mcp") => sessions::delete(door, &request),
+        (&Method::GET, "/mcp") => stream::open(door, &request),
         (_, "/mcp") => stream::not_allowed(),
         (&Method::POST, path) if path.starts_with("/call/") => {
             let tool = path.strip_prefix("/call/").unwrap_or_default().to_owned();
-            plain::call(&door, &connection, &tool, request).await
+            plain::call(door, connection, &tool, request).await
         }
-        (&Method::GET, "/health") => health::report(&door),
+        (&Method::GET, "/health") => health::report(door),
         (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),
-        (&Method::GET, "/") => page::home(&door).await,
+        (&Method::GET, "/metrics") => {
+            respond(StatusCode::OK, metrics::CONTENT_TYPE, door.gateway.metrics.text(&door.gateway).await)
+        }
+        (&Method::GET, "/") => page::home(door).await,
         _ => plain_text(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"),
-    })
+    }
 }
 
 fn plain_text(status: StatusCode, text: &str) -> Response<Body> {

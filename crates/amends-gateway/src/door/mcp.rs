@@ -100,7 +100,8 @@ pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> (String, O
         }
         Form::Envelope { envelope, payload } => {
             if let Some((code, text, data)) = reply::protocol_error(envelope) {
-                return (message::failure(Some(id), code, &text, Some(data.get())), Some(code));
+                let data = with_receipt(&data, answered);
+                return (message::failure(Some(id), code, &text, Some(&data)), Some(code));
             }
             let result = reply::envelope(envelope, payload.as_deref(), receipt, traits, answered.declares_output);
             (message::success(id, &result), None)
@@ -124,7 +125,16 @@ pub fn render_protocol_error(id: Option<&str>, code: i64, answered: &Answered) -
         Form::Envelope { envelope, .. } => envelope.error().map(|error| error.message.clone()),
         Form::Forward { .. } | Form::Stored { .. } | Form::Asked { .. } => None,
     };
-    message::failure(id, code, said.as_deref().unwrap_or("the message was refused"), Some(envelope.get()))
+    message::failure(
+        id,
+        code,
+        said.as_deref().unwrap_or("the message was refused"),
+        Some(&with_receipt(&envelope, answered)),
+    )
+}
+
+fn with_receipt(envelope: &RawValue, answered: &Answered) -> String {
+    answered.receipt.as_ref().map_or_else(|| envelope.get().to_owned(), |receipt| receipt.beside(envelope))
 }
 
 /// The refusal of a message that is too large or too deep, or cannot be read.

@@ -113,6 +113,9 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                 refusal.retry_after_ms = Some(1000);
                 gates.refusal.get_or_insert(Box::new(refusal));
             }
+            if let Some(refusal) = gateway.pins.refusal(tool) {
+                gates.refusal = Some(Box::new(refusal));
+            }
             if gates.refusal.is_none() {
                 gates.refusal = breaker_open(tool, now).map(Box::new);
             }

@@ -12,6 +12,7 @@ use amends_core::{
     Attempt, AttemptId, Certainty, Code, Failure, Inquiry, Purpose, Report, Rules, SessionId, Timestamp, ToolName, Way,
 };
 use amends_ledger::{Form, digest};
+use amends_wire::http::classify::{self as http, HttpAnswer};
 use amends_wire::mcp::classify::{self, structured};
 use amends_wire::mcp::shape::shape;
 use amends_wire::mcp::{Edits, Era, InputRequired, ProgressToken, ToolCall, era, tasks, with_deadline};
@@ -23,7 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::session::{Carried, Live, Mail, Session};
 use super::undo;
 use crate::catalogue::ServedTool;
-use crate::clock;
+use crate::clock::{self, Awake};
 use crate::gateway::Gateway;
 use crate::upstream::{self, Asides, Exchange, Fault, Reply, Request};
 
@@ -54,8 +55,14 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
         // A call that took over another's doubt goes on with its key.
         live.effect_key.clone_from(key);
     }
+    if attempt.item == Some(0) {
+        live.read_first = Some(attempt.id.clone());
+    }
     let whose = (attempt.purpose == Purpose::Act).then(|| session.id.clone());
-    let prepared = prepare(&gateway, live, &attempt);
+    let mut prepared = prepare(&gateway, live, &attempt);
+    if let (Ok(outgoing), Some(telemetry)) = (&mut prepared, &gateway.telemetry) {
+        telemetry.stamp(&attempt.id, &live.params, &mut outgoing.request);
+    }
     if !live.rules.contract.effect.is_read() {
         session.listening.insert(attempt.id.clone());
     }
@@ -87,6 +94,8 @@ struct Outgoing {
     arguments: Option<Value>,
     ticket: u64,
     request: Request,
+    /// When it was made ready.
+    awake: Awake,
 }
 
 /// The call a status read stands in for.
@@ -146,6 +155,10 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 (era::CLIENT_CAPABILITIES, live.listener.declared()),
                 (era::CLIENT_INFO, info.as_str()),
             ];
+            let mut headers: Vec<(String, String)> = header.into_iter().collect();
+            if rules.contract.if_match {
+                headers.push(("if-match".into(), live.tag()?));
+            }
             let params = call.outgoing(&Edits {
                 name: (tool.local != tool.name.as_str()).then_some(tool.local.as_str()),
                 progress_token: token,
@@ -157,7 +170,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 method: "tools/call".into(),
                 subject: Some(tool.local.clone()),
                 params: Some(params),
-                headers: header.into_iter().collect(),
+                headers,
                 asides: None,
                 send_by,
                 run: attempt.run.filter(|run| *run != UNSEEN_RUN),
@@ -173,6 +186,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 arguments,
                 ticket,
                 request,
+                awake: Awake::now(),
                 tool,
             })
         }
@@ -213,6 +227,7 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
         arguments: None,
         ticket,
         request,
+        awake: Awake::now(),
         tool,
     })
 }
@@ -236,7 +251,7 @@ async fn exchange(
 ) -> (Report, Carried) {
     let deadline = attempt.deadline;
     let asks = whose.is_some();
-    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request } = outgoing;
+    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request, awake } = outgoing;
     let takes_tasks = request.params.as_deref().is_some_and(tasks::wanted);
     let seen = Seen { stands_for, canonical, based_on, arguments, takes_tasks };
     let contract = &rules.contract;
@@ -246,7 +261,7 @@ async fn exchange(
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     };
     let left_ms = deadline.since_ms(clock::now());
-    if left_ms < ATTEMPT_MS_MIN.min(contract.timeout_ms / 2) {
+    if left_ms < ATTEMPT_MS_MIN.min(contract.timeout_ms / 2) || !awake.still() {
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     }
     request.params = request.params.map(|params| with_deadline(&params, left_ms));
@@ -368,6 +383,10 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (
             let data = error.data.as_deref().and_then(|data| serde_json::from_str::<&RawValue>(data).ok());
             let classified = classify::rpc_error(error.code, &error.message, data, contract, translate);
             (classified.report, Carried::Nothing)
+        }
+        Reply::Fault(Fault::Refused(answer)) => {
+            let answer = HttpAnswer { status: answer.status, headers: &answer.headers, body: &answer.body };
+            (http::answer(answer, contract, translate, now).report, Carried::Nothing)
         }
         Reply::Fault(fault) => (classify::signal(fault.signal(), contract, translate, now).report, Carried::Nothing),
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use amends_core::{Digest, Dispatcher, Fact, Input, Rules, SessionId};
+use amends_core::{Digest, Dispatcher, Fact, Gates, Input, Rules, SessionId};
 use amends_ledger::Error;
 use tokio::sync::mpsc;
 
@@ -13,9 +13,12 @@ use super::session::{Live, Mail, Session};
 use super::{admission, basis};
 use crate::clock;
 use crate::gateway::Gateway;
+use crate::witness::Witness;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 64;
+/// By how much the clock may be behind a session's last event before it counts as behind. Two machines never agree quite.
+const CLOCK_BEHIND_MS: u64 = 1_000;
 /// How long the first look waits for the upstreams to list their tools.
 const LISTING_WAIT: Duration = Duration::from_secs(5);
 
@@ -111,6 +114,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
                 keyed: received.key.is_some(),
                 evidence: basis::of_call(&listing, &rules.contract, &params),
                 params: params.into(),
+                read_first: None,
                 answer: None,
                 listener: Listener::of_the_answer(),
                 inquiries: BTreeMap::new(),
@@ -130,6 +134,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
         return Ok(());
     }
     tracing::info!(session = %id, open = dispatcher.open_calls(), "taken up after a crash");
+    let witness = Witness::of_trace(gateway, &trace, |call| live.get(call).map(|live: &Live| &*live.params));
     let (mail, inbox) = mpsc::unbounded_channel();
     let mut session = Session {
         gateway: gateway.clone(),
@@ -144,7 +149,9 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
         rules,
         listening: HashSet::new(),
         mail,
+        witness,
         reads: HashMap::new(),
+        ahead_ms: trace.events.last().map_or(0, |last| last.event.at.since_ms(clock::now())),
     };
     if let Some(first) = first {
         // Its own inbox is a few lines above.
@@ -152,7 +159,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
     }
     let driven = gateway.drives(id, session.mail.clone());
     tokio::spawn(async move {
-        let gates = session.gates();
+        let gates = Gates { clock_behind: session.ahead_ms > CLOCK_BEHIND_MS, ..session.gates() };
         session.take(Input::Resume, gates);
         session.run(inbox, false).await;
         drop(driven);

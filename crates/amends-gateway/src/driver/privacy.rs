@@ -21,7 +21,7 @@ impl Session {
         for asked in &mut append.asks {
             let live = self.live.get(&asked.call);
             let mask = config.privacy.of(asked.tool.as_str());
-            mask.interaction(asked, &live.map(|live| quoted(mask, live)).unwrap_or_default());
+            mask.interaction(asked, &live.map(|live| quoted_of_call(mask, live)).unwrap_or_default());
         }
     }
 
@@ -32,8 +32,13 @@ impl Session {
             return (privacy.shared(), Vec::new());
         };
         let mask = live.tool.as_ref().map_or(privacy.shared(), |tool| privacy.of(tool.name.as_str()));
-        let quotes = mask.has_fields() && mask.reads(fact);
-        (mask, if quotes { quoted(mask, live) } else { Vec::new() })
+        let quoted = match fact {
+            fact if !mask.has_fields() || !mask.reads(fact) => Vec::new(),
+            // What it shows is a copy of what was recorded of the call before there was a result.
+            Fact::InteractionOpened { .. } => quoted_of_call(mask, live),
+            _ => quoted(mask, live),
+        };
+        (mask, quoted)
     }
 }
 
@@ -44,7 +49,12 @@ fn subject(input: &Input) -> Option<&CallId> {
         Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => Some(&attempt.call),
         Input::Inputs { call, .. } => Some(call),
         Input::Cancel { call, .. } | Input::Delivery { call } => Some(call),
-        Input::Answer { .. } | Input::Tick | Input::Resume | Input::Retire { .. } => None,
+        Input::Answer { .. }
+        | Input::Tick
+        | Input::Resume
+        | Input::Drift(_)
+        | Input::Approval { .. }
+        | Input::Retire { .. } => None,
     }
 }
 
@@ -53,11 +63,19 @@ fn quoted(mask: &Mask, live: &Live) -> Vec<Quoted> {
     if !mask.has_fields() {
         return Vec::new();
     }
-    let mut quoted = live.arguments().map(|arguments| mask.quoted_of_arguments(&arguments)).unwrap_or_default();
+    let mut quoted = quoted_of_call(mask, live);
     for result in live.results.values() {
         if let Some(found) = structured(&String::from_utf8_lossy(result)) {
             quoted.extend(mask.quoted_of_result(&found));
         }
     }
     quoted
+}
+
+/// The values of a call's private fields in its arguments.
+fn quoted_of_call(mask: &Mask, live: &Live) -> Vec<Quoted> {
+    if !mask.has_fields() {
+        return Vec::new();
+    }
+    live.arguments().map(|arguments| mask.quoted_of_arguments(&arguments)).unwrap_or_default()
 }

@@ -11,6 +11,7 @@ use amends_core::{
     RefusalKind, Report,
 };
 use amends_ledger::{Error, Trace};
+use amends_wire::mcp::Receipt;
 
 use super::answer::{Answered, Form, Rendered};
 use super::redeem;
@@ -18,6 +19,7 @@ use super::session::{Mail, Session};
 use super::turn::Turn;
 use crate::clock;
 use crate::mint;
+use crate::witness::Witness;
 
 /// The waits for a ledger that is away.
 const STORE_LADDER: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(6)];
@@ -93,7 +95,9 @@ impl Session {
 
     /// Hands a call in once more when it is known whether the holder's answer arrived. Nothing was sent for it.
     fn come_back(&mut self, turn: Option<Turn>, holder: CallId) {
-        let Some(Turn { input: Input::Call(call), gates, .. }) = turn else { return };
+        let Some(Turn { input: Input::Call(mut call), gates, .. }) = turn else { return };
+        // It comes in by this process's time once more.
+        call.deadline = call.deadline - self.ahead_ms;
         let Some(mut live) = self.live.remove(&call.id) else { return };
         live.made = None;
         let (mail, deliveries) = (self.mail.clone(), self.gateway.deliveries.clone());
@@ -128,6 +132,7 @@ impl Session {
     async fn restore(&mut self, trace: Option<&Trace>) -> Result<(), ()> {
         let Some(trace) = trace else {
             self.dispatcher = Dispatcher::open(self.id.clone(), self.seed, self.principal.clone(), &self.door);
+            self.witness = Witness::default();
             return Ok(());
         };
         if trace.epoch != self.epoch {
@@ -138,6 +143,8 @@ impl Session {
         match Dispatcher::restore(trace.events.iter().map(|stored| &stored.event), |hash| rules.get(hash).cloned()) {
             Ok(dispatcher) => {
                 self.dispatcher = dispatcher;
+                let params = |call: &CallId| self.live.get(call).map(|live| &*live.params);
+                self.witness = Witness::of_trace(&self.gateway, trace, params);
                 Ok(())
             }
             Err(error) => {
@@ -169,6 +176,7 @@ impl Session {
             self.answer_unrecorded(&call);
         }
         self.turns.clear();
+        self.witness = Witness::default();
         if !matches!(cause, Error::Fenced { .. }) {
             self.gateway.gives_up(&self.id);
         }
@@ -201,7 +209,13 @@ impl Session {
             // Whoever asked may be gone.
             let _ = door.send(Answered {
                 rendered,
-                receipt: None,
+                receipt: Some(Receipt {
+                    trace: self.id.to_string(),
+                    sequence: None,
+                    hash: None,
+                    checkpoint: self.gateway.newest_checkpoint(),
+                    unrecorded: Some(RefusalKind::StoreUnavailable),
+                }),
                 last: !sent,
                 delivery: None,
                 declares_output: live.tool.as_ref().is_some_and(|tool| tool.output.is_some()),

@@ -89,7 +89,15 @@ pub(super) async fn forget(gateway: &Gateway, session: &SessionId) -> Result<Ret
     if gateway.driver_of(session).is_some() {
         return Ok(Retirement::NotYet { why: "an agent is connected to it" });
     }
-    retire(&*gateway.ledger, session, RetireReason::Forgotten, clock::now()).await
+    let fate = retire(&*gateway.ledger, session, RetireReason::Forgotten, clock::now()).await?;
+    count(gateway, fate);
+    Ok(fate)
+}
+
+fn count(gateway: &Gateway, fate: Retirement) {
+    if matches!(fate, Retirement::Done { .. }) {
+        gateway.metrics.event("session_retired");
+    }
 }
 
 /// Retires what is older than what is kept, a bounded number of sessions at a time.
@@ -129,6 +137,7 @@ async fn turn(
             let over = row.updated <= until && row.open_calls == 0 && row.cut == 0;
             if over && gateway.driver_of(&row.session).is_none() {
                 let fate = retire(&*gateway.ledger, &row.session, RetireReason::Retention, now).await?;
+                count(gateway, fate);
                 retired += usize::from(matches!(fate, Retirement::Done { .. }));
             }
             after = Some(row);

@@ -10,8 +10,8 @@ use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::EvidenceSource;
 use amends_core::failure::bounded;
 use amends_core::{
-    AttemptId, Call, CallId, Certainty, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal,
-    Purpose, Report, Rules, SessionId, UpstreamName,
+    AttemptId, Call, CallId, Certainty, Code, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal,
+    Purpose, Report, Rules, SessionId, Timestamp, UpstreamName,
 };
 use amends_ledger::StoredAnswer;
 use amends_wire::mcp::InputRequired;
@@ -31,7 +31,9 @@ use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
+use crate::upstream::openapi::etag;
 use crate::upstream::{Aside, RpcFault, Upstream};
+use crate::witness::Witness;
 
 /// What arrives at a session's driver.
 #[derive(Debug)]
@@ -69,6 +71,8 @@ pub(crate) struct Live {
     pub(super) params: Arc<str>,
     /// The arguments with which each piece of evidence is read.
     pub(super) evidence: Vec<Map<String, Value>>,
+    /// The newest attempt that read the first of them.
+    pub(super) read_first: Option<AttemptId>,
     pub(super) answer: Option<oneshot::Sender<Answered>>,
     /// Whoever else came back for the same answer.
     pub(super) also: Vec<oneshot::Sender<Answered>>,
@@ -103,9 +107,16 @@ pub(super) struct Session {
     /// The writes on their way. Their results are recorded even when nobody waits for them any more.
     pub(super) listening: HashSet<AttemptId>,
     pub(super) mail: mpsc::UnboundedSender<Mail>,
+    /// Who sees every step.
+    pub(super) witness: Witness,
     /// What this session read last of what calls are based on, by reference.
     pub(super) reads: HashMap<Digest, Digest>,
+    /// By how much the session's time is ahead of this process's: it was driven before by one whose clock was.
+    pub(super) ahead_ms: u64,
 }
+
+/// For how long a step is waited for before it is looked at anew.
+const COMMIT_WAIT: Duration = Duration::from_secs(60);
 
 /// How many reads a session remembers for the calls that are based on them.
 const READS_MAX: usize = 1024;
@@ -127,6 +138,7 @@ impl Mail {
             keyed: call.key.is_some(),
             params,
             evidence,
+            read_first: None,
             answer: Some(answer),
             also: Vec::new(),
             listener,
@@ -151,6 +163,14 @@ impl Live {
     pub(super) fn arguments(&self) -> Option<Value> {
         let params: Value = serde_json::from_str(&self.params).ok()?;
         Some(params.get("arguments").cloned().unwrap_or_else(|| Value::Object(Map::new())))
+    }
+
+    /// The tag of what the call is based on. One that was read by another process is read again; without a tag nothing is
+    /// sent, since the upstream could not compare.
+    pub(super) fn tag(&self) -> Result<String, Code> {
+        let read = self.read_first.as_ref().and_then(|attempt| self.results.get(attempt));
+        let read = read.ok_or(Code::EvidenceStale)?;
+        etag(&String::from_utf8_lossy(read)).ok_or(Code::MissingCapability)
     }
 
     /// The arguments that read the status of this call.
@@ -181,8 +201,15 @@ impl Session {
             rules: HashMap::new(),
             listening: HashSet::new(),
             mail,
+            witness: Witness::default(),
             reads: HashMap::new(),
+            ahead_ms: 0,
         }
+    }
+
+    /// The time in this session, which never runs backwards.
+    pub(super) fn now(&self) -> Timestamp {
+        clock::now() + self.ahead_ms
     }
 
     /// Drives the session until nobody uses it and nothing is open or on its way in it.
@@ -193,7 +220,11 @@ impl Session {
                 return;
             }
             let deadline = self.dispatcher.deadline();
-            let due = deadline.as_ref().map_or(Duration::from_secs(3600), |deadline| clock::until(deadline.at));
+            let due = deadline
+                .as_ref()
+                .map_or(Duration::from_secs(3600), |deadline| clock::until(deadline.at - self.ahead_ms));
+            // What is still being recorded was not sent, so that it did not time out either: first it is known whether it is.
+            let due = if due.is_zero() && self.turns.iter().any(Turn::sends) { COMMIT_WAIT } else { due };
             // The clock decides, not the timer: a tick that is due comes before anything else is waited for.
             if deadline.is_some() && due.is_zero() {
                 let gates = self.gates();
@@ -234,6 +265,7 @@ impl Session {
                     return;
                 }
                 self.remember_reads(&mut call);
+                call.deadline = call.deadline + self.ahead_ms;
                 self.rules.entry(call.rules_hash.clone()).or_insert_with(|| call.rules.clone());
                 self.live.insert(call.id.clone(), *live);
                 self.take(Input::Call(call), gates);

@@ -1,10 +1,14 @@
 //! One turn: handle, append, and once that is durable, act.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
-use amends_core::{Attempt, Fact, Gates, Input, Outcome, Purpose, Step, Timestamp, ToolName};
+use amends_core::{
+    Attempt, Certainty, Code, Fact, Failure, Gates, Input, Outcome, Purpose, RefusalKind, Report, Step, Timestamp,
+    ToolName,
+};
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
 use amends_wire::mcp::Receipt;
 use bytes::Bytes;
@@ -15,6 +19,7 @@ use super::failpoint::{self, Point};
 use super::session::{Live, Session};
 use super::{Delivery, attempt, undo};
 use crate::clock;
+use crate::witness::Seen;
 
 /// How long before the lease's end nothing is sent any more.
 const LEASE_MARGIN_MS: u64 = 1_000;
@@ -29,8 +34,17 @@ pub(super) struct Turn {
     /// What is still to be done; nothing where it was done without waiting.
     effects: Vec<Act>,
     commit: Option<Commit>,
+    /// What was seen of it, to be told once it is recorded.
+    seen: Option<Seen>,
     /// The answer whose arrival it records.
     pub(super) leaving: Option<Leaving>,
+}
+
+impl Turn {
+    /// Whether something is sent once it is durable.
+    pub(super) fn sends(&self) -> bool {
+        self.effects.iter().any(|act| matches!(act, Act::Do(Effect::Send(_))))
+    }
 }
 
 /// An effect with its payload filled in.
@@ -52,7 +66,7 @@ impl Session {
     pub(super) fn take(&mut self, input: Input, gates: Gates) {
         let waits = self.waits(&input, &gates);
         let expected_seq = self.dispatcher.seq();
-        let step = self.dispatcher.handle(clock::now(), &gates, input.clone());
+        let step = self.dispatcher.handle(self.now(), &gates, input.clone());
         if step.events.is_empty() {
             return;
         }
@@ -62,11 +76,14 @@ impl Session {
             failpoint::reach(Point::BeforeIntent);
         }
         let append = self.append(&input, step, expected_seq, &acts);
+        let params = |call: &_| self.live.get(call).map(|live| &*live.params);
+        let seen = self.witness.see(&self.gateway, &self.id, &append.events, params);
         let commit = match waits {
             Waits::Durable => self.gateway.ledger.append(append),
             Waits::NoWait => self.gateway.ledger.append_soon(append),
         };
-        let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit), leaving: None };
+        let seen = Some(seen);
+        let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit), seen, leaving: None };
         if waits == Waits::NoWait {
             for act in std::mem::take(&mut turn.effects) {
                 self.perform(act, None);
@@ -93,6 +110,7 @@ impl Session {
                 if let Input::Call(call) = &turn.input {
                     self.gateway.stored_rules.add(&call.rules_hash);
                 }
+                self.saw(&mut turn);
                 for act in std::mem::take(&mut turn.effects) {
                     self.perform(act, Some(&appended));
                 }
@@ -103,9 +121,19 @@ impl Session {
 
     /// Performs what is left of a turn that turned out to be durable after all.
     pub(super) fn finish(&mut self, turn: &mut Turn) {
+        self.saw(turn);
         for act in std::mem::take(&mut turn.effects) {
             self.perform(act, None);
         }
+    }
+
+    /// Tells what was seen of a turn that is recorded.
+    fn saw(&self, turn: &mut Turn) {
+        let Some(seen) = turn.seen.take() else { return };
+        if !turn.effects.is_empty() {
+            seen.waited_for(&self.gateway.metrics);
+        }
+        seen.recorded(&self.gateway);
     }
 
     fn waits(&self, input: &Input, gates: &Gates) -> Waits {
@@ -117,14 +145,14 @@ impl Session {
             Input::Inputs { call, .. } => reads(call),
             Input::Cancel { call, .. } => reads(call),
             Input::Delivery { .. } => true,
-            Input::Answer { .. } | Input::Retire { .. } => false,
+            Input::Answer { .. } | Input::Drift(_) | Input::Approval { .. } | Input::Retire { .. } => false,
             Input::Tick | Input::Resume => self.dispatcher.only_reads(),
         };
         if only_reads && self.gateway.config().ledger.async_reads { Waits::NoWait } else { Waits::Durable }
     }
 
-    /// The effects with their payloads. What is sent must leave within the lease under which it was decided: a later
-    /// heartbeat may come after the session was lost.
+    /// The effects with their payloads, by this process's time. What is sent must leave within the lease under which it was
+    /// decided: a later heartbeat may come after the session was lost.
     fn fill_in(&self, step: &Step) -> Vec<Act> {
         let lease = self.gateway.lease_until() - LEASE_MARGIN_MS;
         let fill = |effect: &Effect| match effect {
@@ -134,11 +162,12 @@ impl Session {
                 Act::Reply(reply.clone(), Box::new(rendered))
             }
             Effect::Send(attempt) => {
-                let send_by = attempt.send_by.min(lease);
-                Act::Do(Effect::Send(Box::new(Attempt { send_by, ..(**attempt).clone() })))
+                let send_by = (attempt.send_by - self.ahead_ms).min(lease);
+                let deadline = attempt.deadline - self.ahead_ms;
+                Act::Do(Effect::Send(Box::new(Attempt { send_by, deadline, ..(**attempt).clone() })))
             }
             Effect::Tell(telling) => {
-                let send_by = telling.send_by.min(lease);
+                let send_by = (telling.send_by - self.ahead_ms).min(lease);
                 Act::Do(Effect::Tell(Box::new(Telling { send_by, ..(**telling).clone() })))
             }
             Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) | Effect::Inquire(_) | Effect::Retract { .. } => {
@@ -236,6 +265,12 @@ impl Session {
                 if self.is_write(&attempt) {
                     failpoint::reach(Point::AfterIntent);
                 }
+                if clock::until(attempt.send_by).is_zero() {
+                    // It took too long to record that it may be sent.
+                    let report = Report::silent(Failure::of(Code::StoreUnavailable), Certainty::NotSent);
+                    let gates = self.gates();
+                    return self.take(Input::Result { attempt: attempt.id, report: Box::new(report) }, gates);
+                }
                 attempt::send(self, *attempt);
             }
             Act::Do(Effect::Abort(attempt)) => {
@@ -266,6 +301,8 @@ impl Session {
             sequence: appended.map(|appended| appended.seq),
             hash: appended.map(|appended| appended.head.to_string()),
             checkpoint: self.gateway.newest_checkpoint(),
+            unrecorded: (appended.is_none() && !self.gateway.recording.load(Ordering::Relaxed))
+                .then_some(RefusalKind::StoreUnavailable),
         };
         let Some(live) = self.live.get_mut(&reply.call) else {
             return;

@@ -1,5 +1,16 @@
 //! How much of the log somebody wants to hear.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use amends_wire::mcp::Era;
+use serde_json::json;
+
+use super::Hub;
+use crate::upstream::{Request, Upstream};
+
+const TELL_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The levels of a log message, the least important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -41,6 +52,27 @@ impl Level {
     /// Its name.
     pub fn as_str(self) -> &'static str {
         Self::NAMES.into_iter().find(|(level, _)| *level == self).map_or("debug", |(_, name)| name)
+    }
+}
+
+impl Hub {
+    /// Tells an upstream the most that anybody wants to hear of its log, where it has one and takes such a word.
+    pub async fn tell_level(&self, upstream: &Arc<Upstream>) {
+        let takes = upstream.era() == Some(Era::Legacy) && upstream.news.capability("logging").is_some();
+        let Some(level) = self.level().filter(|_| takes) else { return };
+        let request = Request {
+            method: "logging/setLevel".to_owned(),
+            subject: None,
+            params: Some(json!({ "level": level.as_str() }).to_string()),
+            headers: Vec::new(),
+            asides: None,
+            send_by: Instant::now() + TELL_TIMEOUT,
+            run: None,
+        };
+        let mut exchange = upstream.send(upstream.ticket(), request);
+        if tokio::time::timeout(TELL_TIMEOUT, exchange.reply()).await.is_err() {
+            tracing::debug!(upstream = %upstream.name, "it was not told how much of its log is wanted");
+        }
     }
 }
 

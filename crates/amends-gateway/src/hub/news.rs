@@ -54,17 +54,17 @@ impl News {
             self.told.notify_one();
             return;
         }
-        let params = params.unwrap_or("{}");
-        let word = |name: &str| Object::parse(params).and_then(|object| object.string(name).map(|it| it.into_owned()));
+        let params = era::unsubscribed(params.unwrap_or("{}"));
+        let word = |name: &str| Object::parse(&params).and_then(|object| object.string(name).map(|it| it.into_owned()));
         match method {
             "notifications/resources/updated" => {
                 if let Some(uri) = word("uri") {
-                    self.hub.updated(&self.name, &uri, params);
+                    self.hub.updated(&self.name, &uri, &params);
                 }
             }
             "notifications/message" => {
                 if let Some(level) = word("level").as_deref().and_then(Level::parse) {
-                    self.hub.logged(level, params);
+                    self.hub.logged(level, &params);
                 }
             }
             _ => tracing::debug!(upstream = %self.name, method, "a notification for nobody"),

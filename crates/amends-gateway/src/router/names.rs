@@ -50,7 +50,7 @@ pub fn assign(offers: &[Offered<'_>]) -> Vec<Vec<Option<String>>> {
 }
 
 /// A name behind a prefix: at most 64 of `A-Za-z0-9_-`, which every model provider takes. Without a prefix it stays as it is.
-fn served(prefix: &str, name: &str) -> String {
+pub fn served(prefix: &str, name: &str) -> String {
     if prefix.is_empty() {
         return name.to_owned();
     }

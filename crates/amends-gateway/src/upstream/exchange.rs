@@ -143,6 +143,11 @@ pub struct RpcFault {
 pub enum Fault {
     /// The upstream could not be reached.
     ConnectRefused,
+    /// A connection came about, and nothing could be sent on it: there was no TLS, or no greeting.
+    Handshake {
+        /// Why.
+        reason: String,
+    },
     /// No byte of it left us.
     NotWritten,
     /// The line broke, or the process died, after the first byte.
@@ -165,8 +170,21 @@ pub enum Fault {
         /// Its body, bounded.
         body: String,
     },
+    /// An HTTP API's answer that is no success.
+    Refused(HttpAnswer),
     /// The upstream has forgotten our session with it.
     SessionGone,
+}
+
+/// An HTTP API's answer, as far as it says what became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpAnswer {
+    /// The status.
+    pub status: u16,
+    /// Its headers, by their names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// Its body, bounded.
+    pub body: String,
 }
 
 impl Fault {
@@ -174,6 +192,7 @@ impl Fault {
     pub fn signal(&self) -> Signal<'_> {
         match self {
             Self::ConnectRefused => Signal::ConnectRefused,
+            Self::Handshake { reason } => Signal::Handshake { reason },
             Self::NotWritten => Signal::NotWritten,
             Self::Lost => Signal::Lost,
             Self::TooLarge => Signal::TooLarge,
@@ -184,8 +203,20 @@ impl Fault {
                 content_type: content_type.as_deref(),
                 body,
             },
+            Self::Refused(answer) => Signal::HttpStatus {
+                status: answer.status,
+                retry_after: answer.header("retry-after"),
+                content_type: answer.header("content-type"),
+                body: &answer.body,
+            },
             Self::SessionGone => Signal::SessionGone,
         }
+    }
+}
+
+impl HttpAnswer {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -193,11 +224,14 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ConnectRefused => f.write_str("it cannot be reached"),
+            Self::Handshake { reason } => f.write_str(reason),
             Self::NotWritten => f.write_str("nothing was sent"),
             Self::Lost => f.write_str("the connection broke before its answer"),
             Self::TooLarge => f.write_str("its answer is too large"),
             Self::Unreadable { .. } => f.write_str("its answer is not in the protocol"),
-            Self::HttpStatus { status, .. } => write!(f, "it answered with HTTP status {status}"),
+            Self::HttpStatus { status, .. } | Self::Refused(HttpAnswer { status, .. }) => {
+                write!(f, "it answered with HTTP status {status}")
+            }
             Self::SessionGone => f.write_str("it has forgotten its session with us"),
         }
     }

@@ -2,34 +2,35 @@
 
 mod answer;
 mod ear;
-mod pool;
+pub(super) mod pool;
+mod session;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use amends_core::gates::UNSEEN_RUN;
-use amends_wire::mcp::{Era, era, http as headers};
+use amends_wire::mcp::{Era, http as headers};
 use amends_wire::message;
-use amends_wire::object::Object;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use hyper::{Method, Uri};
-use tokio::sync::{Mutex, oneshot, watch};
+use tokio::sync::{Mutex, Notify, oneshot, watch};
 
-use super::Health;
+use super::credential::{Credential, CredentialError};
 use super::exchange::{Aside, Asides, Asking, Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault, Said, Whose};
-use crate::config::Limits;
+use super::{Health, StartFault};
+use crate::config::{Access, Limits};
 use crate::hub::News;
 use answer::{Cut, Read};
-use pool::Pool;
+use pool::{Departure, Pool};
+use session::{Session, keep_greeted};
+use tls::Tls;
+pub use tls::TlsError;
 
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
-const GREETING_BACKOFF: Duration = Duration::from_secs(1);
-/// How long an endpoint may think about a greeting that it may not know.
-const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a stream that ended before its answer is asked for again.
 const RESUMPTIONS_MAX: usize = 8;
 /// When it is asked for, where the endpoint does not say.
@@ -49,36 +50,46 @@ struct Shared {
     pool: Pool,
     limits: Limits,
     next: AtomicU64,
+    headers: Vec<(HeaderName, Credential)>,
     health: watch::Sender<Health>,
     session: Mutex<Option<Session>>,
     /// Who listens to the requests in flight.
     listening: std::sync::Mutex<BTreeMap<u64, Asides>>,
+    /// Told when the session is gone.
+    forgotten: Notify,
 }
 
-/// What was agreed when the endpoint was greeted.
-#[derive(Clone, Debug)]
-struct Session {
-    era: Era,
-    version: String,
-    id: Option<String>,
+/// Connections to that address.
+pub(super) fn pool(uri: &Uri, access: &Access) -> Result<Pool, TlsError> {
+    let secured = uri.scheme_str() == Some("https");
+    let tls = secured.then(|| Tls::to(uri.host().unwrap_or_default(), access.ca.as_deref())).transpose()?;
+    Ok(Pool::new(uri, tls))
+}
+
+/// The headers that every request shows.
+pub(super) fn shown(access: &Access) -> Result<Vec<(HeaderName, Credential)>, CredentialError> {
+    let named = access.headers.iter().filter_map(|(name, config)| Some((name.parse::<HeaderName>().ok()?, config)));
+    named.map(|(name, config)| Ok((name, Credential::read(config)?))).collect()
 }
 
 impl Endpoint {
     /// Begins to greet the endpoint at that address.
-    pub fn start(url: String, limits: Limits, news: Arc<News>) -> Self {
+    pub fn start(url: &str, access: &Access, limits: Limits, news: Arc<News>) -> Result<Self, StartFault> {
         let uri: Uri = url.parse().unwrap_or_else(|_| Uri::from_static("http://invalid.invalid/"));
         let shared = Arc::new(Shared {
-            pool: Pool::new(&uri),
+            pool: pool(&uri, access)?,
+            headers: shown(access)?,
             uri,
             limits,
             next: AtomicU64::new(1),
             health: watch::Sender::new(Health::Starting),
             session: Mutex::new(None),
             listening: std::sync::Mutex::default(),
+            forgotten: Notify::new(),
         });
-        let greeter = tokio::spawn(greet_until_ready(shared.clone()));
+        let greeter = tokio::spawn(keep_greeted(shared.clone()));
         let ear = tokio::spawn(ear::listen(shared.clone(), news));
-        Self { shared, greeter, ear }
+        Ok(Self { shared, greeter, ear })
     }
 
     /// A number for a request.
@@ -113,15 +124,19 @@ impl Drop for Endpoint {
 }
 
 async fn exchanged(shared: Arc<Shared>, ticket: u64, request: Request, mut end: ExchangeEnd) {
-    let work = shared.request(ticket, request);
+    let departure = Departure::default();
+    let work = shared.request(ticket, request, &departure);
     tokio::pin!(work);
     let reply = tokio::select! {
         reply = &mut work => reply,
         asked = &mut end.abort => match asked {
             // Dropping the connection is how a stateless request is cancelled; a stateful one is told in words.
             Ok(()) => {
-                shared.tell_cancelled(ticket).await;
-                Reply::Fault(Fault::Lost)
+                let stopped = departure.stopped();
+                if stopped == Fault::Lost {
+                    shared.tell_cancelled(ticket).await;
+                }
+                Reply::Fault(stopped)
             }
             Err(_) => work.await,
         },
@@ -130,13 +145,16 @@ async fn exchanged(shared: Arc<Shared>, ticket: u64, request: Request, mut end: 
 }
 
 impl Shared {
-    async fn request(self: &Arc<Self>, ticket: u64, request: Request) -> Reply {
-        let session = match self.session().await {
-            Ok(session) => session,
-            Err(_) => return Reply::Fault(Fault::ConnectRefused),
+    async fn request(self: &Arc<Self>, ticket: u64, request: Request, departure: &Departure) -> Reply {
+        let by = tokio::time::Instant::from_std(request.send_by);
+        let session = match tokio::time::timeout_at(by, self.session()).await {
+            Ok(Ok(session)) => session,
+            Ok(Err(fault)) => return Reply::Fault(fault),
+            Err(_) => return Reply::Fault(Fault::NotWritten),
         };
         let _listed = request.asides.clone().map(|asides| Listed::new(self.clone(), ticket, asides));
-        let body = message::request(&ticket.to_string(), &request.method, request.params.as_deref());
+        let params = session.stamped(request.params);
+        let body = message::request(&ticket.to_string(), &request.method, params.as_deref());
         let post = Post {
             body,
             method: Some(&request.method),
@@ -144,19 +162,24 @@ impl Shared {
             headers: &request.headers,
             session: Some(&session),
         };
-        let sent = match self.pool.send(self.build(post), request.send_by).await {
+        let sent = match self.pool.send(self.build(post), request.send_by, departure).await {
             Ok(sent) => sent,
             Err(fault) => return Reply::Fault(fault),
         };
-        let had_session = session.id.is_some();
         let status = sent.response.status().as_u16();
-        if status == 404 && had_session {
-            *self.session.lock().await = None;
+        let reply = match status {
+            404 if session.id.is_some() => Reply::Fault(Fault::SessionGone),
+            _ => {
+                let asides = request.asides.map(|asides| Listening { asides, shared: self.clone() });
+                let read = answer::read(sent, ticket, asides.as_ref(), self.limits.answer_bytes, &self.pool).await;
+                self.resumed(read, ticket, &session, asides.as_ref()).await
+            }
+        };
+        if let Some(gone) = session.gone_by(status, &reply) {
+            self.forget(&session, gone).await;
             return Reply::Fault(Fault::SessionGone);
         }
-        let asides = request.asides.map(|asides| Listening { asides, shared: self.clone() });
-        let read = answer::read(sent, ticket, asides.as_ref(), self.limits.answer_bytes, &self.pool).await;
-        self.resumed(read, ticket, &session, asides.as_ref()).await
+        reply
     }
 
     /// Goes on reading a stream that ended before its answer, where the endpoint keeps it. Nothing is sent again: what is asked for
@@ -172,7 +195,10 @@ impl Shared {
             let Some(id) = after.as_deref().filter(|_| session.era == Era::Legacy) else { break };
             let wait = cut.retry_ms.map_or(RESUME_AFTER, Duration::from_millis).min(GREETING_TIMEOUT);
             tokio::time::sleep(wait).await;
-            let sent = self.pool.send(ear::get(self, session, Some(id)), Instant::now() + GREETING_TIMEOUT).await;
+            let sent = self
+                .pool
+                .send(ear::get(self, session, Some(id)), Instant::now() + GREETING_TIMEOUT, &Departure::default())
+                .await;
             read = match sent {
                 Ok(sent) if ear::is_stream(&sent) => {
                     answer::read(sent, ticket, asides, self.limits.answer_bytes, &self.pool).await
@@ -195,80 +221,14 @@ impl Shared {
 
     /// Posts a message that has no answer. Whether it arrives is nobody's business but the endpoint's.
     async fn post(&self, line: String, send_by: Instant) {
-        let session = self.session.lock().await.clone();
+        let session = self.known().await;
         let post = Post { body: line, method: None, subject: None, headers: &[], session: session.as_ref() };
-        let _ = tokio::time::timeout(GREETING_TIMEOUT, self.pool.send(self.build(post), send_by)).await;
+        let _ = tokio::time::timeout(GREETING_TIMEOUT, self.deliver(post, send_by)).await;
     }
 
-    /// What was agreed with the endpoint; it is greeted if nothing was, or if it forgot.
-    async fn session(&self) -> Result<Session, String> {
-        let mut held = self.session.lock().await;
-        if let Some(session) = &*held {
-            return Ok(session.clone());
-        }
-        let greeted = tokio::time::timeout(GREETING_TIMEOUT, self.greet()).await;
-        let (session, greeting) = greeted.map_err(|_| "no answer to our greeting".to_owned())??;
-        let era = session.era;
-        *held = Some(session.clone());
-        self.health.send_replace(Health::Ready { run: UNSEEN_RUN, era, greeting: greeting.into() });
-        Ok(session)
-    }
-
-    /// Greets the endpoint: in the stateless way first, as that revision asks of whoever speaks both, else in the older one.
-    async fn greet(&self) -> Result<(Session, String), String> {
-        match tokio::time::timeout(DISCOVERY_TIMEOUT, self.discover()).await {
-            Ok(Ok(Some(greeted))) => return Ok(greeted),
-            Ok(Ok(None)) | Err(_) => {}
-            Ok(Err(unreachable)) => return Err(unreachable),
-        }
-        let stateful = Session { era: Era::Legacy, version: era::LEGACY.into(), id: None };
-        match self.ask("initialize", &era::initialize_params(), &stateful).await? {
-            (Reply::Result(result), id) => {
-                let text = String::from_utf8_lossy(&result);
-                let version = Object::parse(&text)
-                    .and_then(|greeting| greeting.string("protocolVersion").map(|version| version.into_owned()))
-                    .unwrap_or_else(|| era::LEGACY.into());
-                let session = Session { era: Era::Legacy, version, id };
-                let line = message::notification("notifications/initialized", None);
-                let post = Post { body: line, method: None, subject: None, headers: &[], session: Some(&session) };
-                let sent = self.pool.send(self.build(post), Instant::now() + GREETING_TIMEOUT).await;
-                sent.map_err(|fault| format!("the greeting broke off: {fault}"))?;
-                Ok((session, text.into_owned()))
-            }
-            (other, _) => Err(format!("it takes neither greeting: {other:?}")),
-        }
-    }
-
-    /// The stateless greeting; nothing where the endpoint does not take it.
-    async fn discover(&self) -> Result<Option<(Session, String)>, String> {
-        let modern = Session { era: Era::Modern, version: era::MODERN.into(), id: None };
-        // Again, where it is refused for its version and that version is offered: a refusal may be of what was said before.
-        for _ in 0..2 {
-            match self.ask("server/discover", &era::with_own_meta(None, era::MODERN), &modern).await?.0 {
-                Reply::Result(result) => {
-                    let text = String::from_utf8_lossy(&result).into_owned();
-                    return Ok(era::offers_modern(&text, "supportedVersions").then_some((modern, text)));
-                }
-                Reply::Error(RpcFault { code: era::UNSUPPORTED_VERSION, data: Some(data), .. })
-                    if era::offers_modern(&data, "supported") => {}
-                Reply::Error(_) | Reply::Fault(_) => return Ok(None),
-            }
-        }
-        Ok(None)
-    }
-
-    async fn ask(&self, method: &str, params: &str, session: &Session) -> Result<(Reply, Option<String>), String> {
-        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
-        let body = message::request(&ticket.to_string(), method, Some(params));
-        let post = Post { body, method: Some(method), subject: None, headers: &[], session: Some(session) };
-        let sent = self.pool.send(self.build(post), Instant::now() + GREETING_TIMEOUT).await;
-        let sent = sent.map_err(|fault| format!("{fault}"))?;
-        let id = sent.response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let reply = match answer::read(sent, ticket, None, self.limits.answer_bytes, &self.pool).await {
-            Read::Reply(reply) => reply,
-            Read::Cut(_) => Reply::Fault(Fault::Lost),
-        };
-        Ok((reply, id))
+    /// Sends a message whose answer nobody reads.
+    async fn deliver(&self, post: Post<'_>, send_by: Instant) -> Result<(), Fault> {
+        self.pool.send(self.build(post), send_by, &Departure::default()).await.map(drop)
     }
 
     fn build(&self, post: Post<'_>) -> hyper::Request<Full<Bytes>> {
@@ -297,18 +257,25 @@ impl Shared {
         for (name, value) in post.headers {
             request = request.header(name, value);
         }
+        for (name, credential) in &self.headers {
+            if let Ok(mut value) = HeaderValue::from_str(&credential.shown()) {
+                value.set_sensitive(true);
+                request = request.header(name, value);
+            }
+        }
         let body = Full::new(Bytes::from(post.body));
         request.body(body).unwrap_or_else(|_| hyper::Request::new(Full::new(Bytes::new())))
     }
 
     async fn tell_cancelled(&self, ticket: u64) {
-        let session = self.session.lock().await.clone();
+        let session = self.known().await;
         if let Some(session) = session.filter(|session| session.era == Era::Legacy) {
             let params = format!(r#"{{"requestId":{ticket},"reason":"no longer wanted"}}"#);
             let body = message::notification("notifications/cancelled", Some(&params));
             let post = Post { body, method: None, subject: None, headers: &[], session: Some(&session) };
             let send_by = Instant::now() + Duration::from_secs(2);
-            let _ = tokio::time::timeout(Duration::from_secs(2), self.pool.send(self.build(post), send_by)).await;
+            // An upstream that does not hear of it goes on, and its answer is not waited for.
+            let _ = tokio::time::timeout(Duration::from_secs(2), self.deliver(post, send_by)).await;
         }
     }
 }
@@ -373,11 +340,4 @@ struct Post<'a> {
     subject: Option<&'a str>,
     headers: &'a [(String, String)],
     session: Option<&'a Session>,
-}
-
-async fn greet_until_ready(shared: Arc<Shared>) {
-    while let Err(reason) = shared.session().await {
-        shared.health.send_replace(Health::Down { reason });
-        tokio::time::sleep(GREETING_BACKOFF).await;
-    }
 }

@@ -153,7 +153,13 @@ mod tests {
         (1..=length)
             .map(|seq| {
                 let fact = if seq == 1 {
-                    Fact::SessionOpened { session: session.into(), seed: 1, principal: "p".into(), door: "mcp".into() }
+                    Fact::SessionOpened {
+                        session: session.into(),
+                        seed: 1,
+                        principal: "p".into(),
+                        door: "mcp".into(),
+                        decider: Default::default(),
+                    }
                 } else {
                     Fact::Ignored { why: format!("{session} {seq}") }
                 };

@@ -14,6 +14,7 @@ use crate::interactions::{CLOSED_KEPT_MS, InteractionRow, may_close};
 use crate::letter::LetterId;
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::{Node, is_dead};
+use crate::pin::PinnedTool;
 use crate::reversals::{self, ReversalRow};
 use crate::row::{Lease, SessionRow, StoredEvent, Trace};
 use crate::step::{FIRST_EPOCH, Opens, Place, Step};
@@ -38,6 +39,7 @@ pub(super) struct Data {
     pub(super) last_letter: u64,
     pub(super) log: Vec<LogEntry>,
     pub(super) checkpoints: Vec<StoredCheckpoint>,
+    pub(super) pins: BTreeMap<(Digest, String), PinnedTool>,
     nodes: BTreeMap<String, Living>,
 }
 

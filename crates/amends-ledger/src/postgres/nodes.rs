@@ -5,7 +5,7 @@ use amends_core::{SessionId, Timestamp};
 use super::LeaseClock;
 use super::connection::Connection;
 use super::trouble::Trouble;
-use crate::node::{Node, is_dead};
+use crate::node::{Node, is_dead, letters_for};
 use crate::row::Lease;
 use crate::stored::{ms, number, read_ms, read_number};
 
@@ -105,5 +105,20 @@ impl Here {
             }
         }
         Ok(living)
+    }
+}
+
+/// Where the node that holds a session gets its letters.
+pub(super) async fn holder(connection: &Connection, session: &SessionId) -> Result<Option<String>, Trouble> {
+    let row = connection.row("SELECT owner FROM sessions WHERE id = $1", &[&session.as_str()]).await?;
+    Ok(row.map(|row| row.try_get::<_, &str>(0).map(letters_for)).transpose()?)
+}
+
+/// The time by the database's clock.
+pub(super) async fn clock(connection: &Connection) -> Result<Timestamp, Trouble> {
+    let time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    match connection.row(time, &[]).await? {
+        Some(row) => Ok(read_ms(row.try_get(0)?)?),
+        None => Ok(Timestamp::default()),
     }
 }

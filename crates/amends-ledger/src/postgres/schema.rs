@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::stored::{number, read_number};
 
 /// The version of the tables. A database with a newer one is refused.
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 2;
 
 /// How long a node tries to make the tables while others do the same.
 const PREPARE_MAX: Duration = Duration::from_secs(30);
@@ -159,8 +159,19 @@ CREATE TABLE IF NOT EXISTS checkpoints (
 );
 ";
 
+/// What version 2 adds.
+const PINS: &str = "
+CREATE TABLE IF NOT EXISTS pins (
+    place text COLLATE \"C\" NOT NULL,
+    tool text COLLATE \"C\" NOT NULL,
+    version bigint NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (place, tool)
+);
+";
+
 /// What makes each version of the one before it: the first makes version 1 of nothing.
-const VERSIONS: [&str; VERSION as usize] = [TABLES];
+const VERSIONS: [&str; VERSION as usize] = [TABLES, PINS];
 
 /// Makes the tables where there are none, brings them up to date where there are, and gives back a connection and the
 /// ledger's secret. Any number of nodes may do so at once.

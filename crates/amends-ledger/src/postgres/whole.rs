@@ -114,3 +114,9 @@ pub(super) async fn import(connection: &Connection, whole: &Whole) -> Result<boo
     }
     Ok(true)
 }
+
+/// Keeps the rules of a session that was imported; `false` where they are there already.
+pub(super) async fn import_rules(connection: &Connection, hash: &Digest, body: &str) -> Result<bool, Trouble> {
+    let insert = "INSERT INTO rules (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING";
+    Ok(connection.change(insert, &[&hash.as_str(), &body]).await? == 1)
+}

@@ -6,7 +6,7 @@ use amends_core::{SessionId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::trouble::{Trouble, ms, number, read_ms, read_number};
-use crate::node::{Node, is_dead};
+use crate::node::{Node, is_dead, letters_for, time_of};
 use crate::row::Lease;
 
 /// Takes the lease of a session for this node, unless another living node holds it.
@@ -45,8 +45,27 @@ pub(super) fn take(
 pub(super) fn heartbeat(tx: &Connection, node: &Node, now: Timestamp) -> Result<Timestamp, Trouble> {
     let lease_until = now + node.lease_ms;
     tx.prepare_cached("INSERT OR REPLACE INTO nodes (id, place, lease_until) VALUES (?1, ?2, ?3)")?
-        .execute(params![node.id, node.place, ms(lease_until)])?;
+        .execute(params![node.id, node.place_at(now), ms(lease_until)])?;
     Ok(lease_until)
+}
+
+/// Where the node that holds a session gets its letters.
+pub(super) fn holder(connection: &Connection, session: &SessionId) -> Result<Option<String>, Trouble> {
+    let mut find = connection.prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?;
+    let owner: Option<String> = find.query_row([session.as_str()], |row| row.get(0)).optional()?;
+    Ok(owner.map(|owner| letters_for(&owner)))
+}
+
+/// The time by the clock of a living node of this machine, the one that says it is latest.
+pub(super) fn clock(connection: &Connection) -> Result<Option<Timestamp>, Trouble> {
+    let mut latest = None;
+    let mut nodes = connection.prepare("SELECT place, lease_until FROM nodes")?;
+    let mut rows = nodes.query([])?;
+    while let Some(row) = rows.next()? {
+        let place: String = row.get(0)?;
+        latest = latest.max(time_of(&place, read_ms(row.get(1)?)?));
+    }
+    Ok(latest)
 }
 
 /// Sessions whose node is dead and that have something to do.

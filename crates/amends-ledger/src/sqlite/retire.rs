@@ -1,6 +1,6 @@
 //! Sessions that go, and sessions that come whole from another ledger.
 
-use amends_core::SessionId;
+use amends_core::{Digest, SessionId};
 use rusqlite::{Connection, params};
 
 use super::trouble::{Trouble, ms, number};
@@ -78,4 +78,12 @@ pub(super) fn import(tx: &Connection, whole: &Whole) -> Result<bool, Trouble> {
         cut_link.as_ref().map(Link::bytes)
     ])?;
     Ok(true)
+}
+
+/// Keeps the rules of a session that was imported; `false` where they are there already.
+pub(super) fn import_rules(tx: &Connection, hash: &Digest, body: &str) -> Result<bool, Trouble> {
+    let added = tx
+        .prepare_cached("INSERT OR IGNORE INTO rules (hash, body) VALUES (?1, ?2)")?
+        .execute(params![hash.as_str(), body])?;
+    Ok(added == 1)
 }

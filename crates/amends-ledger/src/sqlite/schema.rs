@@ -12,7 +12,7 @@ use super::trouble::{Trouble, is_busy, number};
 use crate::error::Error;
 
 /// The version of the tables. A file with a newer one is refused.
-const VERSION: usize = 4;
+pub(super) const VERSION: usize = 5;
 
 /// How long a process waits for another one that is writing.
 const BUSY_MS_MAX: u64 = 5_000;
@@ -156,6 +156,7 @@ ALTER TABLE sessions ADD COLUMN cut INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN cut_link BLOB;
 ",
     LOG,
+    PINS,
 ];
 
 /// What version 4 adds. What is not in the log yet is found by age: new sessions then share pages, which they would not by id.
@@ -173,6 +174,17 @@ CREATE TABLE checkpoints (
     size INTEGER NOT NULL,
     at INTEGER NOT NULL,
     note TEXT NOT NULL
+) STRICT;
+";
+
+/// What version 5 adds.
+const PINS: &str = "
+CREATE TABLE pins (
+    place TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (place, tool)
 ) STRICT;
 ";
 

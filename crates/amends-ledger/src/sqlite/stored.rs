@@ -16,10 +16,15 @@ pub(super) fn stored(
 ) -> Result<Vec<StoredSession>, Trouble> {
     let mut sessions = Vec::new();
     for session in next(connection, after, limit)? {
-        let (tip, records) = (tip(connection, &session)?, records(connection, &session)?);
-        sessions.push(StoredSession { session, tip, records });
+        sessions.push(one(connection, session)?);
     }
     Ok(sessions)
+}
+
+/// That session.
+pub(super) fn one(connection: &Connection, session: SessionId) -> Result<StoredSession, Trouble> {
+    let (tip, records) = (tip(connection, &session)?, records(connection, &session)?);
+    Ok(StoredSession { session, tip, records })
 }
 
 /// The next ids of sessions that have a row of their own, or events.

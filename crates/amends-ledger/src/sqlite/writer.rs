@@ -9,20 +9,21 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use amends_core::{InteractionId, PersonAnswer, SessionId, Timestamp};
+use amends_core::{Digest, InteractionId, PersonAnswer, SessionId, Timestamp};
 use rusqlite::{Connection, TransactionBehavior};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::file::File;
 use super::trouble::Trouble;
-use super::{inbox, log, nodes, questions, record, retire, schema, sweep};
+use super::{inbox, log, nodes, pins, questions, record, retire, schema, sweep};
 use crate::append::Appended;
 use crate::error::Error;
 use crate::interactions::AnswerFate;
 use crate::letter::{Letter, LetterId};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
+use crate::pin::PinnedTool;
 use crate::row::Lease;
 use crate::step::Step;
 use crate::whole::Whole;
@@ -60,6 +61,8 @@ pub(super) enum Work {
     Collect { places: Vec<String>, now: Timestamp, limit: usize, answer: Answer<Vec<(LetterId, Letter)>> },
     Reply { id: LetterId, body: Value, now: Timestamp, answer: Answer<bool> },
     Import { whole: Box<Whole>, answer: Answer<bool> },
+    KeepPin { pin: Box<PinnedTool>, answer: Answer<bool> },
+    ImportRules { hash: Digest, body: String, answer: Answer<bool> },
     ExtendLog { expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint, answer: Answer<bool> },
 }
 
@@ -161,6 +164,7 @@ impl Hand {
                 return Err(error.into());
             }
         }
+        stall();
         tx.commit()?;
         if retired {
             retire::empty_log(connection);
@@ -168,6 +172,20 @@ impl Hand {
         Ok(())
     }
 }
+
+/// Takes as long as a test asks for: so many milliseconds as the file says that `AMENDS_SLOW_DISK_MS` names.
+#[cfg(debug_assertions)]
+fn stall() {
+    let file = std::env::var_os("AMENDS_SLOW_DISK_MS");
+    let text = file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+    if let Ok(ms) = text.trim().parse() {
+        thread::sleep(Duration::from_millis(ms));
+    }
+}
+
+/// Nothing happens here: a release build has no such file.
+#[cfg(not(debug_assertions))]
+fn stall() {}
 
 /// Everything that is queued. While nobody waits for any of it, a little more is waited for.
 fn gather(first: Work, queue: &Receiver<Work>) -> Vec<Work> {
@@ -202,6 +220,8 @@ impl Work {
             Self::Collect { places, now, limit, answer } => owe(answer, inbox::collect(tx, node, &places, now, limit)),
             Self::Reply { id, body, now, answer } => owe(answer, inbox::reply(tx, id, &body, now)),
             Self::Import { whole, answer } => owe(answer, retire::import(tx, &whole)),
+            Self::KeepPin { pin, answer } => owe(answer, pins::keep(tx, &pin)),
+            Self::ImportRules { hash, body, answer } => owe(answer, retire::import_rules(tx, &hash, &body)),
             Self::ExtendLog { expected, entries, checkpoint, answer } => {
                 owe(answer, log::extend(tx, expected, &entries, &checkpoint))
             }
@@ -228,9 +248,11 @@ impl Work {
             Self::AnswerInteraction { answer, .. } => drop(answer.send(Err(error.clone()))),
             Self::Post { answer, .. } => drop(answer.send(Err(error.clone()))),
             Self::Collect { answer, .. } => drop(answer.send(Err(error.clone()))),
-            Self::Reply { answer, .. } | Self::ExtendLog { answer, .. } | Self::Import { answer, .. } => {
-                drop(answer.send(Err(error.clone())))
-            }
+            Self::Reply { answer, .. }
+            | Self::ExtendLog { answer, .. }
+            | Self::Import { answer, .. }
+            | Self::KeepPin { answer, .. }
+            | Self::ImportRules { answer, .. } => drop(answer.send(Err(error.clone()))),
         }
     }
 }

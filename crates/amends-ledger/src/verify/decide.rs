@@ -7,11 +7,10 @@ use std::sync::Arc;
 use amends_core::dispatcher::redecide::redecide;
 use amends_core::event::VERSION;
 use amends_core::{Digest, Event, Fact, Rules, TraceError};
-use serde_json::Value;
 
 use super::{Fault, FaultKind, Verified};
 use crate::Ledger;
-use crate::chain::digest;
+use crate::chain::read_rules;
 use crate::error::Error;
 use crate::row::StoredSession;
 
@@ -47,9 +46,13 @@ impl Judge {
         };
         match redecide(events, |hash| self.rules.get(hash).cloned().flatten()) {
             Ok(None) => verified.decided += 1,
-            Err(TraceError::RulesMissing { .. } | TraceError::Newer { .. } | TraceError::Retired) => {
-                verified.undecidable += 1
-            }
+            Err(
+                TraceError::RulesMissing { .. }
+                | TraceError::Newer { .. }
+                | TraceError::NewerDecider { .. }
+                | TraceError::Retired,
+            ) => verified.undecidable += 1,
+            Ok(Some(difference)) if difference.is_older() => verified.older += 1,
             Ok(Some(difference)) => {
                 let name = |event: &Option<Event>| event.as_ref().map_or("nothing", |event| event.fact.name());
                 let (recorded, decided) = (name(&difference.recorded), name(&difference.decided));
@@ -70,7 +73,7 @@ impl Judge {
         let rules = match ledger.stored_rules(hash).await? {
             None => None,
             Some(body) => {
-                let rules = read(&body, hash);
+                let rules = read_rules(&body, hash).map(Arc::new);
                 if rules.is_none() {
                     let words = format!("the rules kept as `{hash}` are others");
                     verified.add([Fault::of(FaultKind::RulesChanged, None, None, words)]);
@@ -81,12 +84,4 @@ impl Judge {
         place.insert(rules);
         Ok(())
     }
-}
-
-/// The rules in a stored text, if that is the digest of the text in its canonical form.
-fn read(body: &str, hash: &Digest) -> Option<Arc<Rules>> {
-    let value: Value = serde_json::from_str(body).ok()?;
-    let canonical = serde_json_canonicalizer::to_vec(&value).ok()?;
-    (digest(&canonical) == *hash).then_some(())?;
-    serde_json::from_value(value).ok().map(Arc::new)
 }

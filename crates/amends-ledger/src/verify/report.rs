@@ -16,6 +16,8 @@ pub struct Verified {
     pub decided: u64,
     /// How many sessions cannot be decided again, since their rules or their first events are gone.
     pub undecidable: u64,
+    /// How many sessions an older program decided otherwise than this one would. They follow from themselves all the same.
+    pub older: u64,
     /// How many entries the log has.
     pub logged: u64,
     /// How many checkpoints in the ledger were looked at.

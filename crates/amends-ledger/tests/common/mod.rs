@@ -118,7 +118,13 @@ pub(crate) fn busy(append: Append) -> Append {
 }
 
 pub(crate) fn opened(session: &str) -> Fact {
-    Fact::SessionOpened { session: session.into(), seed: 7, principal: "local".into(), door: "mcp".into() }
+    Fact::SessionOpened {
+        session: session.into(),
+        seed: 7,
+        principal: "local".into(),
+        door: "mcp".into(),
+        decider: Default::default(),
+    }
 }
 
 pub(crate) fn note(why: &str) -> Fact {

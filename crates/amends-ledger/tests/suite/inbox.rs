@@ -3,7 +3,7 @@
 use amends_ledger::{Ledger, LetterId, LetterState};
 use serde_json::json;
 
-use crate::common::{LEASE_MS, Store, letter, ms, node};
+use crate::common::{LEASE_MS, Store, letter, ms, node, open};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -78,4 +78,16 @@ pub(crate) async fn letters_are_kept_until_a_day_after_the_reply(store: impl Sto
     assert_eq!(ledger.sweep(ms(99 * DAY_MS), 9).await.unwrap(), 0);
     assert!(ledger.letter(ids[1]).await.unwrap().is_some() && ledger.letter(ids[2]).await.unwrap().is_some());
     assert!(ledger.post(letter(None, "new"), ms(20)).await.unwrap() > ids[2], "no id is used twice");
+}
+
+pub(crate) async fn a_letter_for_the_holder_of_a_session_is_taken_by_no_other_node(store: impl Store) {
+    let (a, b) = (store.join(node("a")), store.join(node("b")));
+    a.heartbeat(ms(0)).await.unwrap();
+    b.heartbeat(ms(0)).await.unwrap();
+    a.append(open("s", 5, 0)).await.unwrap();
+    assert_eq!(b.holder(&"nowhere".into()).await.unwrap(), None);
+    let place = b.holder(&"s".into()).await.unwrap().expect("it is there");
+    let id = b.post(letter(Some(&place), "x"), ms(5)).await.unwrap();
+    assert_eq!(collected(&*b, "here", 10).await, []);
+    assert_eq!(collected(&*a, "here", 10).await, [id]);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amends_core::playbook::PlaybookSpec;
 use amends_core::{CallId, ClaimChange, ClaimState, Contract, Digest, Playbook, Rules};
-use amends_ledger::{Append, OpenWork};
+use amends_ledger::{Append, OpenWork, rules_digest};
 
 use crate::common::{
     LEASE_MS, Store, answer, arguments, busy, holder, length, ms, node, note, open, opened, received, step, take,
@@ -34,6 +34,20 @@ pub(crate) async fn what_is_kept_beside_the_events_is_given_back_and_forgotten(s
     assert_eq!(ledger.arguments(&"c2".into()).await.unwrap(), Some(arguments("c2")));
     assert_eq!(ledger.rules(&hash).await.unwrap(), Some(rules));
     assert_eq!(ledger.rules(&"other".into()).await.unwrap(), None);
+}
+
+pub(crate) async fn rules_of_another_ledger_are_kept_under_their_own_digest_alone(store: impl Store) {
+    let ledger = store.join(node("a"));
+    let contract = Contract::undeclared(1_000, 2_000, 3_000);
+    let playbook = Playbook::parse(&PlaybookSpec::default(), &contract).unwrap();
+    let rules = Rules { contract, playbook };
+    let (hash, body) = (rules_digest(&rules), serde_json::to_string(&rules).unwrap());
+    assert!(ledger.import_rules("another".into(), body.clone()).await.is_err());
+    assert!(ledger.import_rules(hash.clone(), body.replacen("1000", "1001", 1)).await.is_err());
+    assert_eq!(ledger.rules(&hash).await.unwrap(), None);
+    assert!(ledger.import_rules(hash.clone(), body.clone()).await.unwrap());
+    assert!(!ledger.import_rules(hash.clone(), body).await.unwrap());
+    assert_eq!(ledger.rules(&hash).await.unwrap(), Some(Arc::new(rules)));
 }
 
 pub(crate) async fn sessions_are_walked_in_pieces_the_oldest_first(store: impl Store) {

@@ -11,6 +11,7 @@ mod inbox;
 mod kept;
 mod leases;
 mod log;
+mod pins;
 mod questions;
 mod retired;
 mod reversals;
@@ -97,6 +98,7 @@ suite! {
     inbox:
         a_letter_is_taken_once_and_replied_to_once,
         a_letter_goes_where_somebody_can_act_on_it,
+        a_letter_for_the_holder_of_a_session_is_taken_by_no_other_node,
         a_letter_of_a_dead_node_is_taken_by_another,
         letters_are_kept_until_a_day_after_the_reply;
     retired:
@@ -110,6 +112,7 @@ suite! {
         what_does_not_fit_together_is_not_taken_in;
     kept:
         what_is_kept_beside_the_events_is_given_back_and_forgotten,
+        rules_of_another_ledger_are_kept_under_their_own_digest_alone,
         sessions_are_walked_in_pieces_the_oldest_first,
         the_newest_sessions_come_first,
         a_sweep_drops_what_is_over_and_nothing_else,
@@ -120,4 +123,7 @@ suite! {
         sessions_are_given_out_as_they_are_stored_in_the_order_of_their_ids,
         an_anchor_proves_what_it_covers,
         every_event_that_is_covered_can_be_proven;
+    pins:
+        a_pin_is_kept_only_where_it_follows_the_one_before,
+        each_place_has_its_own_pins;
 }

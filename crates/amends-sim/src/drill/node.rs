@@ -323,6 +323,8 @@ impl Stage<'_> {
             Input::Delivery { .. } => "delivery",
             Input::Tick => "tick",
             Input::Resume => "resume",
+            Input::Drift(_) => "drift",
+            Input::Approval { .. } => "approval",
             Input::Retire { .. } => "retire",
         };
         self.note(|| format!("gateway: {session} {what}: {}", lines.join(", ")));

@@ -107,7 +107,7 @@ impl Maker<'_> {
                 Fact::AnswerDelivered { .. } if ours => json!({ "delivery": CALL }),
                 // A tick comes when it is due: the waits are as long, and their jitter is not.
                 Fact::Ticked { gates } if ours => json!({ "tick": true, "gates": self.gates(gates) }),
-                Fact::Resumed { gates } if ours && known => json!({ "resume": true, "gates": self.gates(gates) }),
+                Fact::Resumed { gates, .. } if ours && known => json!({ "resume": true, "gates": self.gates(gates) }),
                 _ => continue,
             };
             let ticks = matches!(event.fact, Fact::Ticked { .. });
@@ -228,7 +228,7 @@ impl Maker<'_> {
         let breakers = gates.breakers.iter();
         let breakers = breakers.map(|open| OpenBreaker { until: self.shifted(open.until), ..open.clone() }).collect();
         let runs = gates.runs.iter().map(|(upstream, run)| (upstream.clone(), self.run(*run))).collect();
-        written(&Gates { refusal, runs, spent: gates.spent.clone(), breakers })
+        written(&Gates { refusal, runs, spent: gates.spent.clone(), breakers, clock_behind: gates.clock_behind })
     }
 
     /// The runs of upstreams, counted from 1. A run that cannot be seen stays one.

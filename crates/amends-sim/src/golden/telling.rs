@@ -190,6 +190,8 @@ fn short(fact: &Fact) -> String {
         Fact::ReversalRedeemed { call, token, of } => format!("{name} {call} {token} of {of}"),
         Fact::CancelRequested { call, reason } => format!("{name} {call} {reason:?}"),
         Fact::InterimAnswered { call } | Fact::AnswerDelivered { call } => format!("{name} {call}"),
+        Fact::SchemaDrifted { drift } => format!("{name} {}", drift.tool),
+        Fact::SchemaApproved { drift, by } => format!("{name} {} by {by}", drift.tool),
         Fact::Ignored { why } => format!("{name}: {why}"),
         Fact::SuppressedError { doing, reason } => format!("{name}: {doing}: {reason}"),
         Fact::SessionRetired { reason, .. } => format!("{name} {}", reason.as_str()),

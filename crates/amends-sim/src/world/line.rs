@@ -76,13 +76,13 @@ impl World {
         let tool = &self.tools[target.tool];
         let upstream = &self.upstreams[tool.place];
         let strict = self.flaw != Some(Flaw::SendLate);
-        if strict && self.now >= attempt.send_by.ms() {
+        if strict && self.time() >= attempt.send_by {
             // The dispatcher's own tick ends it.
             return Ok(());
         }
         let fresh = self.flaw == Some(Flaw::FreshLease);
         let lease_until = if fresh { self.nodes[node].lease_until } else { lease_until };
-        if strict && self.now >= lease_until {
+        if strict && self.time().ms() >= lease_until {
             let failure = Failure::of(Code::LeaseLost);
             let report = Report::silent(failure, Certainty::NotSent);
             let input = result(attempt.id, Box::new(report));
@@ -211,7 +211,7 @@ impl World {
         if let Some(failure) = &mut report.failure
             && let Some(ms) = failure.retry_after_ms
         {
-            self.watch.asked_to_wait(&attempt, self.now, ms);
+            self.watch.asked_to_wait(&attempt, self.time().ms(), ms);
             if self.flaw == Some(Flaw::Impatient) {
                 failure.retry_after_ms = None;
             }

@@ -11,6 +11,9 @@ use crate::world::{Happening, News, World, record};
 const BEAT_MS: u64 = 1_000;
 /// The same when nothing breaks any more.
 const CALM_BEAT_MS: u64 = 2_500;
+/// By how much the clock is set forward between two nodes: by more than anything settles within, and less than a window within
+/// which a repeat finds its answer.
+const JUMPS_MS: [u64; 4] = [0, 700, 9_000, 30_000];
 
 impl World {
     /// A node dies: everything it had not appended is gone, and so are its connections.
@@ -51,6 +54,12 @@ impl World {
 
     /// A machine starts a new node.
     pub(crate) fn start(&mut self, node: usize) {
+        // Somebody may have set the clock while no node ran that had read it.
+        if self.nodes[node].life > 0
+            && let Some(jumps) = &mut self.jumps
+        {
+            self.ahead_ms += jumps.pick(&JUMPS_MS);
+        }
         let now = self.time();
         let machine = &mut self.nodes[node];
         machine.renew(&self.root, node);

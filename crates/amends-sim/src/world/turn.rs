@@ -233,7 +233,7 @@ impl World {
             return;
         }
         let late = if self.chance.percent(10) { self.chance.between(0, 2 * self.slow_ms) } else { 0 };
-        let now = self.now;
+        let (now, ahead_ms) = (self.now, self.ahead_ms);
         let Some(driver) = self.nodes[node].drivers.get_mut(session) else {
             return;
         };
@@ -243,7 +243,7 @@ impl World {
         }
         driver.armed = wanted;
         if let Some(at) = wanted {
-            let at = at.ms().max(now) + late;
+            let at = at.ms().saturating_sub(ahead_ms).max(now) + late;
             self.tell(at, node, News::Timer(session.clone()));
         }
     }
@@ -282,7 +282,7 @@ impl World {
             match self.trouble(n as u64) {
                 0 => drop(gates.spent.insert(upstream)),
                 1 => {
-                    let until = Timestamp::from_ms((self.now / STRETCH_MS + 1) * STRETCH_MS);
+                    let until = Timestamp::from_ms((self.now / STRETCH_MS + 1) * STRETCH_MS + self.ahead_ms);
                     gates.breakers.push(OpenBreaker { upstream, tool: None, until });
                 }
                 _ => {}

@@ -74,7 +74,7 @@ impl World {
         let asked = Asked { slot, wish: wish.id, tool: wish.tool, args: wish.args, undoes: wish.undoes.clone() };
         self.asked.insert(call.clone(), asked);
         self.watch.asks(&call, wish.id);
-        let mut input = call_of(&call, tool, wish, self.now, self.flaw);
+        let mut input = call_of(&call, tool, wish, self.now + self.ahead_ms, self.flaw);
         input.redeems = wish.undoes.clone().map(|undone| {
             let token = token_of(&undone);
             let session = self.tokens.session(&token).unwrap_or_else(|| SessionId::new("nowhere"));

@@ -67,6 +67,20 @@ impl Seen {
     }
 }
 
+/// The report of an HTTP answer under the code of the first rule that holds; nothing where none does.
+pub(crate) fn translate(
+    http: Value,
+    result: Value,
+    rules: &[TranslateRule],
+    problem: &Problem,
+    before: Certainty,
+    contract: &Contract,
+) -> Option<Report> {
+    let error = result.get("error").cloned().unwrap_or_default();
+    let code = Seen { http, error, result, ..Seen::default() }.translate(rules)?;
+    Some(translated(code, problem, Some(before), contract))
+}
+
 /// A report under the code an operator's rule gave it. The code's own proof counts; where it has none, that of the signal.
 fn translated(code: Code, problem: &Problem, before: Option<Certainty>, contract: &Contract) -> Report {
     let taken = problem.status.is_some_and(|status| contract.rejects_before_effect.contains(&status));

@@ -151,6 +151,22 @@ pub fn unstamped(result: &str) -> String {
     splice.finish()
 }
 
+/// The parameters of a notification without the subscription it came by, which is ours and no client's; all other bytes stay as
+/// they are.
+pub fn unsubscribed(params: &str) -> String {
+    let meta = Object::parse(params).and_then(|params| params.get("_meta"));
+    let Some((meta, members)) = meta.and_then(|meta| Some((meta.get(), Object::parse(meta.get())?))) else {
+        return params.to_owned();
+    };
+    let mut splice = Splice::new(params);
+    let _ = match (members.get(SUBSCRIPTION_ID), members.members().len()) {
+        (None, _) => Ok(()),
+        (Some(_), 1) => splice.remove_member(params, "_meta"),
+        (Some(_), _) => splice.remove_member(meta, SUBSCRIPTION_ID),
+    };
+    splice.finish()
+}
+
 /// A code as it may be said to a client of that era: two of the older ones must not be used any more.
 pub const fn code_for(code: i64, era: Era) -> i64 {
     match (code, era) {
@@ -256,6 +272,10 @@ mod tests {
         assert_eq!(stamped("null", "tools/list", Era::Modern), "null");
         let modern = r#"{"resultType":"complete","tools":[1.0],"ttlMs":5,"cacheScope":"private"}"#;
         assert_eq!((unstamped(modern), unstamped("7")), (r#"{"tools":[1.0]}"#.into(), "7".into()));
+        let id = SUBSCRIPTION_ID;
+        assert_eq!(unsubscribed(&format!(r#"{{"uri":"a","_meta":{{"{id}":7}}}}"#)), r#"{"uri":"a"}"#);
+        assert_eq!(unsubscribed(&format!(r#"{{"_meta":{{"x":1.0,"{id}":7}}}}"#)), r#"{"_meta":{"x":1.0}}"#);
+        assert_eq!((unsubscribed(r#"{"_meta":{}}"#), unsubscribed("[]")), (r#"{"_meta":{}}"#.into(), "[]".into()));
         assert_eq!((code_for(-32002, Era::Modern), code_for(-32002, Era::Legacy)), (-32602, -32002));
     }
 

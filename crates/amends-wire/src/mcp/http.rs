@@ -82,7 +82,7 @@ pub fn body_name(method: &str, params: Option<&RawValue>) -> Option<String> {
     let field = match method {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
-        method if method.starts_with("tasks/") => "taskId",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return None,
     };
     Object::parse(params?.get())?.string(field).map(Cow::into_owned)

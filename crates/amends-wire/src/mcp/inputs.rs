@@ -63,6 +63,19 @@ impl Askable {
         }
     }
 
+    /// The capabilities of a client that can be asked just that.
+    pub fn declared(self) -> String {
+        let word = |is: bool, word: &str| if is { format!("\"{word}\":{{}}") } else { String::new() };
+        let modes = [word(self.form, "form"), word(self.url, "url")].into_iter().filter(|it| !it.is_empty());
+        let modes = modes.collect::<Vec<_>>().join(",");
+        let parts = [
+            (self.form || self.url).then(|| format!("\"elicitation\":{{{modes}}}")),
+            self.sampling.then(|| format!("\"sampling\":{{{}}}", word(self.sampling_tools, "tools"))),
+            self.roots.then(|| word(true, "roots")),
+        ];
+        format!("{{{}}}", parts.into_iter().flatten().collect::<Vec<_>>().join(","))
+    }
+
     /// Whether a client that declared this can be asked that.
     pub fn takes(self, question: &Question) -> bool {
         match question.kind() {

@@ -51,7 +51,8 @@ impl ClientTraits {
     }
 }
 
-/// The proof of an event handed to the agent. What was answered before it was recorded has neither sequence nor hash.
+/// The proof of an event handed to the agent. What was answered before it was recorded has neither sequence nor hash; what could
+/// not be recorded says why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The session's trace.
@@ -62,6 +63,8 @@ pub struct Receipt {
     pub hash: Option<String>,
     /// How many entries of the log the newest checkpoint covered when this was answered. A later one covers the event.
     pub checkpoint: Option<u64>,
+    /// Why the answer is not recorded, and will not be.
+    pub unrecorded: Option<RefusalKind>,
 }
 
 impl Receipt {
@@ -69,7 +72,16 @@ impl Receipt {
         let sequence = self.sequence.map(|sequence| format!(",\"sequence\":{sequence}")).unwrap_or_default();
         let hash = self.hash.as_ref().map(|hash| format!(",\"hash\":{}", quoted(hash))).unwrap_or_default();
         let checkpoint = self.checkpoint.map(|size| format!(",\"checkpoint\":{size}")).unwrap_or_default();
-        format!("{{\"trace\":{}{sequence}{hash}{checkpoint}}}", quoted(&self.trace))
+        let unrecorded =
+            self.unrecorded.map(|kind| format!(",\"unrecorded\":\"{}\"", kind.as_str())).unwrap_or_default();
+        format!("{{\"trace\":{}{sequence}{hash}{checkpoint}{unrecorded}}}", quoted(&self.trace))
+    }
+
+    /// An envelope that is the data of a JSON-RPC error, with the receipt beside it: an error has no `_meta` of its own.
+    pub fn beside(&self, envelope: &RawValue) -> String {
+        let mut splice = Splice::new(envelope.get());
+        let _ = splice.set_member(envelope.get(), "_meta", format!("{{\"{RECEIPT}\":{}}}", self.json()));
+        splice.finish()
     }
 }
 
@@ -95,8 +107,11 @@ pub fn forward(result: &str, envelope: &Envelope, receipt: Option<&Receipt>, tra
             let _ = splice.set_member(result, "_meta", format!("{{{}}}", members.join(",")));
         }
     }
-    if traits.era == Era::Modern && object.get("resultType").is_none() {
-        let _ = splice.set_member(result, "resultType", "\"complete\"");
+    match (traits.era, object.string("resultType").as_deref()) {
+        (Era::Modern, None) => drop(splice.set_member(result, "resultType", "\"complete\"")),
+        // A stamp of the other era, which a stateful client does not know.
+        (Era::Legacy, Some("complete")) => drop(splice.remove_member(result, "resultType")),
+        (Era::Modern, Some(_)) | (Era::Legacy, _) => {}
     }
     splice.finish()
 }

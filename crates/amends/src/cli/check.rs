@@ -1,122 +1,209 @@
 //! `amends check`: validate a configuration, and explain what it means.
 
 mod doubt;
+mod fit;
+mod origin;
 mod rows;
 mod tool;
+mod upstream;
 mod warnings;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use amends_gateway::config::{ConfigError, Released, Source};
+use amends_core::{EffectKind, UpstreamName};
+use amends_gateway::Config;
+use amends_gateway::config::{ConfigError, Reach, Released, Source, UpstreamConfig};
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::live;
 use super::outcome::print;
+use fit::Fit;
+use origin::Keys;
 pub(super) use rows::done;
 use tool::Checked;
+use upstream::CheckedUpstream;
 
 const EXAMPLES: &str = "\
 Examples:
-  amends check --config amends.toml           what each tool's section means, and what is missing
+  amends check --config amends.toml           what each section means, where each value comes from, and what is missing
   amends check --config amends.toml --json    the same for programs: one rule for each verdict and code
+  amends check --config amends.toml --live    also start the upstreams, and compare with the tools they offer
+  amends check --config wrap.toml --live -- python3 shop.py    the same for a server that `amends wrap` starts
 
-Exit codes: 0 the file is valid (warnings or not), 1 it is not, 2 it could not be read.";
+Exit codes: 0 the file is valid (warnings or not), 1 it is not, or does not fit what the upstreams offer, 2 it could not be
+read.";
 
 /// The flags of `amends check`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CheckArgs {
     /// The configuration file, of `serve`, `up` or `wrap`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = "amends.toml")]
     config: PathBuf,
     /// As JSON.
     #[arg(long)]
     json: bool,
+    /// Start the upstreams, ask for their tools, and compare. No tool is called.
+    #[arg(long)]
+    live: bool,
+    /// With --live: how many seconds an upstream may take until it has listed its tools.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    wait: u64,
+    /// With --live: the command of the server that `amends wrap` would start.
+    #[arg(last = true, value_name = "COMMAND", requires = "live")]
+    command: Vec<String>,
 }
 
-pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
+pub(super) async fn check(args: CheckArgs) -> Result<ExitCode> {
     let source = Source::read(&args.config)?;
     let file = args.config.display().to_string();
-    match explained(&source) {
-        Ok((tools, notes)) => {
-            print(&if args.json { as_json(&file, &tools, &notes)? } else { as_text(&file, &tools, &notes) })?;
-            Ok(ExitCode::SUCCESS)
-        }
+    let explained = match explained(&source) {
+        Ok(explained) => explained,
         Err(error) => {
             if args.json {
                 print(&serde_json::to_string_pretty(&refused(&file, &error))?)?;
             } else {
                 eprintln!("amends: {error}");
             }
-            Ok(ExitCode::from(1))
+            return Ok(ExitCode::from(1));
         }
-    }
+    };
+    let fit = if args.live { Some(compare(&source, &args).await?) } else { None };
+    let fits = fit.as_ref().is_none_or(|fit| fit.problems.is_empty());
+    print(&if args.json { explained.as_json(&file, fit.as_ref())? } else { explained.as_text(&file, fit.as_ref()) })?;
+    Ok(if fits { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// What is worth knowing beside the tools.
-struct Notes {
+/// Starts the upstreams and compares what they offer with what is declared.
+async fn compare(source: &Source, args: &CheckArgs) -> Result<Fit> {
+    let mut config = source.settle_wrap()?;
+    let wrapped = UpstreamName::new("wrapped");
+    if args.command.is_empty() {
+        if config.upstreams.remove(&wrapped).is_some() {
+            eprintln!("amends: name the wrapped server's command after `--` to look at it as well");
+        }
+    } else {
+        let upstream = config.upstreams.remove(&wrapped).unwrap_or_else(UpstreamConfig::undeclared);
+        config.upstreams = [(wrapped, under_wrap(upstream, &args.command))].into();
+    }
+    let seen = live::look(Config::clone(&config), Duration::from_secs(args.wait)).await?;
+    Ok(fit::compare(&config, &seen)?)
+}
+
+/// The upstream as `amends wrap` would have it.
+fn under_wrap(mut upstream: UpstreamConfig, command: &[String]) -> UpstreamConfig {
+    let (env, cwd) = match upstream.reach {
+        Reach::Stdio { env, cwd, .. } => (env, cwd),
+        Reach::Http { .. } | Reach::OpenApi(_) => Default::default(),
+    };
+    upstream.reach = Reach::Stdio { command: command.to_vec(), env, env_pass: Vec::new(), cwd, inherit_env: true };
+    upstream.prefix = String::new();
+    upstream
+}
+
+/// What a configuration means.
+struct Explained {
+    upstreams: Vec<CheckedUpstream>,
+    tools: Vec<Checked>,
     /// The released rules that apply.
     release: Option<Released>,
     /// Why payloads rest in the clear, if they do.
     unsealed: Option<String>,
 }
 
-/// What each tool's section means, and what is worth knowing beside that.
-fn explained(source: &Source) -> Result<(Vec<Checked>, Notes), ConfigError> {
+/// What each section means, and what is worth knowing beside that.
+fn explained(source: &Source) -> Result<Explained, ConfigError> {
     // A file for `wrap` leaves the wrapped server's command to the command line.
     let config = source.settle_wrap()?;
+    let keys = Keys::of(source.text());
     let mut tools = Vec::new();
     for (name, tool) in &config.tools {
-        tools.push(Checked::declared(&config, source, name, tool)?);
+        tools.push(Checked::declared(&config, source, &keys, name, tool)?);
     }
     for (name, upstream) in &config.upstreams {
-        tools.push(Checked::rest(&config, source, name.as_str(), upstream)?);
+        // The methods of an API say what its operations do, where no section does.
+        let by_method = matches!(upstream.reach, Reach::OpenApi(_)) && upstream.trust_hints;
+        let rest: &[(EffectKind, &str)] = if by_method {
+            &[
+                (EffectKind::Read, " by GET or HEAD"),
+                (EffectKind::Idempotent, " by PUT or DELETE"),
+                (EffectKind::Write, " by POST or PATCH"),
+            ]
+        } else {
+            &[(EffectKind::Write, "")]
+        };
+        for effect in rest {
+            tools.push(Checked::rest(&config, source, &keys, name.as_str(), upstream, *effect)?);
+        }
     }
-    Ok((tools, Notes { unsealed: config.ledger.unsealed(), release: config.release }))
+    let upstreams = config.upstreams.iter().map(|(name, upstream)| CheckedUpstream::of(name.as_str(), upstream, &keys));
+    Ok(Explained { upstreams: upstreams.collect(), tools, unsealed: config.ledger.unsealed(), release: config.release })
 }
 
 fn refused(file: &str, error: &ConfigError) -> Value {
     let line = match error {
         ConfigError::Malformed { line, .. } => Some(*line),
-        ConfigError::Unreadable { .. } | ConfigError::Invalid { .. } | ConfigError::Playbook(_) => None,
+        ConfigError::Unreadable { .. }
+        | ConfigError::Invalid { .. }
+        | ConfigError::Document(_)
+        | ConfigError::Playbook(_) => None,
     };
     json!({ "file": file, "valid": false, "line": line, "error": error.to_string() })
 }
 
-fn as_json(file: &str, tools: &[Checked], notes: &Notes) -> Result<String> {
-    let shown: Result<Vec<Value>, _> = tools.iter().map(Checked::to_json).collect();
-    let mut checked = json!({ "file": file, "valid": true, "tools": shown? });
-    if let Some(Released { release, by, at, .. }) = &notes.release {
-        checked["release"] = json!({ "version": release.version, "hash": release.hash, "by": by, "at": at });
+impl Explained {
+    fn as_json(&self, file: &str, fit: Option<&Fit>) -> Result<String> {
+        let tools: Result<Vec<Value>, _> = self.tools.iter().map(Checked::to_json).collect();
+        let upstreams: Vec<Value> = self.upstreams.iter().map(CheckedUpstream::to_json).collect();
+        let mut checked = json!({ "file": file, "valid": true, "upstreams": upstreams, "tools": tools? });
+        if let Some(Released { release, by, at, .. }) = &self.release {
+            checked["release"] = json!({ "version": release.version, "hash": release.hash, "by": by, "at": at });
+        }
+        if let Some(words) = &self.unsealed {
+            checked["warnings"] = json!([words]);
+        }
+        if let Some(fit) = fit {
+            checked["live"] = fit.to_json();
+        }
+        Ok(serde_json::to_string_pretty(&checked)?)
     }
-    if let Some(words) = &notes.unsealed {
-        checked["warnings"] = json!([words]);
-    }
-    Ok(serde_json::to_string_pretty(&checked)?)
-}
 
-fn as_text(file: &str, tools: &[Checked], notes: &Notes) -> String {
-    let warnings = tools.iter().map(|tool| tool.warnings.len()).sum::<usize>() + usize::from(notes.unsealed.is_some());
-    let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
-    if let Some(Released { release, by, at, rules, .. }) = &notes.release {
-        let (file, version, hash) = (rules.source().origin(), release.version, &release.hash);
-        text.push_str(&format!("released rules: version {version}, released by {by} at {at}, {file}\n  hash {hash}\n"));
+    fn as_text(&self, file: &str, fit: Option<&Fit>) -> String {
+        let of_tools = self.tools.iter().map(|tool| tool.warnings.len()).sum::<usize>();
+        let of_upstreams = self.upstreams.iter().map(|upstream| upstream.warnings.len()).sum::<usize>();
+        let warnings = of_tools + of_upstreams + usize::from(self.unsealed.is_some());
+        let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
+        if let Some(Released { release, by, at, rules, .. }) = &self.release {
+            let (file, version, hash) = (rules.source().origin(), release.version, &release.hash);
+            text.push_str(&format!(
+                "released rules: version {version}, released by {by} at {at}, {file}\n  hash {hash}\n"
+            ));
+        }
+        if let Some(words) = &self.unsealed {
+            text.push_str(&format!("\nledger\n  warning: {words}\n"));
+        }
+        for upstream in &self.upstreams {
+            text.push('\n');
+            upstream.write(&mut text);
+        }
+        for tool in &self.tools {
+            text.push('\n');
+            tool.write(&mut text);
+        }
+        if let Some(fit) = fit {
+            fit.write(&mut text);
+        }
+        text.push_str("\nby default  whatever no section above says otherwise\n");
+        for row in rows::shipped() {
+            text.push_str(&format!("  {}\n", row.line()));
+        }
+        text.push_str("\nA write is sent again only where nothing was done, whatever these rules say.");
+        text
     }
-    if let Some(words) = &notes.unsealed {
-        text.push_str(&format!("\nledger\n  warning: {words}\n"));
-    }
-    for tool in tools {
-        text.push('\n');
-        tool.write(&mut text);
-    }
-    text.push_str("\nby default  whatever no section above says otherwise\n");
-    for row in rows::shipped() {
-        text.push_str(&format!("  {}\n", row.line()));
-    }
-    text.push_str("\nA write is sent again only where nothing was done, whatever these rules say.");
-    text
 }
 
 fn counted(n: usize, what: &str) -> String {

@@ -74,6 +74,7 @@ impl Recorded {
             Ok(Rerun { difference: None, .. }) => Again::Same,
             Ok(Rerun { difference: Some(difference), .. }) => Again::Otherwise(in_words(&difference)),
             Err(TraceError::RulesMissing { .. }) => Again::NotDecidable("its rules are no longer kept".into()),
+            Err(error @ TraceError::NewerDecider { .. }) => Again::NotDecidable(error.to_string()),
             Err(error) => Again::Otherwise(error.to_string()),
         }
     }
@@ -105,7 +106,8 @@ fn calls(events: &[Event]) -> impl Iterator<Item = (&Received, Timestamp)> {
 fn in_words(difference: &Difference) -> String {
     let name = |event: &Option<Event>| event.as_ref().map_or("nothing", |event| event.fact.name());
     let (recorded, decided) = (name(&difference.recorded), name(&difference.decided));
-    format!("at event {} stands `{recorded}`, and `{decided}` is decided", difference.seq)
+    let older = if difference.is_older() { "; an older program decided there" } else { "" };
+    format!("at event {} stands `{recorded}`, and `{decided}` is decided{older}", difference.seq)
 }
 
 /// The events about a call, what became of its questions among them.

@@ -3,12 +3,13 @@
 pub(super) mod line;
 mod table;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use amends_core::{SessionId, Timestamp};
+use amends_core::{Digest, Fact, SessionId, Timestamp};
 use amends_gateway::config::Span;
 use amends_ledger::{Ledger, SessionRow, Trace};
 use anyhow::{Context, Result, anyhow, bail};
@@ -85,8 +86,10 @@ async fn write_all(ledger: &dyn Ledger, args: &ExportArgs, since: Timestamp, out
         Format::Csv => table::write_header(out)?,
     }
     let mut count = 0;
+    let mut rules = Written::default();
     if let Some(id) = &args.session {
         let (row, trace) = one(ledger, &SessionId::new(id.as_str())).await?;
+        rules.write(ledger, args.format, &trace, out).await?;
         write(args.format, &row, &trace, out)?;
         count = 1;
     } else {
@@ -97,6 +100,7 @@ async fn write_all(ledger: &dyn Ledger, args: &ExportArgs, since: Timestamp, out
             for row in page {
                 // A row is older than the events that were appended since: they are told by their trace.
                 if let Some(trace) = ledger.trace(&row.session).await? {
+                    rules.write(ledger, args.format, &trace, out).await?;
                     write(args.format, &row, &trace, out)?;
                     count += 1;
                     progress(count);
@@ -113,6 +117,28 @@ fn write(format: Format, row: &SessionRow, trace: &Trace, out: &mut dyn Write) -
     match format {
         Format::Jsonl => line::write_session(row, trace, out),
         Format::Csv => table::write_session(row, trace, out),
+    }
+}
+
+/// The rules that are written already. A ledger has few.
+#[derive(Default)]
+struct Written(BTreeSet<Digest>);
+
+impl Written {
+    /// Writes the rules by which a session is decided again, each once.
+    async fn write(&mut self, ledger: &dyn Ledger, format: Format, trace: &Trace, out: &mut dyn Write) -> Result<()> {
+        if !matches!(format, Format::Jsonl) {
+            return Ok(());
+        }
+        for stored in &trace.events {
+            let Fact::CallReceived { received, .. } = &stored.event.fact else { continue };
+            if self.0.insert(received.rules.clone())
+                && let Some(body) = ledger.stored_rules(&received.rules).await?
+            {
+                line::write_rules(&received.rules, &body, out)?;
+            }
+        }
+        Ok(())
     }
 }
 

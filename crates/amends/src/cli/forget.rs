@@ -62,7 +62,7 @@ pub(super) async fn forget(args: ForgetArgs) -> Result<ExitCode> {
         // The gateway that holds its lease does it for us.
         Retirement::Elsewhere => {
             let request = Request::Forget { session: session.clone() };
-            ask(&*ledger, None, None, &request, Duration::from_secs(args.wait)).await?
+            ask(&*ledger, ledger.holder(&session).await?, None, &request, Duration::from_secs(args.wait)).await?
         }
     };
     let done = reply.get("forgotten").is_some();

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use amends_gateway::open_ledger;
+use amends_ledger::chain::read_rules;
 use amends_ledger::{Ledger, MemoryLedger, Node, SessionRow, Trace};
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 
-use super::export::line::{BadLine, Reader};
+use super::export::line::{BadLine, Exported, Reader};
 use super::export::{clear_progress, progress};
 use super::ledger::{self, LedgerArgs};
 use super::outcome::print;
@@ -59,7 +60,14 @@ pub(super) async fn import(args: ImportArgs) -> Result<ExitCode> {
     }
     let mut reader = open(&args)?;
     let mut counted = Counted::default();
-    while let Some((row, trace)) = reader.session()? {
+    while let Some(exported) = reader.next()? {
+        let (row, trace) = match exported {
+            Exported::Rules(hash, body) => {
+                ledger.import_rules(hash, body).await?;
+                continue;
+            }
+            Exported::Session(row, trace) => (*row, trace),
+        };
         if ledger.import(row, trace).await? {
             counted.taken += 1;
         } else {
@@ -86,12 +94,19 @@ fn open(args: &ImportArgs) -> Result<Reader<BufReader<File>>> {
 async fn check(ledger: &dyn Ledger, args: &ImportArgs) -> Result<Result<(), BadLine>> {
     let mut reader = open(args)?;
     loop {
-        let (row, trace) = match reader.session() {
-            Ok(Some(session)) => session,
+        let exported = match reader.next() {
+            Ok(Some(exported)) => exported,
             Ok(None) => return Ok(Ok(())),
             Err(bad) => return Ok(Err(bad)),
         };
         let line = reader.line();
+        let (row, trace) = match exported {
+            Exported::Session(row, trace) => (*row, trace),
+            Exported::Rules(hash, body) if read_rules(&body, &hash).is_some() => continue,
+            Exported::Rules(hash, _) => {
+                return Ok(Err(BadLine { line, reason: format!("the rules `{hash}` are others") }));
+            }
+        };
         let there = ledger.trace(&row.session).await?;
         if let Err(reason) = checked(row, trace, there).await {
             return Ok(Err(BadLine { line, reason }));

@@ -54,9 +54,8 @@ impl Reloads {
 
     fn reload(&self, gateway: &Arc<Gateway>) {
         let file = self.file.display();
-        match self.read() {
-            Ok(config) => {
-                let reloaded = gateway.reload(config);
+        match self.read().and_then(|config| Ok(gateway.reload(config)?)) {
+            Ok(reloaded) => {
                 eprintln!("amends: `{file}` was read anew: {reloaded}");
                 tell(&reloaded);
             }

@@ -8,8 +8,9 @@ use anyhow::Result;
 /// How long the end waits for a last checkpoint. What it does not cover is covered by the next process.
 const CHECKPOINT_WITHIN: Duration = Duration::from_secs(5);
 
-/// Signs a last checkpoint, if that does not take long.
+/// Lets the last spans go, and signs a last checkpoint, if that does not take long.
 pub(super) async fn checkpoint(gateway: &Gateway) {
+    gateway.flush().await;
     if tokio::time::timeout(CHECKPOINT_WITHIN, gateway.checkpoint()).await.is_err() {
         tracing::warn!("the last checkpoint took too long and was left");
     }

@@ -2,11 +2,7 @@
 
 use amends_core::Timestamp;
 
-/// The time now.
-pub(super) fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
+pub(super) use amends_gateway::clock::now;
 
 /// A point in time in UTC, such as `2026-03-01 09:30:05.250`.
 pub(super) fn utc(at: Timestamp) -> String {

@@ -206,6 +206,8 @@ pub(super) fn sentence(event: &Event) -> (&'static str, String) {
             amends_core::dispatcher::cancel::CancelReason::Disconnected => "the agent is gone".to_owned(),
         },
         Fact::LateResult { attempt, report } => format!("attempt {}: {}", attempt.n, report.certainty.as_str()),
+        Fact::SchemaDrifted { drift } => format!("`{}` of `{}`", drift.tool, drift.upstream),
+        Fact::SchemaApproved { drift, by } => format!("`{}` of `{}` by {by}", drift.tool, drift.upstream),
         Fact::Ignored { why } => why.clone(),
         Fact::SuppressedError { doing, reason } => format!("{doing}: {reason}"),
         Fact::SessionRetired { events, reason, .. } => format!("{events} events were dropped: {}", reason.as_str()),

@@ -74,6 +74,7 @@ fn as_json(verified: &Verified) -> Value {
         "events": verified.events,
         "decided_again": verified.decided,
         "not_decidable_again": verified.undecidable,
+        "decided_by_older": verified.older,
         "log_entries": verified.logged,
         "checkpoints": verified.checkpoints,
         "faults": verified.faults.iter().map(fault).collect::<Vec<_>>(),
@@ -82,7 +83,7 @@ fn as_json(verified: &Verified) -> Value {
 }
 
 fn as_text(verified: &Verified) -> String {
-    let Verified { sessions, events, decided, undecidable, .. } = verified;
+    let Verified { sessions, events, decided, undecidable, older, .. } = verified;
     let mut text = String::new();
     for fault in &verified.faults {
         let session = fault.session.as_ref().map_or("the ledger", |session| session.as_str());
@@ -105,6 +106,9 @@ fn as_text(verified: &Verified) -> String {
     ));
     if *undecidable > 0 {
         text.push_str(&format!(", {undecidable} not decidable again"));
+    }
+    if *older > 0 {
+        text.push_str(&format!(", {older} decided by an older program and otherwise than today"));
     }
     text
 }

@@ -53,6 +53,19 @@ fn a_change_is_proposed_released_by_a_person_and_named_by_every_call_under_it() 
     assert!(!under.is_empty());
     let (_, trace) = place.amends(&["trace", under[0]["call"].as_str().expect("a call")]);
     assert!(trace.contains("under release 1 ("), "{trace}");
+
+    // Another release in its place would drop its rules; what is compared says that it does not count that.
+    place.write("other.toml", "[tools.send_email.playbook.server_error_5xx]\ncompensation = \"surface\"\n");
+    let found = crate::json(&over(&place, &["whatif", "--playbook", "other.toml", "--json"]));
+    assert_eq!(found["had_release"][0]["version"], 1, "{found}");
+    assert_eq!(found["had_release"][0]["calls"].as_u64(), Some(under.len() as u64), "{found}");
+    let text = said(&over(&place, &["whatif", "--playbook", "other.toml"]));
+    assert!(text.contains("calls had rules of release 1."), "{text}");
+    // The whole configuration without the release counts it.
+    place.write("amends.toml", config);
+    let found = crate::json(&over(&place, &["whatif", "--playbook", "amends.toml", "--json"]));
+    assert!(found["had_release"].as_array().is_some_and(Vec::is_empty), "{found}");
+    assert!(found["all"]["otherwise"].as_u64().zip(found["all"]["beyond"].as_u64()) != Some((0, 0)), "{found}");
 }
 
 #[test]

@@ -37,10 +37,14 @@ impl Drop for Server {
     }
 }
 
+/// Several scenarios call this one with the same arguments, and some leave before it is answered. Were it a write, the next
+/// equal call would be the repeat of the one that waits.
+const READ: &str = "[tools.test_input_required_result_elicitation]\neffect = \"read\"\n";
+
 /// Amends in front of one upstream, which lists its tools.
 fn in_front_of(place: &Place, upstream: &str) -> Gateway {
     let text = format!(
-        "[ledger]\nurl = \"{}\"\n\n[listen]\nhttp = \"127.0.0.1:0\"\n\n[upstreams.everything]\nprefix = \"\"\n{upstream}\n",
+        "[ledger]\nurl = \"{}\"\n\n[listen]\nhttp = \"127.0.0.1:0\"\n\n[upstreams.everything]\nprefix = \"\"\n{upstream}\n\n{READ}",
         place.ledger()
     );
     let config = place.write("serve.toml", &text);

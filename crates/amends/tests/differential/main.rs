@@ -13,5 +13,6 @@ mod cancel;
 mod compare;
 mod pairings;
 mod peer;
+mod resume;
 mod traffic;
 mod undo;

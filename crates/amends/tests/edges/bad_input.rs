@@ -189,6 +189,7 @@ fn an_unknown_tool_is_answered_with_the_nearest_name_and_wrong_arguments_with_th
     };
     let unknown = ask("chrage_card", json!({}));
     assert_eq!(unknown["error"]["data"]["error"]["recovery"]["fuzzy_matches"][0], "charge_card", "{unknown}");
+    assert!(unknown["error"]["data"]["_meta"]["amends/receipt"]["trace"].is_string(), "{unknown}");
     let wrong = ask("charge_card", json!({ "order": "ord_1", "amount": "5", "amuont": 5 }));
     let error = &wrong["result"]["_meta"]["amends/envelope"]["error"];
     let fields: Vec<&str> =

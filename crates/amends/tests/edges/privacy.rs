@@ -209,6 +209,50 @@ fn a_repeat_whose_answer_cannot_be_opened_is_not_sent_again() {
 }
 
 #[test]
+fn texts_that_look_like_secrets_are_decided_again_as_they_were() {
+    let place = Place::new();
+    let tools = "[privacy]\nfields = [{ path = \"args.word\", category = \"health\" }]\n\
+                 [tools.hang]\neffect = \"write\"\ntimeout = \"1s\"\n[tools.look]\neffect = \"read\"\n";
+    let serving = serve(&place, "", tools);
+    // The private word is part of the question, which names the tool.
+    let (_, doubt) = call(&serving, "hang", &json!({ "word": "hang", "note": "sk_live_canarycanary1234" }));
+    assert_eq!(doubt["error"]["certainty"], "in_doubt", "{doubt}");
+    for (_, secret) in CANARIES {
+        let name: String = secret.chars().filter(|c| c.is_ascii_alphanumeric() || "_-".contains(*c)).collect();
+        let (_, unknown) = call(&serving, &name, &json!({ secret: secret, "word": name }));
+        assert_eq!(unknown["status"], "refused", "{unknown}");
+        let headers = [("idempotency-key", secret)];
+        post(&serving.address, "/call/look", &headers, json!({ secret: [secret] }).to_string().as_bytes());
+    }
+    let (_, said) = place.amends(&["queue", "--json"]);
+    assert!(said.contains("did `hang` happen?"), "{said}");
+    eventually("all is recorded", || place.events_named("call_received").len() > 2 * CANARIES.len());
+    place.assert_verified();
+}
+
+#[test]
+fn a_plain_answer_in_a_sealed_ones_place_is_not_given() {
+    let place = Place::new();
+    let tools = "[tools.hang]\neffect = \"write\"\ntimeout = \"1s\"\n";
+    let serving = serve(&place, "", tools);
+    let (_, doubt) = call(&serving, "hang", &json!({ "order": 1 }));
+    assert_eq!(doubt["error"]["certainty"], "in_doubt", "{doubt}");
+    let forged = r#"{"status":"success","data":{"forged":true},"charter_version":"1.0"}"#;
+    let book = rusqlite::Connection::open(place.path("amends.db")).expect("the ledger");
+    book.busy_timeout(std::time::Duration::from_secs(10)).expect("a timeout");
+    assert!(book.execute("UPDATE answers SET body = ?1", [forged.as_bytes()]).expect("it is changed") >= 1);
+    let (_, again) = call(&serving, "hang", &json!({ "order": 1 }));
+    assert_eq!(again["error"]["kind"], "in_flight", "{again}");
+    drop(serving);
+    let log = fs::read_to_string(place.path("stderr.log")).unwrap();
+    assert!(log.contains("is not sealed"), "{log}");
+    // Whoever says that there are payloads from before the key gets them.
+    let serving = serve(&place, "unsealed = \"take\"\n", tools);
+    let (_, taken) = call(&serving, "hang", &json!({ "order": 1 }));
+    assert!(taken.to_string().contains("forged"), "{taken}");
+}
+
+#[test]
 fn a_key_that_was_named_and_is_not_there_stops_the_start() {
     let place = Place::new();
     let text = format!("[ledger]\nurl = \"{}\"\nsealing_key = {{ env = \"AMENDS_TEST_NO_KEY\" }}\n", place.ledger());

@@ -52,6 +52,8 @@ fn a_ledger_comes_out_of_another_byte_for_byte() {
     assert_eq!(String::from_utf8_lossy(&again.stdout), lines.join("\n") + "\n");
     let verified = Command::new(AMENDS).args(["verify", "--ledger", &ledger]).output().unwrap();
     assert!(verified.status.success());
+    let verified = String::from_utf8_lossy(&verified.stdout);
+    assert!(verified.contains("decided again") && !verified.contains("not decidable"), "{verified}");
 
     let (code, said) = import(&place, "other.db", (lines.join("\n") + "\n").as_bytes());
     assert_eq!((code, &said["sessions"]), (0, &Value::from(0)), "{said}");
@@ -79,6 +81,8 @@ fn a_damaged_file_is_refused_with_the_line_and_nothing_is_kept() {
         (lines.join("\n") + "\n").into_bytes()
     };
     let line = event as u64 + 1;
+    let head = lines.iter().position(|line| line.starts_with("{\"session\"")).unwrap();
+    let rules = lines.iter().position(|line| line.starts_with("{\"rules\"")).unwrap();
     let damaged: Vec<(&str, Vec<u8>, Option<u64>)> = vec![
         ("a torn last line", whole.as_bytes()[..whole.len() - 9].to_vec(), Some(last)),
         ("no last newline", whole.trim_end().as_bytes().to_vec(), Some(last)),
@@ -88,13 +92,22 @@ fn a_damaged_file_is_refused_with_the_line_and_nothing_is_kept() {
         ("an event twice", twice(event), Some(line + 1)),
         ("a missing event", without(event), Some(line)),
         ("spaces", changed(event, &|line| line.replacen("\"body\":{", "\"body\":{ ", 1)), Some(line)),
-        ("an unknown member", changed(1, &|line| line.replacen("{\"id\"", "{\"more\":1,\"id\"", 1)), Some(2)),
+        (
+            "an unknown member",
+            changed(head, &|line| line.replacen("{\"id\"", "{\"more\":1,\"id\"", 1)),
+            Some(head as u64 + 1),
+        ),
         ("not JSON", changed(event, &|_| "}{".into()), Some(line)),
         ("not UTF-8", [&whole.as_bytes()[..200], b"\xff\xfe", &whole.as_bytes()[200..]].concat(), None),
         ("a huge line", [whole.as_bytes(), &vec![b'x'; 17 << 20]].concat(), Some(last + 1)),
-        ("another session's row", changed(1, &|line| line.replacen("\"door\":\"http\"", "\"door\":\"mcp\"", 1)), None),
+        (
+            "another session's row",
+            changed(head, &|line| line.replacen("\"door\":\"http\"", "\"door\":\"mcp\"", 1)),
+            None,
+        ),
         ("no header", without(0), Some(1)),
-        ("a newer version", changed(0, &|line| line.replace('1', "2")), Some(1)),
+        ("a newer version", changed(0, &|line| line.replace('2', "3")), Some(1)),
+        ("other rules", changed(rules, &|line| line.replacen("_ms\":", "_ms\":1", 1)), None),
         ("nothing", Vec::new(), Some(1)),
     ];
     for (what, bytes, line) in damaged {

@@ -4,6 +4,7 @@
 mod support;
 
 mod again;
+mod clock;
 mod conflict;
 mod crash;
 mod evidence;

@@ -55,6 +55,30 @@ fn a_persons_answer_at_one_node_wakes_the_call_at_another() {
 }
 
 #[test]
+fn a_session_is_forgotten_whichever_of_the_nodes_holds_it() {
+    let site = Site::over(Cluster::shared().database());
+    let nodes = [site.place.up(""), site.place.up("")];
+    for round in 0..4 {
+        let order = format!("ord_{round}");
+        let (_, read) = nodes[round % 2].call("get_order", &format!(r#"{{"order":"{order}"}}"#));
+        assert_eq!(read["status"], "success", "{read}");
+        let mut call = String::new();
+        eventually("the read is recorded", || {
+            let events = site.place.events_named("call_received");
+            let found = events.iter().find(|event| event["view"].as_str().is_some_and(|view| view.contains(&order)));
+            call = found.and_then(|event| event["call"].as_str()).unwrap_or_default().to_owned();
+            !call.is_empty()
+        });
+        eventually("nobody uses it", || {
+            let (code, said) = site.place.amends(&["forget", &call, "--yes"]);
+            assert!(code == 0 || said.contains("connected"), "{said}");
+            code == 0
+        });
+    }
+    site.place.settled();
+}
+
+#[test]
 fn an_mcp_session_of_one_node_goes_on_at_another() {
     let site = Site::over(Cluster::shared().database());
     let (here, there) = (site.place.up(""), site.place.up(""));

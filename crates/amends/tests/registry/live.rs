@@ -91,6 +91,38 @@ fn a_gateway_whose_upstream_failed_too_often_refuses_as_its_golden_says() {
     golden("breaker_open", &answer);
 }
 
+#[test]
+fn a_gateway_whose_tool_is_no_longer_what_it_was_refuses_as_its_golden_says() {
+    let place = Place::new();
+    let server = root().join("crates/amends/tests/seen/servers/chameleon.py").display().to_string();
+    let [tools, log] = ["tools.json", "calls.log"].map(|name| place.path(name).display().to_string());
+    let config = format!(
+        "[listen]\nhttp = \"127.0.0.1:0\"\n[ledger]\nurl = {:?}\n\
+         [upstreams.pet]\npin = \"refuse\"\ncommand = [\"python3\", {server:?}, {tools:?}, {log:?}]\n",
+        place.ledger()
+    );
+    let start = |says: &str| {
+        place.write(
+            "tools.json",
+            &format!(r#"[{{"name":"look","description":"{says}","inputSchema":{{"type":"object"}}}}]"#),
+        );
+        let mut command = Command::new(AMENDS);
+        command.args(["serve", "--config"]).arg(place.write("pet.toml", &config));
+        Gateway::listening(command)
+    };
+    let look = |gateway: &Gateway| post(&gateway.address, "/call/pet__look", &[], b"{}");
+    let gateway = start("Looks.");
+    eventually("the tool is served", || look(&gateway).1["status"] == "success");
+    drop(gateway);
+    let gateway = start("Looks, and more.");
+    let mut answer = (0, Value::Null);
+    eventually("the tools are known", || {
+        answer = look(&gateway);
+        answer.1["error"]["kind"] != "index_not_ready"
+    });
+    golden("schema_drift", &answer);
+}
+
 /// A refusal fits the schema, has that kind, comes with the status that the registry names, and says what its golden says.
 fn golden(kind: &str, (status, envelope): &(u16, Value)) {
     assert_eq!(envelope["error"]["kind"], kind, "{envelope:#}");

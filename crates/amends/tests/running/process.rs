@@ -8,10 +8,10 @@ pub(crate) fn runs(id: u32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// The command of a process.
-pub(crate) fn command(id: u32) -> Vec<String> {
-    let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-    words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+/// Whether a process is one that ends the children of another should that be killed.
+pub(crate) fn is_guard(id: u32) -> bool {
+    let command = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    command.split(|byte| *byte == 0).nth(1) == Some(b"guard")
 }
 
 /// The children of a process that run.

@@ -1,8 +1,9 @@
 //! The servers of these tests, and what they wrote down.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::place::{declared, health};
 use crate::process::signal;
@@ -43,23 +44,21 @@ pub(crate) fn ids(place: &Place, name: &str) -> Vec<u32> {
     lines(place, name).iter().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// What a call of a tool gave, where it went well.
-pub(crate) fn done(gateway: &Gateway, tool: &str, arguments: &str) -> Option<Value> {
-    let (_, answer) = gateway.call(tool, arguments);
-    (answer["status"] == "success").then(|| answer["result"]["structuredContent"].clone())
+/// What a call of a tool gave, where it went well. No two of these calls are equal, so that none is taken for a repeat.
+pub(crate) fn done(gateway: &Gateway, tool: &str) -> Option<Value> {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let (_, answer) = gateway.call(tool, &json!({ "n": CALLS.fetch_add(1, Ordering::Relaxed) }).to_string());
+    (answer["status"] == "success").then(|| answer["data"].clone())
 }
 
 /// Waits until a tool is served, and gives what it says of where it runs.
 pub(crate) fn served(gateway: &Gateway, tool: &str) -> Value {
-    let mut said = Value::Null;
-    eventually(&format!("`{tool}` is served"), || match done(gateway, tool, "{}") {
-        Some(value) => {
-            said = value;
-            true
-        }
-        None => false,
+    let mut said = None;
+    eventually(&format!("`{tool}` is served"), || {
+        said = done(gateway, tool);
+        said.is_some()
     });
-    said
+    said.expect("it is served")
 }
 
 /// The process that a tool runs in.

@@ -148,7 +148,7 @@ impl Record {
         | Fact::InquiryMade { gates, .. }
         | Fact::InputsGiven { gates, .. }
         | Fact::Ticked { gates }
-        | Fact::Resumed { gates } = &event.fact
+        | Fact::Resumed { gates, .. } = &event.fact
         {
             self.gates.push((at, Gates { refusal: None, ..gates.clone() }));
         }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::record::Record;
-use super::{Difference, input_of};
+use super::{Difference, decide_as, input_of};
 use crate::attempt::{Attempt, Purpose};
 use crate::call::{Call, Received};
 use crate::dispatcher::{Dispatcher, Input, Step, TraceError};
@@ -65,7 +65,7 @@ impl Beyond {
 /// Decides a session again. `call` gives each of its calls, which came in at that time, as it is to be decided now: see
 /// [`call_of`](super::call_of). Nothing where its rules are gone.
 pub fn rerun(events: &[Event], call: impl Fn(&Received, Timestamp) -> Option<Call>) -> Result<Rerun, TraceError> {
-    let Some(Event { fact: Fact::SessionOpened { session, seed, principal, door }, .. }) = events.first() else {
+    let Some(Event { fact: Fact::SessionOpened { session, seed, principal, door, .. }, .. }) = events.first() else {
         return Err(TraceError::NoBeginning);
     };
     let mut world = World {
@@ -104,6 +104,9 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
         let mut at = 0;
         while at < events.len() {
             let skipped = usize::from(at == 0);
+            for event in &events[at..events.len().min(at + skipped + 1)] {
+                decide_as(&mut self.dispatcher, event)?;
+            }
             let Some(event) = events.get(at + skipped) else { break };
             let Some((input, gates)) = self.input(event)? else {
                 if !matches!(event.fact, Fact::Ignored { .. } | Fact::SuppressedError { .. }) {
@@ -114,6 +117,7 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
                 at += 1 + skipped;
                 continue;
             };
+            let decider = self.dispatcher.decider;
             let step = self.handle(event.at, &gates, input);
             let recorded = events.get(at..at + step.events.len());
             let same = recorded == Some(step.events.as_slice()) && !step.events.is_empty();
@@ -130,6 +134,7 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
                 seq: events.get(at + n).or(step.events.get(n)).map_or(event.seq, |event| event.seq),
                 recorded: events.get(at + n).filter(|event| n == 0 || !begins_a_step(&event.fact)).cloned(),
                 decided: step.events.get(n).cloned(),
+                decider,
             });
             self.done.step.clone_from(&step.events);
             self.schedule(event.at, &events[at..]);
@@ -356,6 +361,8 @@ pub fn begins_a_step(fact: &Fact) -> bool {
             | Fact::AnswerDelivered { .. }
             | Fact::Ticked { .. }
             | Fact::Resumed { .. }
+            | Fact::SchemaDrifted { .. }
+            | Fact::SchemaApproved { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. }
     )

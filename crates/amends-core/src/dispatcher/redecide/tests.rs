@@ -134,3 +134,76 @@ fn a_step_that_stops_short_of_what_was_recorded_differs() {
     let done = rerun(&events, |received, _| Some(call_of(received, had.clone()))).unwrap();
     assert_eq!(done.difference.unwrap().decided, None);
 }
+
+/// The same trace, begun by that decider, with its one wait a second longer than anybody would decide today.
+fn waiting_longer(decider: Decider) -> Vec<Event> {
+    let mut events = recorded();
+    let mut moved = 0;
+    for event in &mut events {
+        event.at = event.at + moved;
+        match &mut event.fact {
+            Fact::SessionOpened { decider: by, .. } => *by = decider,
+            Fact::WaitBegan { until, .. } => {
+                *until = *until + 1_000;
+                moved = 1_000;
+            }
+            _ => {}
+        }
+    }
+    events
+}
+
+fn again(events: &[Event]) -> Result<Option<Difference>, TraceError> {
+    redecide(events, |_| Some(ladder(&[500])))
+}
+
+#[test]
+fn what_an_older_program_decided_otherwise_is_told_from_what_nobody_decided() {
+    let mut same = recorded();
+    if let Fact::SessionOpened { decider, .. } = &mut same[0].fact {
+        *decider = Decider::FIRST;
+    }
+    assert_eq!(again(&same), Ok(None), "it decided the same");
+    let older = again(&waiting_longer(Decider::FIRST)).unwrap().expect("it decided otherwise");
+    assert!(
+        older.is_older() && matches!(older.recorded, Some(Event { fact: Fact::WaitBegan { .. }, .. })),
+        "{older:?}"
+    );
+    let today = again(&waiting_longer(Decider::THIS)).unwrap().expect("nobody decides so");
+    assert!(!today.is_older());
+}
+
+#[test]
+fn whoever_decided_it_each_event_follows_from_those_before_it() {
+    let mut events = waiting_longer(Decider::FIRST);
+    let ended = events.iter().rposition(|event| matches!(event.fact, Fact::AttemptEnded { .. })).unwrap();
+    if let Fact::AttemptEnded { attempt, .. } = &mut events[ended].fact {
+        attempt.n = 9;
+    }
+    assert!(matches!(again(&events), Err(TraceError::Illegal { .. })), "{:?}", again(&events));
+}
+
+#[test]
+fn what_this_program_took_up_of_an_older_ones_session_is_decided_again() {
+    let rules = ladder(&[500]);
+    let mut events = waiting_longer(Decider::FIRST);
+    events.truncate(events.iter().rposition(|event| matches!(event.fact, Fact::AttemptEnded { .. })).unwrap());
+    let mut dispatcher = Dispatcher::restore(&events, |_| Some(rules.clone())).unwrap();
+    let at = events.last().unwrap().at + 10;
+    events.extend(dispatcher.handle(at, &Gates::default(), Input::Resume).events);
+    assert!(again(&events).unwrap().expect("the wait").is_older());
+    let end = events.iter().position(|event| matches!(event.fact, Fact::CallEnded { .. })).expect("it is cancelled");
+    if let Fact::CallEnded { outcome, .. } = &mut events[end].fact {
+        *outcome = Outcome::Succeeded;
+    }
+    assert!(!again(&events).unwrap().expect("nobody decides so").is_older());
+}
+
+#[test]
+fn what_a_newer_program_decided_is_not_decided_again() {
+    let mut events = recorded();
+    if let Fact::SessionOpened { decider, .. } = &mut events[0].fact {
+        *decider = serde_json::from_str("99").unwrap();
+    }
+    assert_eq!(again(&events), Err(TraceError::NewerDecider { seq: 1 }));
+}

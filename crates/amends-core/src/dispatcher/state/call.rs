@@ -40,6 +40,10 @@ pub(in crate::dispatcher) struct CallState {
     pub(in crate::dispatcher) asked: Option<InteractionId>,
     /// Whether it was done and then undone.
     pub(in crate::dispatcher) undone: bool,
+    /// When it was last taken up after a crash, or by another node.
+    pub(super) resumed: Option<Timestamp>,
+    /// Whether nobody knows any more how long ago its key was first sent.
+    pub(super) key_age_lost: bool,
     /// What its upstream asked of the agent.
     pub(in crate::dispatcher) inquiries: Vec<InquiryState>,
     /// Since when the work clock stands.
@@ -119,6 +123,8 @@ impl CallState {
             changed: Vec::new(),
             asked: None,
             undone: false,
+            resumed: None,
+            key_age_lost: false,
             inquiries: Vec::new(),
             paused: None,
             unanswered: false,
@@ -210,11 +216,7 @@ impl CallState {
 
     /// When none of the attempts in doubt can take effect any more.
     pub(in crate::dispatcher) fn quiet_at(&self) -> Option<Timestamp> {
-        let settles = self.contract().settles_within_ms?;
-        let last = self.doubts().map(|attempt| self.last_byte(attempt));
-        // Whatever the call before this one sent had left when it ended, before this one arrived.
-        let inherited = self.inherits_doubt().then_some(self.at);
-        last.chain(inherited).max().map(|at| at + settles)
+        Some(self.last_sent()? + self.contract().settles_within_ms?)
     }
 
     /// When the last byte of an attempt had left at the latest. An upstream that waited for the agent may have gone on by
@@ -275,10 +277,26 @@ impl CallState {
 
     /// Until when what was sent may still arrive, as far as anybody can say.
     pub(in crate::dispatcher) fn arrives_by(&self) -> Timestamp {
-        let life_ms = self.contract().request_life_ms();
-        let inherited = self.inherits_doubt().then_some(self.at);
-        let sent = self.doubts().map(|attempt| self.last_byte(attempt));
-        sent.chain(inherited).max().map_or(self.at, |at| at + life_ms)
+        self.last_sent().map_or(self.at, |at| at + self.contract().request_life_ms())
+    }
+
+    /// When the last byte of everything that is in doubt had left, at the latest.
+    fn last_sent(&self) -> Option<Timestamp> {
+        let sent = self.doubts().map(|attempt| {
+            let taken_up = self.sent_before_taken_up(attempt).unwrap_or_default();
+            self.last_byte(attempt).max(taken_up)
+        });
+        // Whatever the call before this one sent had left when it ended, before this one arrived.
+        let inherited = self.inherits_doubt().then_some(self.at.max(self.resumed.unwrap_or_default()));
+        sent.chain(inherited).max()
+    }
+
+    /// The same for an attempt of whoever drove the session before, by the clock of whoever does now: the two clocks may tell
+    /// any two times, but an attempt leaves within its own time after it was recorded, or not at all.
+    fn sent_before_taken_up(&self, attempt: &AttemptState) -> Option<Timestamp> {
+        let resumed = self.resumed.filter(|resumed| attempt.started <= *resumed)?;
+        let ended = attempt.end.as_ref().map(|end| end.at).filter(|at| *at < resumed);
+        Some(resumed + self.last_byte(attempt).since_ms(ended.unwrap_or(attempt.started)))
     }
 
     pub(in crate::dispatcher) fn deadline(&self) -> Option<Deadline> {
@@ -311,6 +329,11 @@ impl CallState {
                 end.certainty = certainty;
             }
         }
+    }
+
+    /// Whether nobody knows any more how long ago its key was first sent: the clock fell behind while nobody drove it.
+    pub(in crate::dispatcher) fn key_age_lost(&self) -> bool {
+        self.key_age_lost
     }
 
     /// The piece of evidence that is to be read next, in this round of reading.
@@ -347,7 +370,7 @@ impl CallState {
     /// Whether the upstream still knows the key when the agent, which waits as long as it was asked to, comes back.
     fn key_outlives_the_wait(&self) -> bool {
         let contract = self.contract();
-        let Some(key) = contract.key.as_ref().filter(|key| key.durable) else {
+        let Some(key) = contract.key.as_ref().filter(|key| key.durable && !self.key_age_lost) else {
             return false;
         };
         let since = self.received.repeat_of.as_ref().map_or(self.at, |held| held.since);

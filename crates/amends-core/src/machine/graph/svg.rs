@@ -1,7 +1,6 @@
 //! The picture itself.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use super::super::Machine;
 use super::layout::{HEIGHT, LETTER, MARGIN, Spot, spots};
@@ -32,24 +31,20 @@ pub(super) fn draw(machine: &Machine, marks: &Marks) -> String {
     for (state, spot) in &spots {
         let now = if marks.now.as_ref() == Some(*state) { " now" } else { "" };
         let Spot { x, y, width, .. } = *spot;
-        let _ = write!(
-            svg,
-            "<g class=\"state{now}\"><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{HEIGHT}\" rx=\"8\"/>"
-        );
+        svg.push_str(&format!("<g class=\"state{now}\"><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{HEIGHT}\" rx=\"8\"/>"
+        ));
         if machine.is_terminal(state) {
             let (x, y, width, height) = (x + 4.0, y + 4.0, width - 8.0, HEIGHT - 8.0);
-            let _ = write!(
-                svg,
+            svg.push_str(&format!(
                 "<rect class=\"end\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" rx=\"5\"/>"
-            );
+            ));
         }
-        let _ = writeln!(
-            svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
+        svg.push_str(&format!(
+            "<text x=\"{:.1}\" y=\"{:.1}\">{}</text></g>\n",
             spot.middle(),
             y + 25.0,
             escaped(state.as_str())
-        );
+        ));
     }
     svg.push_str("</svg>\n");
     svg
@@ -87,11 +82,9 @@ fn ways(machine: &Machine, marks: &Marks, spots: &BTreeMap<&StateName, Spot>) ->
             )
         };
         let taken = if marks.taken.contains(name) { " taken" } else { "" };
-        let _ = writeln!(
-            text,
-            "<g class=\"way{taken}\"><path d=\"{path}\" marker-end=\"url(#tip)\"/><text x=\"{x:.1}\" y=\"{y:.1}\">{}</text></g>",
+        text.push_str(&format!("<g class=\"way{taken}\"><path d=\"{path}\" marker-end=\"url(#tip)\"/><text x=\"{x:.1}\" y=\"{y:.1}\">{}</text></g>\n",
             escaped(&label)
-        );
+        ));
     }
     (text, right)
 }

@@ -117,7 +117,13 @@ fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.div_ceil(1000)));
     }
     if let Some(receipt) = &answered.receipt {
-        for (name, value) in [("amends-trace", Some(&receipt.trace)), ("amends-receipt", receipt.hash.as_ref())] {
+        let unrecorded = receipt.unrecorded.map(|kind| kind.as_str());
+        let values = [
+            ("amends-trace", Some(receipt.trace.as_str())),
+            ("amends-receipt", receipt.hash.as_deref()),
+            ("amends-unrecorded", unrecorded),
+        ];
+        for (name, value) in values {
             if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
                 response.headers_mut().insert(name, value);
             }

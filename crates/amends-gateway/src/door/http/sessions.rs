@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use amends_core::Principal;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_ledger::keyed_digest;
-use amends_wire::mcp::{ClientTraits, Dialect, Era};
+use amends_wire::mcp::{Askable, ClientTraits, Dialect, Era};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
+use serde_json::value::RawValue;
 
 use super::body::Body;
 use super::{Door, plain_text, stream};
@@ -27,6 +28,7 @@ const OVER_MAX: usize = 10_000;
 /// How long the random part of an id is, and its proof.
 const TOKEN_LENGTH: usize = 24;
 const PROOF_LENGTH: usize = 32;
+const MARKS_LENGTH: usize = 2;
 
 /// The stateful sessions of a door.
 #[derive(Debug, Default)]
@@ -42,7 +44,7 @@ impl Sessions {
 
     /// Begins a session for a client that said that, and gives its id; nothing when there are too many.
     pub(super) fn open(&self, door: &Door, said: Said) -> Option<(String, Arc<Client>)> {
-        let id = Id::mint(&principal(), said.traits.validates_errors).proven(&door.gateway.secret);
+        let id = Id::mint(&principal(), Marks::of(&said)).proven(&door.gateway.secret);
         let client = self.keep(door, &id, said)?;
         Some((id, client))
     }
@@ -55,9 +57,7 @@ impl Sessions {
         }
         let is_over = self.over.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|over| over == id);
         let known = Id::read(id, &principal(), &door.gateway.secret).filter(|_| !is_over)?;
-        let traits =
-            ClientTraits { era: Era::Legacy, validates_errors: known.validates_errors, dialect: Dialect::default() };
-        self.keep(door, id, Said { traits, capabilities: None })
+        self.keep(door, id, known.marks.said())
     }
 
     fn keep(&self, door: &Door, id: &str, said: Said) -> Option<Arc<Client>> {
@@ -105,30 +105,64 @@ struct Id {
     principal: Principal,
     /// What nobody can guess.
     token: String,
+    marks: Marks,
+}
+
+/// What another node has to know of a client that greeted this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Marks {
     validates_errors: bool,
+    askable: Askable,
+}
+
+impl Marks {
+    fn of(said: &Said) -> Self {
+        let askable = Askable::of(said.capabilities.as_deref().map(|declared| declared.get()));
+        Self { validates_errors: said.traits.validates_errors, askable }
+    }
+
+    fn said(self) -> Said {
+        let traits =
+            ClientTraits { era: Era::Legacy, validates_errors: self.validates_errors, dialect: Dialect::default() };
+        Said { traits, capabilities: RawValue::from_string(self.askable.declared()).ok() }
+    }
+
+    fn written(self) -> String {
+        let Askable { form, url, sampling, sampling_tools, roots } = self.askable;
+        let all = [self.validates_errors, form, url, sampling, sampling_tools, roots];
+        let bits = all.into_iter().fold(0_u8, |bits, bit| bits << 1 | u8::from(bit));
+        format!("{bits:02x}")
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let bits = u8::from_str_radix(text, 16).ok()?;
+        let bit = |n: u8| bits >> n & 1 == 1;
+        let askable = Askable { form: bit(4), url: bit(3), sampling: bit(2), sampling_tools: bit(1), roots: bit(0) };
+        Some(Self { validates_errors: bit(5), askable })
+    }
 }
 
 impl Id {
-    fn mint(principal: &Principal, validates_errors: bool) -> Self {
-        Self { principal: principal.clone(), token: mint::token(), validates_errors }
+    fn mint(principal: &Principal, marks: Marks) -> Self {
+        Self { principal: principal.clone(), token: mint::token(), marks }
     }
 
     /// The id as it is given out, with the proof that it is ours.
     fn proven(&self, secret: &[u8]) -> String {
-        let mark = if self.validates_errors { "v" } else { "l" };
+        let marks = self.marks.written();
         let parts =
-            [b"mcp-session" as &[u8], self.principal.as_str().as_bytes(), self.token.as_bytes(), mark.as_bytes()];
+            [b"mcp-session" as &[u8], self.principal.as_str().as_bytes(), self.token.as_bytes(), marks.as_bytes()];
         let proof = keyed_digest(secret, &parts);
-        format!("{}{mark}{}", self.token, &proof.as_str()[..PROOF_LENGTH])
+        format!("{}{marks}{}", self.token, &proof.as_str()[..PROOF_LENGTH])
     }
 
     /// Reads an id that a node of the ledger with that secret gave to that principal.
     fn read(id: &str, principal: &Principal, secret: &[u8]) -> Option<Self> {
-        if id.len() != TOKEN_LENGTH + 1 + PROOF_LENGTH || !id.is_ascii() {
+        if id.len() != TOKEN_LENGTH + MARKS_LENGTH + PROOF_LENGTH || !id.is_ascii() {
             return None;
         }
-        let validates_errors = id.as_bytes()[TOKEN_LENGTH] == b'v';
-        let read = Self { principal: principal.clone(), token: id[..TOKEN_LENGTH].to_owned(), validates_errors };
+        let marks = Marks::read(&id[TOKEN_LENGTH..TOKEN_LENGTH + MARKS_LENGTH])?;
+        let read = Self { principal: principal.clone(), token: id[..TOKEN_LENGTH].to_owned(), marks };
         let proven = read.proven(secret);
         // Every byte is looked at, so that the time it takes says nothing of where they differ.
         let differing = proven.bytes().zip(id.bytes()).fold(0, |differing, (a, b)| differing | (a ^ b));
@@ -152,8 +186,12 @@ mod tests {
     #[test]
     fn an_id_is_read_by_every_node_of_its_ledger_and_for_its_principal_alone() {
         let (ada, bob) = (Principal::new("ada"), Principal::new("bob"));
-        for validates_errors in [true, false] {
-            let minted = Id::mint(&ada, validates_errors);
+        let every = |bit: bool| Askable { form: bit, url: bit, sampling: bit, sampling_tools: bit, roots: bit };
+        let some = Askable { form: true, sampling: true, ..Askable::default() };
+        for (validates_errors, askable) in [(true, every(true)), (false, every(false)), (false, some)] {
+            let marks = Marks { validates_errors, askable };
+            assert_eq!(Marks::of(&marks.said()), marks);
+            let minted = Id::mint(&ada, marks);
             let id = minted.proven(b"secret");
             assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
             assert_eq!(Id::read(&id, &ada, b"another"), None);

@@ -16,6 +16,7 @@ use super::methods::{self, ASK_TIMEOUT};
 use super::own::reverse_entry;
 use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running, progress};
 use crate::listing;
+use crate::pin;
 use crate::upstream::{Asides, Reply, Request, Upstream, asides};
 
 /// How long a server may take to say whether it knows requests that stand alone.
@@ -102,14 +103,18 @@ impl Wrapped {
     }
 
     /// Takes a page of tools to heart; says whether it is the last one.
-    fn lists(&self, client: &Client, result: &str, first: bool) -> bool {
+    async fn lists(&self, client: &Client, result: &str, first: bool) -> bool {
         let Some(page) = Page::parse(Kind::Tools, result).filter(|page| page.next_cursor.is_none()) else {
             return false;
         };
         // A first page that is the whole list saves asking for it ourselves.
         if first {
-            client.gateway.catalogue.update(&self.upstream, Kind::Tools, page.entries);
-            self.listed.store(true, Ordering::Release);
+            match pin::take_in(&client.gateway, &self.upstream, page.entries).await {
+                Ok(_) => self.listed.store(true, Ordering::Release),
+                Err(error) => {
+                    tracing::warn!(%error, "the wrapped server's tools cannot be compared with what is pinned");
+                }
+            }
         }
         true
     }
@@ -184,9 +189,10 @@ fn send(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running)
         {
             let text = String::from_utf8_lossy(result).into_owned();
             let first = asked.text().and_then(Object::parse).is_none_or(|params| params.get("cursor").is_none());
-            if wrapped.lists(&client, &text, first)
-                && let Some(entry) = reverse_entry(&client.gateway.catalogue.now())
-            {
+            let last = wrapped.lists(&client, &text, first).await;
+            let text = pin::as_approved(&client.gateway, &wrapped.upstream, text);
+            *result = text.clone().into();
+            if last && let Some(entry) = reverse_entry(&client.gateway.catalogue.now()) {
                 *result = tools::with_entry(&text, &entry).into();
             }
         }

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::header::{ACCEPT, CONTENT_TYPE};
 use hyper::{Method, StatusCode};
 
-use super::pool::Sent;
+use super::pool::{Departure, Sent};
 use super::{Listening, Post, Session, Shared, nobody};
 use crate::hub::News;
 use crate::upstream::Health;
@@ -39,7 +39,7 @@ pub(super) async fn listen(shared: Arc<Shared>, news: Arc<News>) {
         if health.wait_for(|health| matches!(health, Health::Ready { .. })).await.is_err() {
             return;
         }
-        let Some(session) = shared.session.lock().await.clone() else {
+        let Some(session) = shared.known().await else {
             tokio::time::sleep(BACKOFF_MIN).await;
             continue;
         };
@@ -80,7 +80,9 @@ async fn hear(shared: &Arc<Shared>, news: &News, session: &Session, last_id: Opt
             shared.build(Post { body, method, subject: None, headers: &[], session: Some(session) })
         }
     };
-    let sent = tokio::time::timeout(OPEN_TIMEOUT, shared.pool.send(request, Instant::now() + OPEN_TIMEOUT)).await;
+    let departure = Departure::default();
+    let opened = shared.pool.send(request, Instant::now() + OPEN_TIMEOUT, &departure);
+    let sent = tokio::time::timeout(OPEN_TIMEOUT, opened).await;
     let Ok(Ok(mut sent)) = sent else { return Ended::Broken(last_id) };
     if !is_stream(&sent) {
         let away = sent.response.status().is_server_error() || sent.response.status() == StatusCode::TOO_MANY_REQUESTS;
@@ -131,8 +133,7 @@ fn heard(shared: &Arc<Shared>, news: &News, session: &Session, text: &str) {
 
 async fn answered(shared: Arc<Shared>, session: Session, body: String) {
     let post = Post { body, method: None, subject: None, headers: &[], session: Some(&session) };
-    let _ =
-        tokio::time::timeout(OPEN_TIMEOUT, shared.pool.send(shared.build(post), Instant::now() + OPEN_TIMEOUT)).await;
+    let _ = tokio::time::timeout(OPEN_TIMEOUT, shared.deliver(post, Instant::now() + OPEN_TIMEOUT)).await;
 }
 
 /// A request for the stream of what a stateful endpoint says, after that event.

@@ -1,5 +1,6 @@
 //! Connections to one endpoint, kept for the next request.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -9,8 +10,11 @@ use hyper::Uri;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
+use super::tls::Tls;
+use crate::clock::Awake;
 use crate::upstream::exchange::Fault;
 
 /// How many connections are kept while nobody uses them.
@@ -19,27 +23,49 @@ const IDLE_MAX: usize = 64;
 /// Connections to one endpoint. A request whose connection turns out to be closed before anything was written goes out
 /// on another one; once a byte may have left, nothing is sent again.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(in crate::upstream) struct Pool {
     address: String,
+    tls: Option<Tls>,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
 }
 
 /// A response on its way, with the connection it comes by.
 #[derive(Debug)]
-pub(super) struct Sent {
-    pub(super) response: hyper::Response<Incoming>,
-    pub(super) connection: SendRequest<Full<Bytes>>,
+pub(in crate::upstream) struct Sent {
+    pub(in crate::upstream) response: hyper::Response<Incoming>,
+    pub(in crate::upstream) connection: SendRequest<Full<Bytes>>,
+}
+
+/// Whether a byte of a request may have left us, for whoever stops it half-way.
+#[derive(Debug, Default)]
+pub(in crate::upstream) struct Departure(AtomicBool);
+
+impl Departure {
+    /// What is known of a request that was stopped before its answer.
+    pub(in crate::upstream) fn stopped(&self) -> Fault {
+        if self.0.load(Ordering::SeqCst) { Fault::Lost } else { Fault::NotWritten }
+    }
+
+    fn is_now(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 impl Pool {
-    pub(super) fn new(uri: &Uri) -> Self {
+    pub(in crate::upstream) fn new(uri: &Uri, tls: Option<Tls>) -> Self {
         let host = uri.host().unwrap_or("invalid.invalid").trim_matches(['[', ']']);
-        let port = uri.port_u16().unwrap_or(80);
+        let port = uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
         let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-        Self { address, idle: Mutex::new(Vec::new()) }
+        Self { address, tls, idle: Mutex::new(Vec::new()) }
     }
 
-    pub(super) async fn send(&self, mut request: hyper::Request<Full<Bytes>>, send_by: Instant) -> Result<Sent, Fault> {
+    pub(in crate::upstream) async fn send(
+        &self,
+        mut request: hyper::Request<Full<Bytes>>,
+        send_by: Instant,
+        departure: &Departure,
+    ) -> Result<Sent, Fault> {
+        let awake = Awake::now();
         // Ends: each turn uses up a kept connection, or opens a new one and returns.
         loop {
             let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -54,9 +80,10 @@ impl Pool {
                 }
                 continue;
             }
-            if Instant::now() > send_by {
+            if Instant::now() > send_by || !awake.still() {
                 return Err(Fault::NotWritten);
             }
+            departure.is_now();
             match connection.try_send_request(request).await {
                 Ok(response) => {
                     return Ok(Sent { response, connection });
@@ -71,7 +98,7 @@ impl Pool {
     }
 
     /// Keeps a connection whose response was read to its end.
-    pub(super) fn keep(&self, connection: SendRequest<Full<Bytes>>) {
+    pub(in crate::upstream) fn keep(&self, connection: SendRequest<Full<Bytes>>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX && !connection.is_closed() {
             idle.push(connection);
@@ -86,12 +113,30 @@ impl Pool {
             .map_err(|_| Fault::ConnectRefused)?;
         // Without it every small request would wait for the one before it to be acknowledged.
         let _ = stream.set_nodelay(true);
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| Fault::ConnectRefused)?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to an upstream ended");
+        match &self.tls {
+            None => converse(stream).await,
+            Some(tls) => {
+                let wait = send_by.saturating_duration_since(Instant::now());
+                let shaken = tokio::time::timeout(wait, tls.connect(stream)).await;
+                match shaken.map_err(|_| Fault::ConnectRefused)? {
+                    Ok(stream) => converse(stream).await,
+                    Err(reason) => Err(Fault::Handshake { reason }),
+                }
             }
-        });
-        Ok(sender)
+        }
     }
+}
+
+/// Begins to speak HTTP on a connection.
+async fn converse<S>(stream: S) -> Result<SendRequest<Full<Bytes>>, Fault>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| Fault::ConnectRefused)?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to an upstream ended");
+        }
+    });
+    Ok(sender)
 }

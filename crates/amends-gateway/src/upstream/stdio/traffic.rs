@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::clock::Awake;
 use crate::upstream::exchange::{Aside, Asides, Fault, Reply, Whose};
 
 /// How many messages may wait to be written.
@@ -43,6 +44,7 @@ struct Expected {
     reply: oneshot::Sender<Reply>,
     asides: Option<Asides>,
     written: bool,
+    awake: Awake,
     /// The agent's greeting, if it is one.
     greeting: Option<String>,
 }
@@ -95,7 +97,8 @@ impl Traffic {
 
     /// Expects an answer.
     pub(super) fn expect(&self, ticket: u64, reply: oneshot::Sender<Reply>, asides: Option<Asides>) {
-        self.lock().expected.insert(ticket, Expected { reply, asides, written: false, greeting: None });
+        let expected = Expected { reply, asides, written: false, awake: Awake::now(), greeting: None };
+        self.lock().expected.insert(ticket, expected);
     }
 
     /// Says that a request is the agent's greeting. Once it is taken, it is kept, to be said again after a restart.
@@ -107,7 +110,8 @@ impl Traffic {
 
     /// Says that the first byte of a request is about to leave. No if it is too late for that, or nobody waits.
     pub(super) fn may_write(&self, ticket: u64, send_by: Option<Instant>) -> bool {
-        if send_by.is_some_and(|at| at < Instant::now()) {
+        let slept = self.lock().expected.get(&ticket).is_some_and(|expected| !expected.awake.still());
+        if send_by.is_some_and(|at| slept || at < Instant::now()) {
             self.answer(ticket, Reply::Fault(Fault::NotWritten));
             return false;
         }

@@ -4,7 +4,7 @@ use amends_core::failure::bounded;
 use amends_core::{Certainty, Code, Contract, Failure, Report};
 use serde_json::{Value, json};
 
-use super::{Classified, ResultKind, Seen, TranslateRule, by_number, malformed, rpc_error, translated};
+use super::{Classified, ResultKind, TranslateRule, by_number, malformed, rpc_error};
 use crate::message::Message;
 use crate::problem::Problem;
 use crate::status::{meaning, retry_after_ms};
@@ -14,6 +14,11 @@ use crate::status::{meaning, retry_after_ms};
 pub enum Signal<'a> {
     /// No connection came about.
     ConnectRefused,
+    /// A connection came about, but no TLS on it, so that nothing was sent.
+    Handshake {
+        /// Why, in TLS's own words.
+        reason: &'a str,
+    },
     /// Nothing left us, for whatever reason.
     NotWritten,
     /// No answer came in time.
@@ -47,6 +52,9 @@ pub fn signal(signal: Signal<'_>, contract: &Contract, translate: &[TranslateRul
     let silent = |code, certainty| Report::silent(Failure::of(code), certainty);
     let report = match signal {
         Signal::ConnectRefused | Signal::NotWritten => silent(Code::ConnectRefused, Certainty::NotSent),
+        Signal::Handshake { reason } => {
+            Report::silent(Failure::of(Code::ConnectRefused).saying(reason), Certainty::NotSent)
+        }
         Signal::TimedOut => silent(Code::NetworkTimeout, Certainty::InDoubt),
         Signal::Lost => silent(Code::ConnectionLost, Certainty::InDoubt),
         Signal::TooLarge => Report::answered(malformed("the answer is too large"), Certainty::InDoubt, None),
@@ -100,16 +108,12 @@ fn http(
         failure.retry_after_ms = wait.or(failure.retry_after_ms);
     }
     if !translate.is_empty() {
-        let seen = Seen {
-            http: json!({"status": status, "headers": headers}),
-            error: value.get("error").cloned().unwrap_or_default(),
-            result: value,
-            ..Seen::default()
-        };
-        if let Some(code) = seen.translate(translate) {
-            let problem =
-                Problem { status: Some(status), retry_after_ms: wait, text: Some(bounded(body)), ..Problem::default() };
-            classified.report = translated(code, &problem, Some(classified.report.certainty), contract);
+        let http = json!({"status": status, "headers": headers});
+        let problem =
+            Problem { status: Some(status), retry_after_ms: wait, text: Some(bounded(body)), ..Problem::default() };
+        let before = classified.report.certainty;
+        if let Some(translated) = super::translate(http, value, translate, &problem, before, contract) {
+            classified.report = translated;
         }
     }
     classified

@@ -19,7 +19,7 @@ const LEGACY: ClientTraits = ClientTraits { era: Era::Legacy, validates_errors: 
 const MODERN: ClientTraits = ClientTraits { era: Era::Modern, validates_errors: false, dialect: Dialect::Amends };
 
 fn receipt() -> Receipt {
-    Receipt { trace: "ses_1".into(), sequence: Some(7), hash: Some("ab12".into()), checkpoint: None }
+    Receipt { trace: "ses_1".into(), sequence: Some(7), hash: Some("ab12".into()), checkpoint: None, unrecorded: None }
 }
 
 fn attempt() -> AttemptId {

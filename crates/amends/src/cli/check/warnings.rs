@@ -54,9 +54,12 @@ fn doubt(upstream: Option<&UpstreamConfig>, contract: &Contract, found: &mut Vec
 /// The tools that a contract rests on have to be declared for what they are.
 fn others(config: &Config, contract: &Contract, found: &mut Vec<String>) {
     let is_read = |tool: &str| {
-        let declared = config.tools.get(tool)?;
-        let settled = declared.contract(tool, &UpstreamConfig::undeclared(), config.repeat_window).ok()?;
-        Some(settled.effect.is_read())
+        let promised = || config.upstreams.values().find_map(|upstream| upstream.promised(tool));
+        let effect = match config.tools.get(tool) {
+            Some(declared) => declared.spec().effect.or_else(promised).unwrap_or_default(),
+            None => promised()?,
+        };
+        Some(effect.is_read())
     };
     let reads = contract.status.iter().map(|status| ("status", &status.tool));
     let reads = reads.chain(contract.evidence.iter().map(|reading| ("evidence", &reading.tool)));

@@ -1,4 +1,5 @@
-//! The lines of an export: a header, then for each session a line of its own and one for each of its events.
+//! The lines of an export: a header, then for each session a line of its own and one for each of its events. Rules have a line
+//! before the first session that was decided by them.
 
 use std::io::{BufRead, Read, Write};
 
@@ -9,8 +10,8 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The version of the lines.
-const VERSION: u32 = 1;
+/// The version of the lines. The first had no rules.
+const VERSION: u32 = 2;
 
 /// How long a line is at most.
 const LINE_BYTES_MAX: u64 = 16 << 20;
@@ -21,6 +22,11 @@ const LINE_BYTES_MAX: u64 = 16 << 20;
 enum Line<'a> {
     Export {
         version: u32,
+    },
+    Rules {
+        hash: Digest,
+        #[serde(borrow)]
+        body: &'a RawValue,
     },
     Session(Box<SessionLine>),
     Event {
@@ -44,6 +50,15 @@ struct SessionLine {
     cut_link: Option<Digest>,
 }
 
+/// What an export holds.
+#[derive(Debug)]
+pub(crate) enum Exported {
+    /// Rules, and the digest under which calls name them.
+    Rules(Digest, String),
+    /// A session.
+    Session(Box<SessionRow>, Trace),
+}
+
 /// A line that is not what it should be.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {reason}")]
@@ -54,6 +69,11 @@ pub(crate) struct BadLine {
 
 pub(super) fn write_header(out: &mut dyn Write) -> Result<()> {
     write(&Line::Export { version: VERSION }, out)
+}
+
+pub(super) fn write_rules(hash: &Digest, body: &str, out: &mut dyn Write) -> Result<()> {
+    let body = RawValue::from_string(body.to_owned())?;
+    write(&Line::Rules { hash: hash.clone(), body: &body }, out)
 }
 
 pub(super) fn write_session(row: &SessionRow, trace: &Trace, out: &mut dyn Write) -> Result<()> {
@@ -87,8 +107,8 @@ fn write(line: &Line<'_>, out: &mut dyn Write) -> Result<()> {
 pub(crate) struct Reader<R> {
     from: R,
     line: u64,
-    /// The line of a session that was read while its forerunner's events were.
-    next: Option<SessionLine>,
+    /// The line that was read while the events of the session before it were.
+    next: Option<Owned>,
     begun: bool,
 }
 
@@ -97,19 +117,24 @@ impl<R: BufRead> Reader<R> {
         Self { from, line: 0, next: None, begun: false }
     }
 
-    /// The next session, with the line at which its own line stands. Nothing at the end.
-    pub(crate) fn session(&mut self) -> Result<Option<(SessionRow, Trace)>, BadLine> {
+    /// The next session or rules. Nothing at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Exported>, BadLine> {
         if !self.begun {
             self.begin()?;
         }
-        let head = match self.next.take() {
-            Some(head) => head,
-            None => match self.read()? {
-                None => return Ok(None),
-                Some(Owned::Session(head)) => head,
-                Some(_) => return Err(self.bad("a session's line should be here")),
-            },
+        let next = match self.next.take() {
+            Some(next) => Some(next),
+            None => self.read()?,
         };
+        match next {
+            None => Ok(None),
+            Some(Owned::Rules(hash, body)) => Ok(Some(Exported::Rules(hash, body))),
+            Some(Owned::Session(head)) => self.session(*head).map(Some),
+            Some(Owned::Export(_) | Owned::Event(_)) => Err(self.bad("a session's line should be here")),
+        }
+    }
+
+    fn session(&mut self, head: SessionLine) -> Result<Exported, BadLine> {
         let mut events = Vec::new();
         let wanted = head.events.saturating_sub(head.cut);
         while (events.len() as u64) < wanted {
@@ -131,13 +156,13 @@ impl<R: BufRead> Reader<R> {
         }
         match self.read()? {
             None => {}
-            Some(Owned::Session(next)) => self.next = Some(next),
-            Some(_) => return Err(self.bad("the session above has no such event")),
+            Some(next @ (Owned::Session(_) | Owned::Rules(..))) => self.next = Some(next),
+            Some(Owned::Export(_) | Owned::Event(_)) => return Err(self.bad("the session above has no such event")),
         }
         let SessionLine { id, principal, door, opened, updated, events: count, cut, cut_link } = head;
         let row =
             SessionRow { session: id.clone(), principal, door, opened, updated, events: count, cut, open_calls: 0 };
-        Ok(Some((row, Trace { session: id, epoch: 1, cut, cut_link, events })))
+        Ok(Exported::Session(Box::new(row), Trace { session: id, epoch: 1, cut, cut_link, events }))
     }
 
     /// The line that was read last.
@@ -148,7 +173,7 @@ impl<R: BufRead> Reader<R> {
     fn begin(&mut self) -> Result<(), BadLine> {
         self.begun = true;
         match self.read()? {
-            Some(Owned::Export(VERSION)) => Ok(()),
+            Some(Owned::Export(1..=VERSION)) => Ok(()),
             Some(Owned::Export(version)) => {
                 Err(self.bad(&format!("this is an export of version {version}, and this program knows {VERSION}")))
             }
@@ -176,7 +201,8 @@ impl<R: BufRead> Reader<R> {
         let line = serde_json::from_str(text).map_err(|error| self.bad(&format!("it cannot be read: {error}")))?;
         Ok(Some(match line {
             Line::Export { version } => Owned::Export(version),
-            Line::Session(head) => Owned::Session(*head),
+            Line::Rules { hash, body } => Owned::Rules(hash, body.get().to_owned()),
+            Line::Session(head) => Owned::Session(head),
             Line::Event { hash, body } => {
                 let event: Event = serde_json::from_str(body.get())
                     .map_err(|error| self.bad(&format!("its event cannot be read: {error}")))?;
@@ -195,8 +221,10 @@ impl<R: BufRead> Reader<R> {
 }
 
 /// A line without what it was read from.
+#[derive(Debug)]
 enum Owned {
     Export(u32),
-    Session(SessionLine),
+    Rules(Digest, String),
+    Session(Box<SessionLine>),
     Event(Box<StoredEvent>),
 }

@@ -41,6 +41,13 @@ pub(in crate::cli) fn text(found: &WhatIf) -> String {
     for tool in &found.not_called {
         let _ = writeln!(text, "\nnobody called `{tool}` in this time, so nothing is known of its rules");
     }
+    for (version, calls) in &found.released {
+        let _ = writeln!(
+            text,
+            "\n{calls} calls had rules of release {version}. Released in its place, these rules drop what they do not repeat of it, \
+             and that is not counted here: compare a whole configuration that names the new release"
+        );
+    }
     text.trim_end().to_owned()
 }
 
@@ -100,6 +107,7 @@ pub(in crate::cli) fn json(found: &WhatIf) -> Value {
         "playbook": found.file, "since": found.since, "sessions": found.sessions, "all": numbers(&found.all), "by": by,
         "ends_otherwise": ends.collect::<Vec<_>>(), "beyond": beyond.collect::<Vec<_>>(),
         "not_decidable": not.collect::<Vec<_>>(), "not_called": found.not_called,
+        "had_release": found.released.iter().map(|(version, calls)| value!({ "version": version, "calls": calls })).collect::<Vec<_>>(),
     })
 }
 

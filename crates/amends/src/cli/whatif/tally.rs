@@ -30,6 +30,9 @@ pub(crate) struct WhatIf {
     pub(crate) not_decidable: BTreeMap<String, u64>,
     /// The tools that the rules name and nobody called.
     pub(crate) not_called: Vec<String>,
+    /// How many calls had rules of which release, where a fragment would be released in its place: what it does not repeat of
+    /// that release would be dropped, and is taken as it was here.
+    pub(crate) released: BTreeMap<u64, u64>,
     /// What was observed.
     pub(crate) observed: Observed,
     /// The rules that each tool had last.

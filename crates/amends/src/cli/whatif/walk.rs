@@ -58,6 +58,9 @@ fn session(found: &mut WhatIf, recorded: &Recorded, change: &Change, examples: u
         if let Fact::CallReceived { received, .. } = &event.fact
             && let Some(rules) = recorded.rules.get(&received.rules)
         {
+            if let (Change::Fragment(_), Some(release)) = (change, rules.playbook.release()) {
+                *found.released.entry(release.version).or_default() += 1;
+            }
             found.had.insert(received.tool.clone(), (received.upstream.clone(), rules.clone()));
         }
     }

@@ -1,0 +1,95 @@
+//! What an upstream is shown so that it believes us: read from where it is kept, never from the configuration itself.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::config::{CredentialConfig, KeySource};
+
+/// After which time a file is read again, so that a new credential is used without a restart.
+const FRESH_FOR: Duration = Duration::from_secs(5);
+
+/// A credential, ready to be shown. It prints as dots.
+pub(super) struct Credential {
+    config: CredentialConfig,
+    held: Mutex<(Instant, String)>,
+}
+
+/// Why a credential is not there.
+#[derive(Debug, Error)]
+#[error("no credential in {place}: {reason}")]
+pub struct CredentialError {
+    place: String,
+    reason: String,
+}
+
+impl Credential {
+    /// Reads a credential.
+    pub(super) fn read(config: &CredentialConfig) -> Result<Self, CredentialError> {
+        let value = value(config)?;
+        Ok(Self { config: config.clone(), held: Mutex::new((Instant::now(), value)) })
+    }
+
+    /// What is shown. A file that cannot be read again leaves it as it was.
+    pub(super) fn shown(&self) -> String {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(self.config.source, KeySource::File(_)) && held.0.elapsed() >= FRESH_FOR {
+            match value(&self.config) {
+                Ok(value) => *held = (Instant::now(), value),
+                Err(error) => {
+                    tracing::warn!(%error, "the credential that was read before is used");
+                    held.0 = Instant::now();
+                }
+            }
+        }
+        held.1.clone()
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credential(…)")
+    }
+}
+
+fn value(config: &CredentialConfig) -> Result<String, CredentialError> {
+    let (place, read) = match &config.source {
+        KeySource::Env(variable) => {
+            let read = std::env::var(variable).map_err(|_| "it is not set, or no text".to_owned());
+            (format!("the variable `{variable}`"), read)
+        }
+        KeySource::File(path) => {
+            let read = std::fs::read_to_string(path).map_err(|error| error.to_string());
+            (format!("the file `{}`", path.display()), read)
+        }
+    };
+    let checked = read.and_then(|text| match text.trim() {
+        "" => Err("it is empty".to_owned()),
+        text if text.chars().any(char::is_control) => {
+            Err("it has more than one line, or a control character".to_owned())
+        }
+        text => Ok(format!("{}{text}", config.prefix)),
+    });
+    checked.map_err(|reason| CredentialError { place, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_is_read_with_its_prefix_and_is_not_shown_by_accident() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, "s3cret\n").unwrap();
+        let config = CredentialConfig { source: KeySource::File(path.clone()), prefix: "Bearer ".into() };
+        let credential = Credential::read(&config).unwrap();
+        assert_eq!(credential.shown(), "Bearer s3cret");
+        assert!(!format!("{credential:?}").contains("s3cret"));
+        std::fs::write(&path, "two\nlines").unwrap();
+        let refused = Credential::read(&config).unwrap_err().to_string();
+        assert!(refused.contains("token") && !refused.contains("two"), "{refused}");
+    }
+}

@@ -1,0 +1,36 @@
+//! HTTP APIs, TLS and lost sessions, through the real binary.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod credentials;
+mod document;
+mod operations;
+mod server;
+mod sessions;
+mod tls;
+
+use std::process::Command;
+
+use server::{Api, DOCUMENT};
+use support::{AMENDS, Gateway, Place};
+
+/// Starts `amends serve` over that place's ledger with that configuration after it.
+fn serve(place: &Place, config: &str, environment: &[(&str, &str)]) -> Gateway {
+    let head = format!("[ledger]\nurl = \"{}\"\n\n[listen]\nhttp = \"127.0.0.1:0\"\n", place.ledger());
+    let config = place.write("serve.toml", &format!("{head}\n{config}\n"));
+    let mut command = Command::new(AMENDS);
+    command.arg("serve").arg("--config").arg(config).envs(environment.iter().copied());
+    Gateway::listening(command)
+}
+
+/// A gateway before that API, with what is declared of its tools.
+fn before(place: &Place, api: &Api, more: &str, tools: &str) -> Gateway {
+    place.write("shop.yaml", DOCUMENT);
+    let upstream = format!(
+        "[upstreams.shop]\nopenapi = \"shop.yaml\"\nbase_url = \"http://{}/v1\"\nprefix = \"\"\ntimeout = \"1s\"\n\
+         deadline = \"20s\"\n{more}\n",
+        api.address
+    );
+    serve(place, &format!("{upstream}\n{tools}"), &[])
+}
