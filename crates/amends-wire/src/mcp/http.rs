@@ -121,7 +121,7 @@ fn base64_encode(bytes: &[u8]) -> String {
 
 fn base64_decode(text: &str) -> Option<Vec<u8>> {
     // Without its padding it is not what was meant, or not all of it.
-    if text.len() % 4 != 0 || text.trim_end_matches('=').len() + 2 < text.len() {
+    if !text.len().is_multiple_of(4) || text.trim_end_matches('=').len() + 2 < text.len() {
         return None;
     }
     let text = text.trim_end_matches('=');
