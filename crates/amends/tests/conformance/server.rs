@@ -37,6 +37,10 @@ impl Drop for Server {
     }
 }
 
+/// The server answers malformed input with an error of JSON-RPC, which the suite only warns about where it is missing. Through
+/// Amends a call that failed is answered with an envelope: a result that says it is an error.
+const OTHERWISE: &str = "input-required-result-validate-input: sep-2322-validate-input-responses/";
+
 /// Several scenarios call this one with the same arguments, and some leave before it is answered. Were it a write, the next
 /// equal call would be the repeat of the one that waits.
 const READ: &str = "[tools.test_input_required_result_elicitation]\neffect = \"read\"\n";
@@ -67,7 +71,8 @@ fn compare(revision: &str, era: &str, upstream: impl Fn(&Server) -> String) -> (
     let place = Place::new();
     let gateway = in_front_of(&place, &upstream(&server));
     let (through, conforms) = serve(&gateway.mcp(), revision);
-    let worse = through.worse_than(&direct);
+    let mut worse = through.worse_than(&direct);
+    worse.retain(|line| !line.starts_with(OTHERWISE));
     assert!(worse.is_empty(), "{} checks are worse through Amends:\n{}", worse.len(), worse.join("\n"));
     assert_eq!(through.scenarios(), direct.scenarios());
     assert!(conforms, "the suite says that what Amends serves does not conform");
