@@ -47,7 +47,7 @@ fn space(folder: &Path) -> Option<Finding> {
     let words = format!("{} MiB are free in {}", free >> 20, folder.display());
     Some(match free {
         ..SPACE_MIN => Finding::bad(DISK, words, "make room: a ledger that cannot record lets no write through"),
-        ..SPACE_LOW => Finding::warn(DISK, words, "make room, or drop old sessions with `ledger.retention`"),
+        SPACE_MIN..SPACE_LOW => Finding::warn(DISK, words, "make room, or drop old sessions with `ledger.retention`"),
         _ => Finding::ok(DISK, words),
     })
 }
