@@ -28,7 +28,7 @@ fn a_document_that_is_wrong_is_refused_with_its_line_and_pointer() {
         place.write("shop.yaml", text);
         let (code, _, said) = amends(&place, &["check", "--config", "amends.toml"]);
         assert!(code == 1 && said.contains(says), "{code} {said}");
-        let (code, _, said) = amends(&place, &["init", "--openapi", "shop.yaml"]);
+        let (code, _, said) = amends(&place, &["init", "--openapi", "shop.yaml", "--out", "-"]);
         assert!(code != 0 && said.contains(says), "{code} {said}");
     }
     std::fs::write(place.path("shop.yaml"), [0x6f, 0xff, 0xfe]).expect("a file");
@@ -41,9 +41,9 @@ fn a_configuration_is_made_from_a_document_and_serves_it() {
     let (place, api) = (Place::new(), Api::start());
     let document = DOCUMENT.replace("{url: /v1}", &format!("{{url: \"http://{}/v1\"}}", api.address));
     place.write("my shop.yaml", &document);
-    let (code, printed, said) = amends(&place, &["init", "--openapi", "my shop.yaml"]);
+    let (code, printed, said) = amends(&place, &["init", "--openapi", "my shop.yaml", "--out", "-"]);
     assert_eq!(code, 0, "{said}");
-    assert!(printed.contains("[tools.my_shop__refund]\neffect = \"keyed\""), "{printed}");
+    assert!(printed.contains("[tools.my-shop__refund]\neffect = \"keyed\""), "{printed}");
     let made = ["init", "--openapi", "my shop.yaml", "--name", "shop", "--out", "amends.toml"];
     assert_eq!(amends(&place, &made).0, 0);
     let (code, _, said) = amends(&place, &made);

@@ -64,7 +64,7 @@ fn terminate(config: Arc<ServerConfig>, behind: String) -> u16 {
             std::thread::spawn(move || {
                 let connection = ServerConnection::new(config).expect("a connection");
                 let mut reader = BufReader::new(StreamOwned::new(connection, stream));
-                while let Some(seen) = request(&mut reader) {
+                if let Some(seen) = request(&mut reader) {
                     let Ok(mut plain) = TcpStream::connect(&behind) else { return };
                     let (first, rest) = seen.head.split_once("\r\n").expect("a head");
                     let whole = format!("{first}\r\nconnection: close\r\n{rest}{}", seen.body);
@@ -79,7 +79,6 @@ fn terminate(config: Arc<ServerConfig>, behind: String) -> u16 {
                     }
                     tls.conn.send_close_notify();
                     let _ = tls.flush();
-                    return;
                 }
             });
         }

@@ -22,9 +22,8 @@ const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(3);
 /// For how long a session that was made because of a 400 is not given up for another one. Then the requests are to blame.
 const BAD_REQUESTS_APART: Duration = Duration::from_secs(30);
 
-/// The JSON-RPC codes with which endpoints refuse a message as such, with the status 400: it is no request, it has no session,
-/// it lacks what the other era demands.
-const REFUSED: [i64; 3] = [message::INVALID_REQUEST, -32000, message::INVALID_PARAMS];
+/// The JSON-RPC codes with which endpoints refuse a message as such, with the status 400: it is no request, it has no session.
+const REFUSED: [i64; 2] = [message::INVALID_REQUEST, -32000];
 /// The codes that say so for certain: another version is spoken, or headers of another era.
 const OTHER_ERA: [i64; 2] = [era::HEADER_MISMATCH, era::UNSUPPORTED_VERSION];
 
@@ -71,7 +70,11 @@ impl Session {
             Reply::Error(RpcFault { code, .. }) if status == 400 && OTHER_ERA.contains(code) => {
                 return Some(Gone::Plainly);
             }
-            Reply::Error(RpcFault { code, .. }) => status == 400 && REFUSED.contains(code),
+            Reply::Error(RpcFault { code, .. }) => {
+                // A stateless endpoint says so of what it does not find, too; to a stateful message, of what it lacks.
+                let lacks = self.era == Era::Legacy && *code == message::INVALID_PARAMS;
+                status == 400 && (lacks || REFUSED.contains(code))
+            }
             Reply::Fault(Fault::HttpStatus { status: 400, .. }) => self.id.is_some(),
             Reply::Result(_) | Reply::Fault(_) => false,
         };

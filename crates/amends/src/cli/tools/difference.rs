@@ -86,7 +86,7 @@ mod tests {
             version: 2,
             pinned: of(r#"{"description":"Pays.","inputSchema":{"properties":{"a":{"type":"string"}}}}"#),
             seen: Some(of(
-                "{\"description\":\"Pays.\u{202E}\u{1b}[2J\",\"inputSchema\":{\"properties\":{\"b\":{\"type\":\"string\"}}}}",
+                "{\"description\":\"Pays.\u{202E}\\u001b[2J\",\"inputSchema\":{\"properties\":{\"b\":{\"type\":\"string\"}}}}",
             )),
         };
         let told = difference(&pin);
