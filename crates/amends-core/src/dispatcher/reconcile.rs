@@ -73,6 +73,8 @@ impl Dispatcher {
         };
         let act = AttemptId { call: id.clone(), n: act.n };
         let code = end.report.failure.as_ref().map(|failure| failure.code);
+        // It was asked of the agent what the call needs, and nobody gave it.
+        let is_round = end.report.inquiry.is_some();
         let processed = call.certainty() == Certainty::Processed;
         let fits = read.end.as_ref().is_some_and(|end| end.report.fits);
         let quiet_at = call.quiet_at();
@@ -92,6 +94,9 @@ impl Dispatcher {
             Some(false) if quiet => {
                 let certainty = Certainty::NotProcessed;
                 self.emit(now, Fact::DoubtSettled { call: id.clone(), certainty, by: attempt.clone() });
+                if is_round {
+                    return self.end_cancelled(now, id);
+                }
                 self.compensate(now, gates, &act);
             }
             Some(false) if code == Some(Code::KeyInFlight) => self.read_again(now, id, quiet_at),

@@ -30,7 +30,7 @@ pub(super) async fn keep(connection: &Connection, pin: &PinnedTool) -> Result<bo
     let keep = if pin.version == 1 {
         "INSERT INTO pins (place, tool, version, body) VALUES ($1, $2, $3, $4) ON CONFLICT (place, tool) DO NOTHING"
     } else {
-        "UPDATE pins SET version = $3, body = $4 WHERE place = $1 AND tool = $2 AND version = $3 - 1"
+        "UPDATE pins SET version = $3::int8, body = $4 WHERE place = $1 AND tool = $2 AND version = $3::int8 - 1"
     };
     Ok(connection.change(keep, &[&pin.place.as_str(), &pin.tool, &number(pin.version), &body]).await? == 1)
 }

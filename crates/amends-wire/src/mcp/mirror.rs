@@ -266,17 +266,20 @@ mod tests {
         let mirrors = of(MANY).unwrap();
         let said = |arguments: &str| {
             let headers = mirrors.headers(Some(arguments));
-            headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
+            let mut lines: Vec<_> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+            // Their order is that of the schema's members, which not every build keeps.
+            lines.sort();
+            lines
         };
         assert_eq!(
             said(r#"{"s":"us west 1","n":42,"b":false,"free":1.5,"deep":{"s":"x"}}"#),
-            ["Mcp-Param-S: us west 1", "Mcp-Param-N: 42", "Mcp-Param-B: false", "Mcp-Param-Deep: x"]
+            ["Mcp-Param-B: false", "Mcp-Param-Deep: x", "Mcp-Param-N: 42", "Mcp-Param-S: us west 1"]
         );
         assert_eq!(
             said(r#"{"s":" padded ","n":42.0,"b":null}"#),
-            ["Mcp-Param-S: =?base64?IHBhZGRlZCA=?=", "Mcp-Param-N: 42"]
+            ["Mcp-Param-N: 42", "Mcp-Param-S: =?base64?IHBhZGRlZCA=?="]
         );
-        assert_eq!(said(r#"{"s":"","n":1e2}"#), ["Mcp-Param-S: ", "Mcp-Param-N: 100"]);
+        assert_eq!(said(r#"{"s":"","n":1e2}"#), ["Mcp-Param-N: 100", "Mcp-Param-S: "]);
         assert_eq!(said(r#"{"s":"a\r\nb","deep":1}"#), ["Mcp-Param-S: =?base64?YQ0KYg==?="]);
         assert_eq!(said(r#"{"s":["x"]}"#), [""; 0]);
         assert_eq!(mirrors.headers(None), []);

@@ -155,7 +155,7 @@ fn a_bad_file_is_refused_and_the_configuration_goes_on() {
     let bad = [
         (format!("{good}\n[tools.x]\nefect = \"read\"\n"), "unknown key `efect`; did you mean `effect`?"),
         ("[ledger\n".to_owned(), "serve.toml:1"),
-        (format!("{good}\n[upstreams.b]\nurl = \"ftp://x\"\n"), "is not an `http://` address"),
+        (format!("{good}\n[upstreams.b]\nurl = \"ftp://x\"\n"), "is not an `http://` or `https://` address"),
         ("\0\u{1}".to_owned(), "serve.toml"),
     ];
     for (n, (text, words)) in bad.iter().enumerate() {

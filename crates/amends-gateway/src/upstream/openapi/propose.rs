@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::Value;
+
 use super::operation::Operation;
 use super::parameter::KEY_HEADER;
 use super::{Api, Scheme};
@@ -121,9 +123,9 @@ fn key(name: &str) -> String {
     if bare { name.to_owned() } else { quoted(name) }
 }
 
-/// A text of TOML.
+/// A text of TOML that stays on its line, whatever the document put into it. JSON's escapes are among TOML's.
 fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 /// A text from the document that stays in its comment.
@@ -142,6 +144,16 @@ mod tests {
         let lines =
             text.lines().filter(|line| *line != "effect = \"write\"    # sent once; what is in doubt goes to a person");
         lines.map(|line| settle(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
+    }
+
+    #[test]
+    fn a_text_stays_on_its_line_and_reads_back() {
+        for text in ["plain", "a\"b\\c", "x\n[tools.pay]\neffect = \"read\"", "\r\u{0}\u{1b}\u{7f}\u{85}é"] {
+            let line = quoted(text);
+            assert!(!line.contains(|c: char| c.is_control() && c != '\u{85}'), "{line:?}");
+            let read: toml::Table = toml::from_str(&format!("{line} = {line}")).unwrap();
+            assert_eq!(read.get(text).and_then(|value| value.as_str()), Some(text));
+        }
     }
 
     #[test]
