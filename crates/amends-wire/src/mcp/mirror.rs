@@ -61,7 +61,7 @@ impl Mirrors {
     /// use amends_wire::mcp::mirror::Mirrors;
     ///
     /// let schema = r#"{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}"#;
-    /// let mirrors = Mirrors::of(&serde_json::from_str(schema).unwrap()).unwrap();
+    /// let mirrors = Mirrors::of(serde_json::from_str(schema).unwrap()).unwrap();
     /// let headers = mirrors.headers(Some(r#"{"region":"eu"}"#));
     /// assert_eq!(headers, [("Mcp-Param-Region".to_owned(), "eu".to_owned())]);
     /// ```
