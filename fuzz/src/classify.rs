@@ -34,6 +34,7 @@ enum Given {
     Unreadable(String),
     Http { status: u16, retry_after: Option<String>, body: String },
     SessionGone,
+    SessionPerhapsGone(String),
 }
 
 #[derive(Deserialize)]
@@ -88,6 +89,7 @@ impl Heard {
             Given::Unreadable(text_start) => of(Signal::Unreadable { text_start }),
             Given::Http { status, retry_after, body } => of(http(*status, retry_after.as_deref(), body)),
             Given::SessionGone => of(Signal::SessionGone),
+            Given::SessionPerhapsGone(body) => of(Signal::SessionPerhapsGone { body }),
         }
     }
 }

@@ -29,6 +29,21 @@ pub enum Compensation {
     FailFast,
 }
 
+impl Compensation {
+    /// The word of each, as events and configurations say it.
+    pub const WORDS: [&str; 9] = [
+        "retry_with_backoff",
+        "wait",
+        "refresh_evidence",
+        "reconcile",
+        "escalate_to_human",
+        "issue_reversal",
+        "deprecate_tool_call",
+        "surface",
+        "fail_fast",
+    ];
+}
+
 /// The waits before each further send.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ladder {

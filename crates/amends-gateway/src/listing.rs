@@ -244,7 +244,8 @@ fn sign(reply: Option<&Reply>) -> Sign {
             | Fault::Refused(_)
             | Fault::TooLarge
             | Fault::Unreadable { .. }
-            | Fault::SessionGone,
+            | Fault::SessionGone
+            | Fault::SessionPerhapsGone { .. },
         )) => Sign::Up,
         Some(Reply::Fault(Fault::ConnectRefused | Fault::Handshake { .. } | Fault::NotWritten | Fault::Lost))
         | None => Sign::Down,

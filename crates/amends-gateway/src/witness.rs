@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use amends_core::attempt::Purpose;
 use amends_core::event::Fact;
-use amends_core::{AttemptId, CallId, Certainty, Event, Report, SessionId, Timestamp};
+use amends_core::{AttemptId, CallId, Certainty, Compensation, Event, Report, SessionId, Timestamp};
 use amends_ledger::Trace;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
@@ -285,16 +285,5 @@ fn said(report: &Report) -> &'static str {
 
 /// A trace may have been written by another version, with words of its own.
 fn compensation_word(word: &str) -> Word {
-    const WORDS: [&str; 9] = [
-        "retry_with_backoff",
-        "wait",
-        "refresh_evidence",
-        "reconcile",
-        "escalate_to_human",
-        "issue_reversal",
-        "deprecate_tool_call",
-        "surface",
-        "fail_fast",
-    ];
-    WORDS.into_iter().find(|known| *known == word).map_or(Word::UNKNOWN, Word::Fixed)
+    Compensation::WORDS.into_iter().find(|known| *known == word).map_or(Word::UNKNOWN, Word::Fixed)
 }

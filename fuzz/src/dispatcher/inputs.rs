@@ -14,8 +14,8 @@ use amends_core::gates::UNSEEN_RUN;
 use amends_core::inquiry::{Ask, AskKind, Inquiry, Way};
 use amends_core::playbook::{PlaybookSpec, RuleSpec};
 use amends_core::{
-    AttemptId, Call, CallId, CallKey, Certainty, Claim, ClaimState, Code, Contract, Deadline, Digest, Effect,
-    EffectKind, Failure, Gates, Held, Input, InteractionId, Outcome, PersonAnswer, Playbook, Redeems, Refusal,
+    AttemptId, Call, CallId, CallKey, Certainty, Claim, ClaimState, Code, Compensation, Contract, Deadline, Digest,
+    Effect, EffectKind, Failure, Gates, Held, Input, InteractionId, Outcome, PersonAnswer, Playbook, Redeems, Refusal,
     RefusalKind, Report, Rules, Step, Timestamp, Verdict,
 };
 
@@ -28,17 +28,6 @@ const CERTAINTIES: [Certainty; 4] =
     [Certainty::InDoubt, Certainty::Processed, Certainty::NotProcessed, Certainty::NotSent];
 const OUTCOMES: [Outcome; 4] =
     [Outcome::Succeeded, Outcome::SucceededAfterCompensation, Outcome::Unresolved, Outcome::Exhausted];
-const COMPENSATIONS: [&str; 9] = [
-    "retry_with_backoff",
-    "wait",
-    "refresh_evidence",
-    "reconcile",
-    "escalate_to_human",
-    "issue_reversal",
-    "deprecate_tool_call",
-    "surface",
-    "fail_fast",
-];
 /// When every world begins.
 const BEGIN: Timestamp = Timestamp::from_ms(1_000_000);
 /// How far time can run between two inputs: some weeks.
@@ -183,7 +172,7 @@ pub fn rules(bytes: &mut Bytes<'_>) -> Rules {
     for _ in 0..bytes.below(3) {
         let verdict = bytes.one_of(&Verdict::ALL);
         let rule = RuleSpec {
-            compensation: bytes.one_of(&COMPENSATIONS).into(),
+            compensation: bytes.one_of(&Compensation::WORDS).into(),
             backoff_ms: bytes.once_in(2).then(|| (0..=bytes.below(20)).map(|_| bytes.number()).collect()),
             jitter_percent: bytes.once_in(2).then(|| bytes.byte()),
             queue: None,

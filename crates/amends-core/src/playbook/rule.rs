@@ -36,18 +36,6 @@ pub struct RuleSpec {
     pub queue: Option<String>,
 }
 
-const COMPENSATIONS: [&str; 9] = [
-    "retry_with_backoff",
-    "wait",
-    "refresh_evidence",
-    "reconcile",
-    "escalate_to_human",
-    "issue_reversal",
-    "deprecate_tool_call",
-    "surface",
-    "fail_fast",
-];
-
 /// The table we ship.
 pub(super) fn default_compensation(verdict: Verdict) -> Compensation {
     match verdict {
@@ -108,7 +96,7 @@ impl RuleSpec {
             other => {
                 return Err(PlaybookError::UnknownCompensation {
                     name: other.to_owned(),
-                    nearest: nearest(other, COMPENSATIONS),
+                    nearest: nearest(other, Compensation::WORDS),
                 });
             }
         })

@@ -174,6 +174,11 @@ pub enum Fault {
     Refused(HttpAnswer),
     /// The upstream has forgotten our session with it.
     SessionGone,
+    /// The upstream refused the message with the status 400, perhaps because it has forgotten our session with it.
+    SessionPerhapsGone {
+        /// Its body, bounded.
+        body: String,
+    },
 }
 
 /// An HTTP API's answer, as far as it says what became of a request.
@@ -210,6 +215,7 @@ impl Fault {
                 body: &answer.body,
             },
             Self::SessionGone => Signal::SessionGone,
+            Self::SessionPerhapsGone { body } => Signal::SessionPerhapsGone { body },
         }
     }
 }
@@ -233,6 +239,9 @@ impl fmt::Display for Fault {
                 write!(f, "it answered with HTTP status {status}")
             }
             Self::SessionGone => f.write_str("it has forgotten its session with us"),
+            Self::SessionPerhapsGone { .. } => {
+                f.write_str("it refused the message, or has forgotten its session with us")
+            }
         }
     }
 }

@@ -177,7 +177,7 @@ impl Shared {
         };
         if let Some(gone) = session.gone_by(status, &reply) {
             self.forget(&session, gone).await;
-            return Reply::Fault(Fault::SessionGone);
+            return Reply::Fault(gone.fault(reply));
         }
         reply
     }

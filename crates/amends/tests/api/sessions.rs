@@ -179,14 +179,35 @@ fn charge(gateway: &Gateway, order: &str) -> Value {
 
 #[test]
 fn a_write_that_met_a_forgotten_session_is_done_once_in_a_new_one() {
-    for forgets in [Forgets::NotFound, Forgets::BadRequest, Forgets::InvalidRequest] {
+    let (place, server) = (Place::new(), Server::start(Forgets::NotFound));
+    let gateway = before(&place, &server.address.to_string());
+    assert_eq!(charge(&gateway, "one")["outcome"], "succeeded");
+    server.restart();
+    let done = charge(&gateway, "two");
+    assert_eq!(done["outcome"], "succeeded_after_compensation", "{done}");
+    assert_eq!(server.now(|state| (state.charges.clone(), state.greetings)), (vec!["one".into(), "two".into()], 2));
+    place.settled();
+}
+
+#[test]
+fn what_only_may_mean_a_forgotten_session_lets_a_read_go_on_and_sends_no_write_again() {
+    for forgets in [Forgets::BadRequest, Forgets::InvalidRequest] {
         let (place, server) = (Place::new(), Server::start(forgets));
         let gateway = before(&place, &server.address.to_string());
-        assert_eq!(charge(&gateway, "one")["outcome"], "succeeded");
         server.restart();
-        let done = charge(&gateway, "two");
-        assert_eq!(done["outcome"], "succeeded_after_compensation", "{forgets:?}: {done}");
-        assert_eq!(server.now(|state| (state.charges.clone(), state.greetings)), (vec!["one".into(), "two".into()], 2));
+        let (status, read) = gateway.call("look", "{}");
+        assert_eq!((status, &read["outcome"]), (200, &json!("succeeded_after_compensation")), "{forgets:?}: {read}");
+        place.settled();
+
+        let (place, server) = (Place::new(), Server::start(forgets));
+        let gateway = before(&place, &server.address.to_string());
+        server.restart();
+        let (status, refused) = gateway.call("charge", r#"{"order":"one"}"#);
+        assert!((400..500).contains(&status), "{forgets:?}: {refused}");
+        assert_eq!(refused["error"]["certainty"], "not_processed", "{forgets:?}: {refused}");
+        assert_eq!(refused["attempts"].as_array().map(Vec::len), Some(1), "{forgets:?}: {refused}");
+        assert_eq!(charge(&gateway, "one")["outcome"], "succeeded", "the agent's own repeat finds a new session");
+        assert_eq!(server.now(|state| (state.charges.clone(), state.greetings)), (vec!["one".into()], 2));
         place.settled();
     }
 }
@@ -219,10 +240,11 @@ fn a_server_that_comes_back_in_the_other_era_is_met_in_it() {
     let gateway = before(&place, &server.address.to_string());
     charge(&gateway, "one");
     server.now(|state| state.modern = true);
-    charge(&gateway, "two");
     assert_eq!(gateway.call("look", "{}").0, 200);
+    charge(&gateway, "two");
     server.now(|state| state.modern = false);
     server.restart();
+    assert_eq!(gateway.call("look", "{}").0, 200);
     charge(&gateway, "three");
     assert_eq!(server.now(|state| state.charges.clone()), ["one", "two", "three"]);
     place.settled();

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::pairings::{Server, command, serve, words};
+use crate::pairings::{command, listening, words};
 use crate::support::client::{Client, Sdk};
+use crate::support::served::serve_tools;
 use crate::support::{AMENDS, Place, eventually};
 use crate::traffic::Era;
 
@@ -55,12 +56,12 @@ fn over_http(server: (Era, Transport)) {
     for sdk in SDKS {
         for era in ERAS {
             let place = Place::new();
-            let running = (server.1 == Transport::Http).then(|| Server::start(&place, "through.log", server.0));
+            let running = (server.1 == Transport::Http).then(|| listening(&place, "through.log", server.0));
             let upstream = match &running {
                 Some(running) => format!("url = {:?}{SLOW}", running.url),
                 None => format!("command = {:?}{SLOW}", command(&place, "through.log", server.0, "--stdio")),
             };
-            let gateway = serve(&place, &upstream);
+            let gateway = serve_tools(&place, &upstream, "");
             let mut client = Client::http(sdk, Some(era.name()), &gateway.mcp());
             cancels(&place, &mut client, server, &format!("{sdk:?} {era:?} to {server:?}"));
         }

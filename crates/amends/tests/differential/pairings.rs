@@ -1,64 +1,21 @@
 //! Each way from a client to a server of the same era.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
 use crate::compare::{Front, answers, arrivals};
 use crate::peer::{Peer, Said};
 use crate::pipe::Pipe;
-use crate::support::{AMENDS, Gateway, Place, eventually, http, root};
+use crate::support::served::{Listening, serve_tools};
+use crate::support::{Place, root};
 use crate::traffic::Era;
 
-/// The server over HTTP. It is ended by its id when dropped.
-pub(crate) struct Server {
-    child: Child,
-    pub(crate) url: String,
-}
-
-impl Server {
-    pub(crate) fn start(place: &Place, log: &str, era: Era) -> Self {
-        let command = command(place, log, era, "--http");
-        let mut child = Command::new(&command[0])
-            .args(&command[1..])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        let mut said = String::new();
-        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut said).expect("a line");
-        let url = said.trim().strip_prefix("listens on ").unwrap_or_else(|| panic!("it said `{said}`")).to_owned();
-        Self { child, url }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// The server over HTTP.
+pub(crate) fn listening(place: &Place, log: &str, era: Era) -> Listening {
+    Listening::start(&command(place, log, era, "--http"))
 }
 
 pub(crate) fn command(place: &Place, log: &str, era: Era, how: &str) -> Vec<String> {
     let script = root().join("tests/differential/server.py").display().to_string();
     let log = place.path(log).display().to_string();
     vec!["python3".into(), script, log, era.name().into(), how.into()]
-}
-
-pub(crate) fn serve(place: &Place, upstream: &str) -> Gateway {
-    let text = format!(
-        "[ledger]\nurl = \"{}\"\n\n[listen]\nhttp = \"127.0.0.1:0\"\n\n[upstreams.raw]\nprefix = \"\"\n{upstream}\n",
-        place.ledger()
-    );
-    let config = place.write("serve.toml", &text);
-    let mut command = Command::new(AMENDS);
-    command.arg("serve").arg("--config").arg(config);
-    let gateway = Gateway::listening(command);
-    let list = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-    eventually("the tools are served", || {
-        let (_, answer) = http::post(&gateway.address, "/mcp", &[], list);
-        answer["result"]["tools"].as_array().is_some_and(|tools| !tools.is_empty())
-    });
-    gateway
 }
 
 pub(crate) fn words(command: &[String]) -> Vec<&str> {
@@ -82,8 +39,8 @@ fn wrapped(era: Era) {
 /// A served one: the client speaks HTTP to `amends serve`, which speaks HTTP to the server.
 fn served_over_http(era: Era) {
     let place = Place::new();
-    let (near, far) = (Server::start(&place, "direct.log", era), Server::start(&place, "through.log", era));
-    let gateway = serve(&place, &format!("url = {:?}", far.url));
+    let (near, far) = (listening(&place, "direct.log", era), listening(&place, "through.log", era));
+    let gateway = serve_tools(&place, &format!("url = {:?}", far.url), "");
     let (mut direct, mut through) = (Peer::http(&near.url, era), Peer::http(&gateway.mcp(), era));
     direct.greet();
     through.greet();
@@ -95,8 +52,8 @@ fn served_over_http(era: Era) {
 /// The same with a server that Amends starts and speaks to in lines.
 fn served_over_stdio(era: Era) {
     let place = Place::new();
-    let near = Server::start(&place, "direct.log", era);
-    let gateway = serve(&place, &format!("command = {:?}", command(&place, "through.log", era, "--stdio")));
+    let near = listening(&place, "direct.log", era);
+    let gateway = serve_tools(&place, &format!("command = {:?}", command(&place, "through.log", era, "--stdio")), "");
     let (mut direct, mut through) = (Peer::http(&near.url, era), Peer::http(&gateway.mcp(), era));
     direct.greet();
     through.greet();

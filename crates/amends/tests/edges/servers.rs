@@ -1,9 +1,9 @@
 //! The servers of these tests, and the configurations that govern them.
 
 use std::path::PathBuf;
-use std::process::Command;
 
-use crate::support::{AMENDS, Gateway, Place};
+pub(crate) use crate::support::served::serve;
+use crate::support::{AMENDS, Place};
 
 /// A Python server beside this file, with its log in that place.
 pub(crate) fn python(place: &Place, name: &str, flags: &[&str]) -> Vec<String> {
@@ -37,18 +37,6 @@ pub(crate) fn contracts() -> &'static str {
 pub(crate) fn wrapped_shop(place: &Place) -> String {
     let text = format!("[upstreams.wrapped]\ntimeout = \"2s\"\ndeadline = \"30s\"\n\n{}", contracts());
     place.write("wrap.toml", &text).display().to_string()
-}
-
-/// Starts `amends serve` over that place's ledger, with an upstream declared as given and whatever else.
-pub(crate) fn serve(place: &Place, upstream: &str, more: &str) -> Gateway {
-    let text = format!(
-        "[ledger]\nurl = \"{}\"\n\n[listen]\nhttp = \"127.0.0.1:0\"\n\n[upstreams.shop]\nprefix = \"\"\n{upstream}\n\n{more}\n",
-        place.ledger()
-    );
-    let config = place.write("serve.toml", &text);
-    let mut command = Command::new(AMENDS);
-    command.arg("serve").arg("--config").arg(config);
-    Gateway::listening(command)
 }
 
 /// How many events of that kind the ledger holds.

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{AMENDS, Gateway, Place, eventually, http};
+use crate::support::{Gateway, Place, eventually, http, served};
 
 /// A server that asks something of its client, in a process of its own.
 #[derive(Debug)]
@@ -58,14 +58,7 @@ pub(crate) fn done(place: &Place) -> Vec<Value> {
 
 /// A gateway in front of that upstream, once it serves its tools.
 pub(crate) fn serve(place: &Place, upstream: &str, more: &str) -> Gateway {
-    let text = format!(
-        "[ledger]\nurl = \"{}\"\n\n[listen]\nhttp = \"127.0.0.1:0\"\n\n[upstreams.asks]\nprefix = \"\"\n{upstream}\n\n{more}\n",
-        place.ledger()
-    );
-    let config = place.write("serve.toml", &text);
-    let mut command = Command::new(AMENDS);
-    command.arg("serve").arg("--config").arg(config);
-    let gateway = Gateway::listening(command);
+    let gateway = served::serve(place, upstream, more);
     eventually("the tools are served", || {
         let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
         let (_, listed) = http::post(&gateway.address, "/mcp", &[], list.as_bytes());

@@ -6,6 +6,7 @@
 pub mod client;
 pub mod http;
 pub mod rmcp;
+pub mod served;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -36,6 +36,20 @@ pub(super) enum Gone {
     Perhaps,
 }
 
+impl Gone {
+    /// What that is to the request, which was answered so.
+    pub(super) fn fault(self, reply: Reply) -> Fault {
+        match (self, reply) {
+            (Self::Plainly, _) => Fault::SessionGone,
+            (Self::Perhaps, Reply::Error(RpcFault { code, message, data })) => {
+                Fault::SessionPerhapsGone { body: message::failure(None, code, &message, data.as_deref()) }
+            }
+            (Self::Perhaps, Reply::Fault(Fault::HttpStatus { body, .. })) => Fault::SessionPerhapsGone { body },
+            (Self::Perhaps, Reply::Result(_) | Reply::Fault(_)) => Fault::SessionPerhapsGone { body: String::new() },
+        }
+    }
+}
+
 /// What was agreed when the endpoint was greeted.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
@@ -62,8 +76,8 @@ impl Session {
         params
     }
 
-    /// Whether an answer says that the endpoint knows nothing of this session, or speaks another era by now. Either way it
-    /// did not look at the request.
+    /// Whether an answer says that the endpoint knows nothing of this session, or speaks another era by now. Where it says so
+    /// plainly, it did not look at the request.
     pub(super) fn gone_by(&self, status: u16, reply: &Reply) -> Option<Gone> {
         let perhaps = match reply {
             Reply::Fault(Fault::SessionGone) => return Some(Gone::Plainly),

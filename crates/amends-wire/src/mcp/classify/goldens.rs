@@ -40,6 +40,7 @@ enum Given {
     Unreadable(String),
     Http { status: u16, retry_after: Option<String>, body: String },
     SessionGone,
+    SessionPerhapsGone(String),
 }
 
 #[derive(Deserialize, Serialize)]
@@ -90,6 +91,7 @@ impl Fixture {
                 body,
             }),
             Given::SessionGone => of(Signal::SessionGone),
+            Given::SessionPerhapsGone(body) => of(Signal::SessionPerhapsGone { body }),
         };
         let report = classified.report;
         let failure = report.failure.as_ref();

@@ -1,7 +1,7 @@
 //! What the transport says of an attempt when there is no result to read.
 
 use amends_core::failure::bounded;
-use amends_core::{Certainty, Code, Contract, Failure, Report};
+use amends_core::{Certainty, Code, Contract, EffectKind, Failure, Report};
 use serde_json::{Value, json};
 
 use super::{Classified, ResultKind, TranslateRule, by_number, malformed, rpc_error};
@@ -45,11 +45,17 @@ pub enum Signal<'a> {
     },
     /// The upstream does not know our session; it did not look at the request.
     SessionGone,
+    /// The upstream refused the message with the status 400, perhaps because it does not know our session.
+    SessionPerhapsGone {
+        /// The body, or its start.
+        body: &'a str,
+    },
 }
 
 /// What a signal says of the attempt. `now_ms` is the time, for a `Retry-After` that is a date.
 pub fn signal(signal: Signal<'_>, contract: &Contract, translate: &[TranslateRule], now_ms: u64) -> Classified {
     let silent = |code, certainty| Report::silent(Failure::of(code), certainty);
+    let gone = || Report::answered(Failure::of(Code::ConnectionLost), Certainty::NotProcessed, None);
     let report = match signal {
         Signal::ConnectRefused | Signal::NotWritten => silent(Code::ConnectRefused, Certainty::NotSent),
         Signal::Handshake { reason } => {
@@ -59,7 +65,14 @@ pub fn signal(signal: Signal<'_>, contract: &Contract, translate: &[TranslateRul
         Signal::Lost => silent(Code::ConnectionLost, Certainty::InDoubt),
         Signal::TooLarge => Report::answered(malformed("the answer is too large"), Certainty::InDoubt, None),
         Signal::Unreadable { text_start } => Report::answered(malformed(text_start), Certainty::InDoubt, None),
-        Signal::SessionGone => Report::answered(Failure::of(Code::ConnectionLost), Certainty::NotProcessed, None),
+        Signal::SessionGone => gone(),
+        // What is no proof is not enough to send a plain write again; the agent hears what the upstream said.
+        Signal::SessionPerhapsGone { body }
+            if contract.effect == EffectKind::Write && !contract.rejects_before_effect.contains(&400) =>
+        {
+            return http(400, None, &json!({}), body, contract, translate);
+        }
+        Signal::SessionPerhapsGone { .. } => gone(),
         Signal::HttpStatus { status, retry_after, content_type, body } => {
             let wait = retry_after.and_then(|header| retry_after_ms(header, now_ms));
             let headers = json!({"content-type": content_type, "retry-after": retry_after});
