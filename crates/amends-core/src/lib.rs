@@ -40,6 +40,7 @@ pub mod reversal;
 pub mod span;
 pub mod time;
 pub mod verdict;
+pub mod walk;
 
 pub use attempt::{Attempt, Purpose, Report};
 pub use call::{Call, CallKey, Rules};

@@ -9,9 +9,10 @@ mod finding;
 mod flow;
 pub mod graph;
 mod inputs;
-mod place;
+mod position;
 mod read;
 mod spec;
+mod stage;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,8 @@ use crate::id::{ActionName, MachineName, StateName, ToolName};
 
 pub use check::ToolFacts;
 pub use finding::{Finding, Weight};
-pub use place::{Move, No, Place};
+pub use position::{Move, No, Position};
+pub use stage::{Allowed, Resolution, Stage};
 pub use spec::{ActionSpec, BoundSpec, BranchSpec, Drift, MachineSpec, Mode, SiblingSpec, TargetSpec};
 
 /// A declared order of work whose names are all known and whose expressions can all be read.
@@ -76,6 +78,8 @@ pub struct Action {
     pub queue: Option<String>,
     /// How often it may be taken.
     pub times_max: Option<u32>,
+    /// What it does besides.
+    pub stage: Stage,
 }
 
 /// Where an action leads.
@@ -109,6 +113,8 @@ pub enum Does {
     Machine(MachineName),
     /// It calls several tools at the same time, over the same fields.
     Parallel(BTreeMap<String, ToolUse>),
+    /// The agent itself calls tools, until it says that it is done.
+    Allowed(Allowed),
 }
 
 /// A tool and what it is given.
@@ -118,6 +124,8 @@ pub struct ToolUse {
     pub tool: ToolName,
     /// Its arguments, over `state` and `inputs`.
     pub args: BTreeMap<String, Expression>,
+    /// Whether the inputs are its arguments, as they are.
+    pub whole: bool,
 }
 
 impl Machine {
@@ -190,7 +198,7 @@ impl Does {
         let (one, several) = match self {
             Self::Tool(tool) => (Some(tool), None),
             Self::Parallel(siblings) => (None, Some(siblings)),
-            Self::Nothing | Self::Function(_) | Self::Machine(_) => (None, None),
+            Self::Nothing | Self::Function(_) | Self::Machine(_) | Self::Allowed(_) => (None, None),
         };
         one.into_iter().chain(several.into_iter().flat_map(BTreeMap::values))
     }

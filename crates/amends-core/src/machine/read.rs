@@ -92,6 +92,7 @@ impl Reader {
             reversible: spec.reversible,
             queue: spec.queue.clone(),
             times_max: spec.times,
+            stage: super::Stage::default(),
         }
     }
 
@@ -153,7 +154,7 @@ impl Reader {
         }
         if let Some(tool) = &spec.tool {
             let args = self.expressions(&[&at[..], &["args"]].concat(), &spec.args, &["state", "inputs"]);
-            return Does::Tool(ToolUse { tool: ToolName::new(tool.as_str()), args });
+            return Does::Tool(ToolUse { tool: ToolName::new(tool.as_str()), args, whole: false });
         }
         if let Some(function) = &spec.function {
             return Does::Function(function.clone());
@@ -171,7 +172,7 @@ impl Reader {
         for (sibling, spec) in &spec.parallel {
             let at = [&at[..], &["parallel", sibling, "args"]].concat();
             let args = self.expressions(&at, &spec.args, &["state", "inputs"]);
-            siblings.insert(sibling.clone(), ToolUse { tool: ToolName::new(spec.tool.as_str()), args });
+            siblings.insert(sibling.clone(), ToolUse { tool: ToolName::new(spec.tool.as_str()), args, whole: false });
         }
         Does::Parallel(siblings)
     }

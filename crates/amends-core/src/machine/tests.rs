@@ -217,6 +217,6 @@ fn moves_are_found_guarded_bounded_and_lead_where_their_result_says() {
     let over = drop.action.arrive(drop.name, &ordered, &json!({}), &Value::Null).unwrap();
     assert_eq!(machine.find(&over, "pay", None), Err(No::Over));
     assert_eq!(names(&over), Vec::<String>::new());
-    let kept: super::Place = serde_json::from_value(serde_json::to_value(&over).unwrap()).unwrap();
+    let kept: super::Position = serde_json::from_value(serde_json::to_value(&over).unwrap()).unwrap();
     assert_eq!(kept, over);
 }

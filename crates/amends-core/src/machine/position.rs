@@ -12,7 +12,7 @@ use crate::nearest::nearest;
 
 /// Where a machine is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Place {
+pub struct Position {
     /// Its state.
     pub state: StateName,
     /// Its fields.
@@ -67,18 +67,18 @@ pub enum No {
 
 impl Machine {
     /// Where it begins.
-    pub fn begin(&self) -> Place {
-        Place { state: self.initial.clone(), fields: self.fields.clone(), seq: 0, taken: BTreeMap::new() }
+    pub fn begin(&self) -> Position {
+        Position { state: self.initial.clone(), fields: self.fields.clone(), seq: 0, taken: BTreeMap::new() }
     }
 
     /// What may be done there. An action whose guard depends on the inputs is among it.
-    pub fn moves(&self, at: &Place) -> Vec<Move<'_>> {
+    pub fn moves(&self, at: &Position) -> Vec<Move<'_>> {
         let all = self.actions.iter().map(|(name, action)| Move { name, action });
         all.filter(|it| self.allows(at, it).is_ok() && it.action.may_hold(at)).collect()
     }
 
     /// The action of that name, if it may be taken there as far as can be said without its inputs.
-    pub fn find(&self, at: &Place, name: &str, expect_seq: Option<u64>) -> Result<Move<'_>, No> {
+    pub fn find(&self, at: &Position, name: &str, expect_seq: Option<u64>) -> Result<Move<'_>, No> {
         let Some((name, action)) = self.action(name) else {
             return Err(No::Unknown { nearest: nearest(name, self.actions.keys().map(ActionName::as_str)) });
         };
@@ -89,7 +89,7 @@ impl Machine {
         }
     }
 
-    fn allows(&self, at: &Place, it: &Move<'_>) -> Result<(), No> {
+    fn allows(&self, at: &Position, it: &Move<'_>) -> Result<(), No> {
         if self.is_terminal(&at.state) {
             return Err(No::Over);
         }
@@ -113,7 +113,7 @@ impl Machine {
 
 impl Action {
     /// Whether its guard holds. One that gives no answer does not.
-    pub fn admits(&self, at: &Place, inputs: &Value) -> Result<(), No> {
+    pub fn admits(&self, at: &Position, inputs: &Value) -> Result<(), No> {
         let Some(guard) = &self.guard else {
             return Ok(());
         };
@@ -126,7 +126,7 @@ impl Action {
         }
     }
 
-    fn may_hold(&self, at: &Place) -> bool {
+    fn may_hold(&self, at: &Position) -> bool {
         let over_inputs = self.guard.as_ref().is_some_and(|guard| guard.mentions("inputs"));
         over_inputs || self.admits(at, &Value::Null).is_ok()
     }
@@ -135,10 +135,10 @@ impl Action {
     pub fn arrive(
         &self,
         name: &ActionName,
-        at: &Place,
+        at: &Position,
         inputs: &Value,
         result: &Value,
-    ) -> Result<Place, ExpressionError> {
+    ) -> Result<Position, ExpressionError> {
         let before = at.state_value();
         let ask = |expression: &Expression| {
             expression.evaluate(&[("state", &before), ("inputs", inputs), ("result", result)])
@@ -149,7 +149,7 @@ impl Action {
         }
         let mut taken = at.taken.clone();
         *taken.entry(name.clone()).or_default() += 1;
-        Ok(Place { state: self.to.chosen(ask)?.clone(), fields, seq: at.seq + 1, taken })
+        Ok(Position { state: self.to.chosen(ask)?.clone(), fields, seq: at.seq + 1, taken })
     }
 }
 
@@ -173,7 +173,7 @@ impl Target {
     }
 }
 
-impl Place {
+impl Position {
     /// Its fields as expressions see them, under `state`.
     fn state_value(&self) -> Value {
         Value::Object(self.fields.clone())

@@ -1,0 +1,157 @@
+//! A walk: one session's way through a machine, as its trace tells it.
+//!
+//! What the agent gives and what tools give back are payloads, which pass by the core: guards, gates and targets are evaluated
+//! beside it, and it sees what they said. What it can see for itself (the states, the bounds, what is open) it decides.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::attempt::Payload;
+use crate::call::CallKey;
+use crate::id::{ActionName, CallId, Digest, MachineName, Principal, SessionId, StateName};
+use crate::machine::MachineSpec;
+use crate::time::Timestamp;
+
+/// How a walk begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beginning {
+    /// The machine.
+    pub machine: MachineName,
+    /// The machine as it was declared, and every other that it uses.
+    pub definition: BTreeMap<MachineName, MachineSpec>,
+    /// The digest of all of that.
+    pub hash: Digest,
+    /// Where it begins, if not at the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Fork>,
+    /// The digest and size of its fields.
+    pub fields: Payload,
+}
+
+/// The past of another walk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fork {
+    /// The other walk.
+    pub session: SessionId,
+    /// After how many of its moves.
+    pub seq: u64,
+    /// Where it was then.
+    pub frames: Vec<Frame>,
+}
+
+/// Where a walk is in one machine. A machine that runs another to its end waits in the frame below.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The machine. That of a stage in which the agent calls tools is named `MACHINE.ACTION`.
+    pub machine: MachineName,
+    /// Its state.
+    pub state: StateName,
+    /// How many moves were made in it.
+    pub moves: u64,
+    /// How often each action was taken.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub taken: BTreeMap<ActionName, u32>,
+    /// The action of the frame below that waits for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<ActionName>,
+}
+
+/// An agent's wish to take an action. The inputs pass by; their digest is here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Taking {
+    /// The move's id, minted by the driver.
+    #[serde(rename = "move")]
+    pub id: CallId,
+    /// The action, as the agent named it.
+    pub action: ActionName,
+    /// After how many moves the agent thinks that the walk is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_seq: Option<u64>,
+    /// The digest and size of its inputs.
+    pub inputs: Payload,
+    /// What makes two wishes equal: a keyed digest of the action and its inputs.
+    pub fingerprint: Digest,
+    /// Who wishes it.
+    pub principal: Principal,
+    /// The agent's own key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<CallKey>,
+    /// How long the agent waits.
+    pub deadline: Timestamp,
+    /// What the inputs say, as far as it may be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+}
+
+/// Which call of which move a call is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LegOf {
+    /// The move.
+    #[serde(rename = "move")]
+    pub of: CallId,
+    /// What it is for.
+    pub part: Part,
+    /// Its name in that part.
+    pub name: String,
+    /// Which try of the move it belongs to, from 1.
+    #[serde(rename = "try")]
+    pub attempt: u32,
+}
+
+/// A part of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// What is called first.
+    Setup,
+    /// What it is about.
+    Act,
+    /// What is called last.
+    Exit,
+}
+
+/// What is to be evaluated beside the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weighing {
+    /// Whether to act.
+    Gate,
+    /// Whether it was well done, and where it leads.
+    Act,
+    /// Where it leads if it is passed over, with nothing to show.
+    Skip,
+}
+
+/// What that said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "said", rename_all = "snake_case")]
+pub enum Weighed {
+    /// Act.
+    Proceed,
+    /// Try again.
+    Retry,
+    /// Pass it over.
+    Skip,
+    /// It was well done, or is passed over, and leads there.
+    Arrives {
+        /// Where it leads.
+        #[serde(flatten)]
+        arrival: Arrival,
+    },
+    /// It was not well done.
+    Fail,
+    /// There is no answer: an expression cannot be evaluated.
+    Unclear {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Where a move leads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arrival {
+    /// The state it leads to; where that ends a machine that another waits for, the state that leads to in turn, and so on.
+    pub to: Vec<StateName>,
+    /// The digest and size of what it writes into the fields.
+    pub fields: Payload,
+}
