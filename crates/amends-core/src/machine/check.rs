@@ -112,11 +112,16 @@ impl Machine {
         }
     }
 
-    fn unknown_fields(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
+    /// The fields it can have.
+    pub(super) fn known_fields(&self) -> BTreeSet<&str> {
         let written = self.actions.values().flat_map(|action| action.writes.keys());
         let typed = self.schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
         let typed = typed.into_iter().flat_map(|properties| properties.keys());
-        let known: BTreeSet<&str> = written.chain(typed).chain(self.fields.keys()).map(String::as_str).collect();
+        written.chain(typed).chain(self.fields.keys()).map(String::as_str).collect()
+    }
+
+    fn unknown_fields(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
+        let known = self.known_fields();
         let taken = closed_properties(action.input.as_ref());
         for (part, expression) in action.expressions() {
             let mut unknown = |variable: &str, known: &[&str], how: &str| {

@@ -33,6 +33,12 @@ impl Finding {
         Self::new(Weight::Warning, at, message, fix)
     }
 
+    /// The same of a part: its place begins with that part's name.
+    pub(super) fn of(mut self, part: &str) -> Self {
+        self.at.insert(0, part.to_owned());
+        self
+    }
+
     fn new(weight: Weight, at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
         let at = at.iter().map(|part| (*part).to_owned()).collect();
         Self { weight, at, message: message.into(), fix: fix.into() }
