@@ -54,6 +54,7 @@ struct Native<'a> {
     next_hint: Value,
     #[serde(default)]
     known_actions: Value,
+    timeout_ms: Option<u64>,
     #[serde(default)]
     session: Value,
     #[serde(default)]
@@ -201,7 +202,8 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
             own("error_message", &error["message"]);
         }
         "action_timeout" => {
-            let waited = native.attempts.last().and_then(|attempt| attempt["ms"].as_u64());
+            let waited = || native.attempts.last().and_then(|attempt| attempt["ms"].as_u64());
+            let waited = native.timeout_ms.or_else(waited);
             own("timeout_seconds", &json!(waited.map(|ms| ms as f64 / 1000.0)));
             own("message", &error["message"]);
         }

@@ -25,10 +25,14 @@ pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue
         set("seq", moved.view.seq.to_string());
         set("next_action_schemas", Value::Object(moved.view.schemas()).to_string());
         set("next_hint", json!(hint).to_string());
-        let unknown = envelope.error().is_some_and(|error| error.kind == RefusalKind::UnknownAction.as_str());
+        let is = |kind: RefusalKind| envelope.error().is_some_and(|error| error.kind == kind.as_str());
         let known = names.known(&moved.view.machine);
-        if unknown && !known.is_empty() {
+        if is(RefusalKind::UnknownAction) && !known.is_empty() {
             set("known_actions", json!(known).to_string());
+        }
+        let timeout = names.timeout_ms(&moved.view.machine, &moved.action);
+        if let Some(ms) = timeout.filter(|_| is(RefusalKind::ActionTimeout)) {
+            set("timeout_ms", ms.to_string());
         }
         if let Some(waits) = &moved.view.waits {
             set("waits", waiting(waits).to_string());

@@ -31,7 +31,7 @@ fn machine() -> Machine {
                 "writes": { "item": "inputs.item" },
             },
             "pay": {
-                "from": ["ordered"], "to": "paid", "tool": "charge_card",
+                "from": ["ordered"], "to": "paid", "tool": "charge_card", "timeout": "5s",
                 "input": { "type": "object", "properties": { "amount": { "type": "number" } }, "required": ["amount"] },
             },
             "hand_over": { "from": ["paid"], "to": "fulfilled" },
