@@ -9,7 +9,7 @@ use amends_core::refusal::ArgumentFault;
 use amends_core::walk::Frame;
 use amends_core::{Principal, Refusal, RefusalKind, SessionId};
 use amends_wire::mcp::ToolCall;
-use amends_wire::mcp::steps::{Next, View, Wanted, What, next_body, read, read_action, state_body};
+use amends_wire::mcp::steps::{Next, View, Wanted, What, history, next_body, read, read_action, state_body};
 use amends_wire::schema::PRESENT;
 use serde_json::{Value, json};
 
@@ -190,7 +190,10 @@ async fn told(gateway: &Gateway, session: &SessionId, what: What) -> Result<Show
     let trace = gateway.ledger.trace(session).await.map_err(unread)?;
     let events = trace.map(|trace| trace.events).unwrap_or_default();
     let told: Vec<Value> = match what {
-        What::History => walks::history(events.iter().map(|stored| &stored.event)),
+        What::History => {
+            let moves = history(events.iter().map(|stored| &stored.event));
+            moves.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect()
+        }
         _ => events
             .iter()
             .map(|stored| {

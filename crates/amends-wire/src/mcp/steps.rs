@@ -5,6 +5,7 @@
 mod answer;
 mod define;
 mod guide;
+mod history;
 mod names;
 mod read;
 mod resource;
@@ -14,6 +15,7 @@ mod view;
 pub use answer::{filled, next_body, state_body};
 pub use define::{action_tool, definition};
 pub use guide::{guided, hint};
+pub use history::{Called, Entry, history};
 pub use names::{Names, Tool};
 pub use read::{EXPECT_SEQ, INPUTS_BYTES_MAX, Inputs, SESSION, SESSION_CHARS_MAX, Wanted, read, read_action};
 pub use resource::{Address, What, content, resource, template};
