@@ -1,6 +1,6 @@
 //! Where a walk is, what may be done there, and what came of a move: what the doors show of a walk.
 
-use amends_core::dispatcher::{Look, Standing};
+use amends_core::dispatcher::walk::{Look, Standing};
 use amends_core::machine::{Machine, Position};
 use amends_core::{SessionId, Timestamp};
 use serde_json::{Map, Value};
