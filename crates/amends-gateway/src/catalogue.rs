@@ -1,5 +1,6 @@
 //! What we serve: the tools, prompts and resources of all upstreams, where each lives, and what governs the tools.
 
+mod machines;
 mod served;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use amends_wire::mcp::mirror::{MirrorError, Mirrors};
 use amends_wire::mcp::{Era, ToolListing, tools};
 use amends_wire::schema::Schema;
 
+pub use machines::ServedMachines;
 pub use served::{Listing, Served, ServedTemplate};
 
 use crate::config::{Config, ConfigError};
@@ -186,6 +188,7 @@ impl Catalogue {
                 }
             }
         }
+        listing.machines = ServedMachines::of(&config.machines, &listing.tools);
         let changed = listing.changed_since(&before);
         *self.listing.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listing);
         changed

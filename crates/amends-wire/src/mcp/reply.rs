@@ -13,6 +13,7 @@ use crate::message::INVALID_PARAMS;
 use crate::object::{Object, is_object, quoted};
 use crate::splice::Splice;
 
+pub use moved::moved;
 pub use recorded::{TO_MEAN_ANOTHER, recorded};
 
 /// The field of a result's `_meta` with the envelope, without its data.
@@ -226,6 +227,7 @@ fn block(text: &str) -> String {
     format!("{{\"type\":\"text\",\"text\":{}}}", quoted(text))
 }
 
+mod moved;
 mod recorded;
 
 #[cfg(test)]

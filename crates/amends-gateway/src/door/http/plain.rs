@@ -5,6 +5,7 @@ use std::sync::Arc;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Principal, RefusalKind};
 use amends_wire::mcp::classify::structured;
+use amends_wire::mcp::steps::filled;
 use amends_wire::mcp::{Dialect, ToolCall};
 use amends_wire::object::Object;
 use hyper::body::Incoming;
@@ -100,6 +101,7 @@ fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
             (envelope.to_json(data_of(&result).as_deref()), None)
         }
         Form::Envelope { envelope, payload } => (envelope.to_json(payload.as_deref()), envelope.error().cloned()),
+        Form::Moved { envelope, moved, names } => (filled(envelope, moved, names), envelope.error().cloned()),
         Form::Stored { json } => (json.clone(), None),
         // Nobody is asked through this door.
         Form::Asked { .. } => (RawValue::NULL.to_owned(), None),

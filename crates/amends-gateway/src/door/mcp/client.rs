@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use amends_core::Principal;
+use amends_core::{Principal, SessionId};
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_wire::mcp::{ClientTraits, Era, era};
 use amends_wire::object::Object;
@@ -36,6 +36,7 @@ pub struct Client {
     wrapped: Option<Wrapped>,
     mailbox: OnceLock<Arc<Mailbox>>,
     subscribed: Mutex<BTreeMap<String, Subscribed>>,
+    walk: Mutex<Option<SessionId>>,
 }
 
 /// What a client said of itself.
@@ -96,6 +97,7 @@ impl Client {
             wrapped: None,
             mailbox: OnceLock::new(),
             subscribed: Mutex::default(),
+            walk: Mutex::default(),
         }
     }
 
@@ -204,6 +206,18 @@ impl Client {
     pub fn unsubscribes(&self, uri: &str) -> bool {
         self.mailbox().change(|wants| wants.uris.remove(uri));
         self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).remove(uri).is_some()
+    }
+
+    /// The walk that it means where it names none: that of its connection, where it has one and the walk has begun.
+    pub fn own_walk(&self, era: Era) -> Option<SessionId> {
+        // What stands alone has no connection that could have a walk.
+        (era == Era::Legacy).then(|| self.walk.lock().unwrap_or_else(PoisonError::into_inner).clone()).flatten()
+    }
+
+    /// The walk of its connection has begun.
+    pub fn walks(&self, session: &SessionId) {
+        *self.walk.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.clone());
+        self.mailbox().change(|wants| wants.walk = Some(session.clone()));
     }
 
     /// It is gone for good.
