@@ -4,14 +4,19 @@
 //! whose parts do not fit together is not made: [`Machine::read`] gives back what is wrong, where, and what to do about it.
 //! [`Machine::look`] finds what is legal and may still surprise.
 
+mod arguments;
+mod build;
 mod check;
+mod course;
 mod finding;
 mod flow;
 pub mod graph;
 mod inputs;
+mod look;
 mod machines;
 mod position;
 mod read;
+mod scope;
 mod spec;
 mod stage;
 mod stages;
@@ -23,10 +28,12 @@ use serde_json::{Map, Value};
 use crate::expression::Expression;
 use crate::id::{ActionName, MachineName, StateName, ToolName};
 
-pub use check::ToolFacts;
+pub use course::{Course, Known, Lost, Written};
 pub use finding::{Finding, Weight};
+pub use look::ToolFacts;
 pub use machines::Machines;
 pub use position::{Move, No, Position};
+pub use scope::{Said, Scope};
 pub use spec::{
     ActionSpec, BoundSpec, BranchSpec, Drift, LegSpec, MachineSpec, Mode, ResolutionSpec, SiblingSpec, TargetSpec,
     TryAgainSpec,
@@ -161,6 +168,11 @@ impl Machine {
     /// How far it may go.
     pub fn bounds(&self) -> Bounds {
         self.bounds
+    }
+
+    /// The JSON Schema of its fields, where they are typed.
+    pub fn schema(&self) -> Option<&Value> {
+        self.schema.as_ref()
     }
 
     /// Where it begins.

@@ -25,7 +25,8 @@ pub enum Weight {
 }
 
 impl Finding {
-    pub(super) fn error(at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
+    /// Something that is wrong there.
+    pub fn error(at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::new(Weight::Error, at, message, fix)
     }
 
@@ -34,7 +35,7 @@ impl Finding {
     }
 
     /// The same of a part: its place begins with that part's name.
-    pub(super) fn of(mut self, part: &str) -> Self {
+    pub fn of(mut self, part: &str) -> Self {
         self.at.insert(0, part.to_owned());
         self
     }

@@ -64,6 +64,12 @@ impl Machines {
         used.into_iter().filter_map(|name| Some((name.clone(), self.specs.get(name)?.clone()))).collect()
     }
 
+    /// The machines that are declared in only one of them, or otherwise, or use one that is.
+    pub fn differences(&self, other: &Self) -> BTreeSet<MachineName> {
+        let names = self.declared.keys().chain(other.declared.keys());
+        names.filter(|name| self.definition(name) != other.definition(name)).cloned().collect()
+    }
+
     /// What is wrong with the machines that one runs.
     fn unfit(&self, machine: &Machine) -> Vec<Finding> {
         let mut found = Vec::new();

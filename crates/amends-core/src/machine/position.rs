@@ -161,7 +161,7 @@ impl Action {
 }
 
 impl Target {
-    fn chosen(
+    pub(super) fn chosen(
         &self,
         ask: impl Fn(&Expression) -> Result<Value, ExpressionError>,
     ) -> Result<&StateName, ExpressionError> {

@@ -161,7 +161,10 @@ pub struct ActionSpec {
 
 /// `to = "paid"`, or `to = [{ when = "result.ok", state = "paid" }, { state = "failed" }]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "the name of a state, or a list such as `[{ when = \"result.ok\", state = \"paid\" }, { state = \"failed\" }]`"
+)]
 pub enum TargetSpec {
     /// Always the same.
     One(String),
