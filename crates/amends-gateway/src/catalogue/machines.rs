@@ -13,6 +13,7 @@ use amends_wire::mcp::steps::{Names, Tool, What, action_tool, definition, resour
 use serde_json::{Map, Value};
 
 use super::ServedTool;
+use crate::config::Config;
 use crate::router::page::Listed;
 
 /// What is served of machines at one moment.
@@ -27,14 +28,15 @@ pub struct ServedMachines {
 }
 
 impl ServedMachines {
-    pub(super) fn of(machines: &Machines, served: &BTreeMap<ToolName, Arc<ServedTool>>) -> Self {
+    pub(super) fn of(config: &Config, served: &BTreeMap<ToolName, Arc<ServedTool>>) -> Self {
+        let machines = &config.machines;
         if machines.is_empty() {
             return Self::default();
         }
         let all: Vec<&Machine> = machines.declared().collect();
         let run: BTreeSet<&MachineName> = all.iter().flat_map(|machine| machine.actions()).filter_map(runs).collect();
         let roots: Vec<&Machine> = all.iter().copied().filter(|machine| !run.contains(machine.name())).collect();
-        let guarded = guarded(&all, served);
+        let guarded = guarded(config, &all, served);
         // What only a machine may call leaves its name to nobody: a call of it is told what to do instead.
         let taken = |name: &str| served.contains_key(&ToolName::new(name));
         let actions: Vec<_> = all
@@ -145,6 +147,7 @@ fn runs<'a>((_, action): (&'a ActionName, &'a amends_core::machine::Action)) -> 
 
 /// The tools that machines write with and that nobody exposed: each with the first action that calls it.
 fn guarded(
+    config: &Config,
     machines: &[&Machine],
     served: &BTreeMap<ToolName, Arc<ServedTool>>,
 ) -> BTreeMap<ToolName, (MachineName, ActionName)> {
@@ -153,8 +156,8 @@ fn guarded(
         for (name, action) in machine.actions() {
             for tool in action.tools() {
                 let Some(known) = served.get(tool) else { continue };
-                let exposed = known.upstream.config.patterns.exposes(&known.local);
-                if !known.rules.contract.effect.is_read() && !exposed {
+                let enclosed = config.encloses(tool, &known.local, &known.upstream.config);
+                if enclosed && !known.rules.contract.effect.is_read() {
                     guarded.entry(tool.clone()).or_insert_with(|| (machine.name().clone(), name.clone()));
                 }
             }

@@ -17,6 +17,7 @@ use super::body::{Bad, Body, Read, read};
 use super::connection::Connection;
 use super::{Door, json, plain_text};
 use crate::door::mcp;
+use crate::door::walk::{self, Asker, Came};
 use crate::driver::{Answered, CallHandle, Form, Listener, Wish};
 
 /// Takes one call and answers it with its envelope.
@@ -36,6 +37,7 @@ pub(super) async fn call(
             Listener::of_the_answer(),
         )
     };
+    let mut instead = None;
     let handle = match read(body, limits.body_bytes, limits.depth).await {
         Read::Gone => return plain_text(StatusCode::BAD_REQUEST, "the body broke off"),
         Read::Bad { why, .. } => match why {
@@ -57,9 +59,21 @@ pub(super) async fn call(
                     let meta = key.map(|meta| format!(r#","_meta":{meta}"#)).unwrap_or_default();
                     let params = format!(r#"{{"name":{name},"arguments":{}{meta}}}"#, arguments.get());
                     match serde_json::from_str::<&RawValue>(&params).map(|raw| ToolCall::parse(Some(raw))) {
-                        Ok(Ok(call)) => {
-                            session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer())
-                        }
+                        Ok(Ok(call)) => match walk::wanted(&door.gateway, &call) {
+                            Some(wanted) => {
+                                let principal = Principal::new("local");
+                                let (gateway, session) = (&door.gateway, &session);
+                                let asker = Asker { gateway, principal: &principal, door: "http", session, own: None };
+                                match walk::call(&asker, &call, wanted, Listener::of_the_answer()).await {
+                                    Came::Handed(handle, moved) => {
+                                        instead = moved;
+                                        handle
+                                    }
+                                    Came::Answered(answered) => return respond(&answered, gateway.config().dialect),
+                                }
+                            }
+                            None => session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer()),
+                        },
                         Ok(Err(error)) => refused(error.kind(), error.to_string()),
                         Err(error) => refused(RefusalKind::InvalidArgument, error.to_string()),
                     }
@@ -71,7 +85,8 @@ pub(super) async fn call(
     let answered = (&mut waiting.handle.answer).await;
     waiting.over = true;
     match answered {
-        Ok(mut answered) => {
+        Ok(answered) => {
+            let mut answered = walk::dressed(&door.gateway, answered, instead);
             let session = waiting.handle.session();
             connection.answers(answered.delivery.take().map(|delivery| delivery.keeping(session)));
             respond(&answered, door.gateway.config().dialect)
