@@ -27,6 +27,8 @@ use crate::restraint::Rates;
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::telemetry::Telemetry;
 use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
+use crate::walks::kit::Kits;
+use crate::walks::owners::Owners;
 use tending::Tending;
 
 /// How long a heartbeat counts.
@@ -73,6 +75,10 @@ pub struct Gateway {
     pub(crate) telemetry: Option<Telemetry>,
     /// The tools that are not called since they are not what they were.
     pub(crate) pins: Pins,
+    /// What the inputs and fields of machines are checked with.
+    pub(crate) kits: Kits,
+    /// Whose the walks are.
+    pub(crate) owners: Owners,
     /// Who signs the log, where there is a key.
     signer: Option<Signer>,
     /// How many sessions are driven right now.
@@ -197,6 +203,8 @@ impl Gateway {
             telemetry: Telemetry::start(&config.telemetry, metrics.exports()),
             metrics,
             pins: Pins::default(),
+            kits: Kits::default(),
+            owners: Owners::default(),
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
             given_up: std::sync::Mutex::default(),
@@ -244,6 +252,14 @@ impl Gateway {
     /// Begins a session for that principal.
     pub fn open_session(self: &Arc<Self>, principal: Principal, door: &str) -> SessionHandle {
         SessionHandle::open(self.clone(), principal, door)
+    }
+
+    /// Ends the walks that only wait for their agents. They are on the ledger.
+    pub fn rest(&self) {
+        for driver in self.drivers().values() {
+            // One that ends just now rests already.
+            let _ = driver.send(Mail::Rest);
+        }
     }
 
     /// Waits until no session is driven any more: nothing is open, and everything is recorded.

@@ -396,6 +396,12 @@ impl Session {
         self.walk.as_ref()?.open.as_ref()
     }
 
+    /// Whether the open move has no such call yet.
+    pub(super) fn wants_leg(&self, leg: &crate::walk::LegOf) -> bool {
+        let has = |open: &MoveState| open.part(leg.part).any(|its| its.name == leg.name);
+        self.open_move().is_some_and(|open| open.taking.id == leg.of && open.attempt == leg.attempt && !has(open))
+    }
+
     /// Whether anything is open in it.
     pub(super) fn is_busy(&self) -> bool {
         !self.calls.is_empty() || !self.questions.is_empty() || self.open_move().is_some()
