@@ -180,7 +180,7 @@ impl SessionHandle {
     /// The refusal of a call of a tool that only machines call.
     fn only_in_machines(&self, tool: &str) -> Option<amends_core::Refusal> {
         let listing = self.gateway.catalogue.now();
-        if !listing.machines().guards(tool) {
+        if !listing.machines().encloses(tool) {
             return None;
         }
         listing.machines().refusal(tool, &self.gateway.config().machines)

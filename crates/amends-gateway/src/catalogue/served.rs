@@ -74,7 +74,7 @@ impl Listing {
 
     /// The name of every tool that an agent may call.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let shown = self.tools.keys().map(ToolName::as_str).filter(|name| !self.machines.guards(name));
+        let shown = self.tools.keys().map(ToolName::as_str).filter(|name| !self.machines.encloses(name));
         shown.chain(self.machines.names().all())
     }
 
@@ -133,7 +133,7 @@ impl Listing {
         let theirs = |served: &&Served| self.machines.is_empty() || !Address::is_ours(&served.key);
         match kind {
             Kind::Tools => {
-                let shown = self.tools.values().filter(|tool| !self.machines.guards(tool.name.as_str()));
+                let shown = self.tools.values().filter(|tool| !self.machines.encloses(tool.name.as_str()));
                 Box::new(shown.map(|tool| (tool.name.as_str(), marked(&tool.entry, &tool.upstream))).chain(own))
             }
             Kind::Prompts => Box::new(self.prompts.iter().map(Served::listed)),

@@ -118,7 +118,10 @@ fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
             (envelope.to_json(data_of(&result).as_deref()), None)
         }
         Form::Envelope { envelope, payload } => (envelope.to_json(payload.as_deref()), envelope.error().cloned()),
-        Form::Moved { envelope, moved, names } => (filled(envelope, moved, names), envelope.error().cloned()),
+        Form::Moved { envelope, moved, names } => {
+            let envelope = answered.rendered.told_again(envelope);
+            (filled(&envelope, moved, names), envelope.error().cloned())
+        }
         Form::Stored { json } => (json.clone(), None),
         // Nobody is asked through this door.
         Form::Asked { .. } => (RawValue::NULL.to_owned(), None),
