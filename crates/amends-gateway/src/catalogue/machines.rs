@@ -42,7 +42,8 @@ impl ServedMachines {
             .filter(|machine| machine.mode() == Mode::Tools)
             .flat_map(|machine| machine.actions().map(|(action, _)| (machine.name().clone(), action.clone())))
             .collect();
-        let stages = all.iter().flat_map(|machine| machine.actions()).any(|(_, action)| matches!(action.does, Does::Allowed(_)));
+        let stages =
+            all.iter().flat_map(|machine| machine.actions()).any(|(_, action)| matches!(action.does, Does::Allowed(_)));
         let steps = stages || all.iter().any(|machine| machine.mode() == Mode::Step);
         let own: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| *tool != Tool::Step || steps).collect();
         let stages = all.iter().flat_map(|machine| machine.actions().filter_map(|(action, _)| machine.stage(action)));
@@ -97,11 +98,9 @@ impl ServedMachines {
         let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
         let required = required.into_iter().flatten().filter_map(Value::as_str);
         let template = match self.names.action(machine, action.as_str()) {
-            Some(own) => Template {
-                tool: own.to_owned(),
-                args: Map::new(),
-                missing: required.map(str::to_owned).collect(),
-            },
+            Some(own) => {
+                Template { tool: own.to_owned(), args: Map::new(), missing: required.map(str::to_owned).collect() }
+            }
             None => {
                 let mut args = Map::from_iter([("action".to_owned(), Value::String(action.to_string()))]);
                 if self.roots.len() > 1 && self.roots.contains(machine) {
