@@ -55,6 +55,7 @@ impl Mask {
             | Fact::InteractionLapsed { .. }
             | Fact::InteractionWithdrawn { .. }
             | Fact::InquiryOpened { .. }
+            | Fact::InquiryWithdrawn { .. }
             | Fact::InquiryClosed { .. }
             | Fact::DoubtResolved { .. }
             | Fact::ReversalMinted { .. }

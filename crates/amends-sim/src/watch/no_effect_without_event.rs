@@ -45,7 +45,12 @@ impl Watch {
                     (facts().any(said), &telling.attempt.call)
                 }
                 Effect::Retract { call: of, inquiry: n } => {
-                    let over = |fact: &Fact| matches!(fact, Fact::InquiryClosed { call, inquiry, .. } if call == of && inquiry == n);
+                    let over = |fact: &Fact| match fact {
+                        Fact::InquiryClosed { call, inquiry, .. } | Fact::InquiryWithdrawn { call, inquiry } => {
+                            call == of && inquiry == n
+                        }
+                        _ => false,
+                    };
                     (facts().any(over), of)
                 }
                 Effect::Withdraw(id) => {
@@ -87,6 +92,10 @@ impl Watch {
                     .effects
                     .iter()
                     .any(|e| matches!(e, Effect::Inquire(a) if a.attempt == *attempt && a.inquiry == *inquiry)),
+                Fact::InquiryWithdrawn { call, inquiry } => step
+                    .effects
+                    .iter()
+                    .any(|e| matches!(e, Effect::Retract { call: of, inquiry: n } if of == call && n == inquiry)),
                 Fact::InquiryMade { attempt, .. } => step.effects.iter().any(|e| match e {
                     Effect::Inquire(asking) => asking.attempt == *attempt,
                     Effect::Tell(telling) => telling.attempt == *attempt,
