@@ -24,8 +24,8 @@ use crate::id::{ActionName, MachineName, StateName, ToolName};
 pub use check::ToolFacts;
 pub use finding::{Finding, Weight};
 pub use position::{Move, No, Position};
-pub use stage::{Allowed, Resolution, Stage};
 pub use spec::{ActionSpec, BoundSpec, BranchSpec, Drift, MachineSpec, Mode, SiblingSpec, TargetSpec};
+pub use stage::{Allowed, Resolution, Stage};
 
 /// A declared order of work whose names are all known and whose expressions can all be read.
 #[derive(Clone, Debug, PartialEq)]
