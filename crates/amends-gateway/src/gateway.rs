@@ -11,7 +11,7 @@ use amends_core::{Digest, Principal, SessionId, Timestamp, UpstreamName};
 use amends_ledger::{Ledger, MemoryLedger, Node, PostgresLedger, SqliteLedger};
 use futures_util::future::join_all;
 use thiserror::Error;
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::catalogue::Catalogue;
@@ -23,7 +23,7 @@ use crate::key::{self, KeyError};
 use crate::metrics::Metrics;
 use crate::pin::{self, Pins};
 use crate::request_state::Seal;
-use crate::restraint::Rates;
+use crate::restraint::{Rates, Room};
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::telemetry::Telemetry;
 use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
@@ -61,8 +61,8 @@ pub struct Gateway {
     pub(crate) seal: Seal,
     /// Told whenever an answer is stored.
     pub(crate) answered: Notify,
-    /// How many calls may be open.
-    pub(crate) room: Arc<Semaphore>,
+    /// How many calls are open.
+    pub(crate) room: Room,
     /// How often each principal called.
     pub(crate) rates: Rates,
     /// The rules that are on the ledger.
@@ -196,8 +196,8 @@ impl Gateway {
             greeting,
             unasked,
             answered: Notify::new(),
-            room: Arc::new(Semaphore::new(config.limits.calls)),
-            rates: Rates::new(config.limits.rate),
+            room: Room::default(),
+            rates: Rates::default(),
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
             telemetry: Telemetry::start(&config.telemetry, metrics.exports()),

@@ -144,7 +144,9 @@ impl Session {
                 let of = self.attempt(&attempt.call, attempt.n).is_some_and(|state| state.end.is_none() == *held);
                 of && self.calls.get(&attempt.call).is_some_and(|call| call.next_inquiry() == *inquiry)
             }
-            Fact::InputsGiven { call, inquiry, .. } => self.is_asking(call, *inquiry),
+            Fact::InputsGiven { call, inquiry, .. } | Fact::InquiryWithdrawn { call, inquiry } => {
+                self.is_asking(call, *inquiry)
+            }
             Fact::InquiryClosed { call, inquiry, why } => match why {
                 Unanswered::Refused => self.calls.get(call).is_some_and(|call| call.next_inquiry() == *inquiry),
                 Unanswered::Lapsed | Unanswered::Withdrawn => self.is_asking(call, *inquiry),
@@ -329,6 +331,11 @@ impl Session {
                     call.unanswered = false;
                     // Whoever gives them is there.
                     call.cancel = call.cancel.filter(|reason| reason.is_wish());
+                }
+            }
+            Fact::InquiryWithdrawn { call, inquiry } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.close_inquiry(*inquiry, at);
                 }
             }
             Fact::InquiryClosed { call, inquiry, why } => {

@@ -35,6 +35,7 @@ use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
+use crate::restraint::Occupied;
 use crate::upstream::openapi::etag;
 use crate::upstream::{Aside, RpcFault, Upstream};
 use crate::walks::view::View;
@@ -47,6 +48,7 @@ pub(crate) enum Mail {
     Result { attempt: AttemptId, purpose: Purpose, report: Box<Report>, carried: Carried },
     Aside { attempt: AttemptId, aside: Aside },
     Inputs { call: CallId, inquiry: u32, answers: Vec<Result<String, RpcFault>> },
+    Withdrawn { call: CallId, inquiry: u32 },
     Return(Box<Return>),
     Used,
     Cancel { call: CallId, reason: CancelReason },
@@ -93,7 +95,7 @@ pub(crate) struct Live {
     pub(super) recorded: HashMap<AttemptId, StoredAnswer>,
     pub(super) attempts: HashMap<AttemptId, oneshot::Sender<()>>,
     /// Held while the call is open.
-    pub(super) room: Option<tokio::sync::OwnedSemaphorePermit>,
+    pub(super) room: Option<Occupied>,
     /// The same, for its upstream.
     pub(super) place: Option<tokio::sync::OwnedSemaphorePermit>,
     /// When it was made; nothing once it was held against the answers that may have been read before.
@@ -353,6 +355,7 @@ impl Session {
                 }
             }
             Mail::Inputs { call, inquiry, answers } => self.given(call, inquiry, answers),
+            Mail::Withdrawn { call, inquiry } => self.withdrawn(call, inquiry),
             Mail::Return(returned) => self.returned(*returned),
             Mail::Cancel { call, reason } => {
                 // The answer overtook the cancel: nothing is left to stop.

@@ -164,7 +164,7 @@ impl Session {
         let only_reads = match input {
             Input::Call(call) => gates.refusal.is_some() || call.rules.contract.effect.is_read(),
             Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => reads(&attempt.call),
-            Input::Inputs { call, .. } => reads(call),
+            Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => reads(call),
             Input::Cancel { call, .. } => reads(call),
             Input::Delivery { .. } => true,
             Input::Answer { .. }
