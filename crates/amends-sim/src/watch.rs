@@ -399,6 +399,7 @@ fn input_name(input: &Input) -> String {
         Input::Migrate { hash, .. } => format!("migrate to {hash}"),
         Input::Move(taking) => format!("move {} {}", taking.id, taking.action),
         Input::Weighed { of, weighed } => format!("weighed {of} {weighed:?}"),
+        Input::Unwound { of, .. } => format!("unwound {of}"),
         Input::Retire { .. } => "retire".into(),
     }
 }

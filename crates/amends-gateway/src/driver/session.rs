@@ -58,6 +58,7 @@ pub(crate) enum Mail {
     Migrate { definition: BTreeMap<MachineName, MachineSpec>, hash: Digest },
     Look(oneshot::Sender<Option<View>>),
     Stop(oneshot::Sender<Option<View>>),
+    Unwound { of: CallId, undone: u32, failed: Vec<CallId> },
     Rest,
     Unused,
 }
@@ -388,6 +389,9 @@ impl Session {
                 }
                 // Whoever looks may be gone.
                 let _ = answer.send(self.view());
+            }
+            Mail::Unwound { of, undone, failed } => {
+                self.take(Input::Unwound { of, undone, failed }, Gates::default());
             }
             Mail::Rest => self.resting = true,
             Mail::Unused | Mail::Used => {}

@@ -332,6 +332,7 @@ impl Stage<'_> {
             Input::Migrate { .. } => "migrate",
             Input::Move(_) => "move",
             Input::Weighed { .. } => "weighed",
+            Input::Unwound { .. } => "unwound",
             Input::Retire { .. } => "retire",
         };
         self.note(|| format!("gateway: {session} {what}: {}", lines.join(", ")));
