@@ -212,11 +212,11 @@ impl Served {
 fn marked<'a>(entry: &'a str, upstream: &Upstream) -> Cow<'a, str> {
     let now = clock::now();
     let until = upstream.restraint.open_until(now);
-    let reason = match (&*upstream.health().borrow(), until) {
+    let reason = match (upstream.state(), until) {
         (Health::Ready { .. }, None) => return Cow::Borrowed(entry),
         (Health::Ready { .. }, Some(_)) => "it failed too often and is left alone for a while".to_owned(),
         (Health::Starting, _) => "it is being started".to_owned(),
-        (Health::Down { reason }, _) => reason.clone(),
+        (Health::Down { reason }, _) => reason,
     };
     let mut note = json!({ "upstream": upstream.name.as_str(), "reason": reason });
     if let Some(until) = until {

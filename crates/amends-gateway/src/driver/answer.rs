@@ -152,7 +152,7 @@ pub(super) fn store(rendered: &Rendered) -> (StoredForm, Bytes) {
     }
 }
 
-fn recorded(stored: &StoredAnswer, live: Option<&Live>) -> Rendered {
+pub(super) fn recorded(stored: &StoredAnswer, live: Option<&Live>) -> Rendered {
     let form = match stored.form {
         StoredForm::Forward => {
             // The bytes themselves are the data; this only says whose they are.
