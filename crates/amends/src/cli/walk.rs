@@ -105,7 +105,8 @@ async fn seen(ledger: &Arc<dyn Ledger>, trace: &Trace, what: Show) -> Result<(Va
     Ok(match what {
         Show::State => {
             let body = state_body(view);
-            let mut text = format!("{}  `{}` in `{}` after {} moves\n", view.session, view.machine, view.state, view.seq);
+            let mut text =
+                format!("{}  `{}` in `{}` after {} moves\n", view.session, view.machine, view.state, view.seq);
             for (name, value) in &view.fields {
                 text.push_str(&format!("{name} = {value}\n"));
             }
