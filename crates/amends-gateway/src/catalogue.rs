@@ -73,7 +73,10 @@ impl Catalogue {
     /// An empty catalogue of those upstreams under that configuration.
     pub fn new(config: Arc<Config>, upstreams: &Upstreams) -> Self {
         let held = Held { config, here: weak(upstreams), offers: BTreeMap::new() };
-        Self { held: Mutex::new(held), listing: RwLock::default() }
+        let catalogue = Self { held: Mutex::new(held), listing: RwLock::default() };
+        // Machines are served before any upstream has listed anything.
+        catalogue.rebuild(&catalogue.held(), false);
+        catalogue
     }
 
     /// What is served now.
@@ -188,7 +191,7 @@ impl Catalogue {
                 }
             }
         }
-        listing.machines = ServedMachines::of(&config.machines, &listing.tools);
+        listing.machines = ServedMachines::of(config, &listing.tools);
         let changed = listing.changed_since(&before);
         *self.listing.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listing);
         changed

@@ -13,6 +13,7 @@ use amends_wire::mcp::steps::{Names, Tool, What, action_tool, definition, resour
 use serde_json::{Map, Value};
 
 use super::ServedTool;
+use crate::config::Config;
 use crate::router::page::Listed;
 
 /// What is served of machines at one moment.
@@ -23,20 +24,24 @@ pub struct ServedMachines {
     tools: Vec<(String, String)>,
     resources: Vec<(String, String)>,
     templates: Vec<(String, String)>,
-    guarded: BTreeMap<ToolName, (MachineName, ActionName)>,
+    enclosed: BTreeMap<ToolName, (MachineName, ActionName)>,
 }
 
 impl ServedMachines {
-    pub(super) fn of(machines: &Machines, served: &BTreeMap<ToolName, Arc<ServedTool>>) -> Self {
+    pub(super) fn of(config: &Config, served: &BTreeMap<ToolName, Arc<ServedTool>>) -> Self {
+        let machines = &config.machines;
         if machines.is_empty() {
             return Self::default();
         }
         let all: Vec<&Machine> = machines.declared().collect();
         let run: BTreeSet<&MachineName> = all.iter().flat_map(|machine| machine.actions()).filter_map(runs).collect();
         let roots: Vec<&Machine> = all.iter().copied().filter(|machine| !run.contains(machine.name())).collect();
-        let guarded = guarded(&all, served);
-        // What only a machine may call leaves its name to nobody: a call of it is told what to do instead.
-        let taken = |name: &str| served.contains_key(&ToolName::new(name));
+        let enclosed = enclosed(config, &all, served);
+        // What only machines call is not served, so that an action may have its name.
+        let taken = |name: &str| {
+            let name = ToolName::new(name);
+            served.contains_key(&name) && !enclosed.contains_key(&name)
+        };
         let actions: Vec<_> = all
             .iter()
             .filter(|machine| machine.mode() == Mode::Tools)
@@ -65,7 +70,7 @@ impl ServedMachines {
             tools,
             resources: What::ALL.into_iter().map(resource).collect(),
             templates: What::ALL.into_iter().map(template).collect(),
-            guarded,
+            enclosed,
         }
     }
 
@@ -85,13 +90,13 @@ impl ServedMachines {
     }
 
     /// Whether that tool is called only by machines.
-    pub fn guards(&self, tool: &str) -> bool {
-        self.guarded.contains_key(&ToolName::new(tool))
+    pub fn encloses(&self, tool: &str) -> bool {
+        self.enclosed.contains_key(&ToolName::new(tool))
     }
 
     /// The refusal of a direct call of a tool that only machines call: it names the action that does.
     pub fn refusal(&self, tool: &str, machines: &Machines) -> Option<Refusal> {
-        let (machine, action) = self.guarded.get(&ToolName::new(tool))?;
+        let (machine, action) = self.enclosed.get(&ToolName::new(tool))?;
         let words = format!("`{tool}` is called only by the action `{action}` of the machine `{machine}`");
         let mut refusal = Refusal::of(RefusalKind::InvalidTransition, words);
         let schema = machines.get(machine).and_then(|machine| machine.action(action.as_str())?.1.input.as_ref());
@@ -130,7 +135,7 @@ impl ServedMachines {
 
     /// Whether an agent would see the same in that list.
     pub(super) fn is_same(&self, other: &Self, kind: Kind) -> bool {
-        let hidden = kind != Kind::Tools || self.guarded.keys().eq(other.guarded.keys());
+        let hidden = kind != Kind::Tools || self.enclosed.keys().eq(other.enclosed.keys());
         hidden && self.entries(kind).eq(other.entries(kind))
     }
 }
@@ -143,21 +148,22 @@ fn runs<'a>((_, action): (&'a ActionName, &'a amends_core::machine::Action)) -> 
 }
 
 /// The tools that machines write with and that nobody exposed: each with the first action that calls it.
-fn guarded(
+fn enclosed(
+    config: &Config,
     machines: &[&Machine],
     served: &BTreeMap<ToolName, Arc<ServedTool>>,
 ) -> BTreeMap<ToolName, (MachineName, ActionName)> {
-    let mut guarded = BTreeMap::new();
+    let mut enclosed = BTreeMap::new();
     for machine in machines {
         for (name, action) in machine.actions() {
             for tool in action.tools() {
                 let Some(known) = served.get(tool) else { continue };
-                let exposed = known.upstream.config.patterns.exposes(&known.local);
-                if !known.rules.contract.effect.is_read() && !exposed {
-                    guarded.entry(tool.clone()).or_insert_with(|| (machine.name().clone(), name.clone()));
+                let within = config.encloses(tool, &known.local, &known.upstream.config);
+                if within && !known.rules.contract.effect.is_read() {
+                    enclosed.entry(tool.clone()).or_insert_with(|| (machine.name().clone(), name.clone()));
                 }
             }
         }
     }
-    guarded
+    enclosed
 }

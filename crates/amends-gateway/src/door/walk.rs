@@ -1,20 +1,218 @@
 //! What every door does for machines: it finds out which of our tools is called, and shows what can be read of a walk.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use amends_core::envelope::{Body, Data};
 use amends_core::id::MachineName;
 use amends_core::machine::Machine;
 use amends_core::machine::graph::Marks;
 use amends_core::refusal::ArgumentFault;
 use amends_core::walk::Frame;
-use amends_core::{Principal, Refusal, RefusalKind, SessionId};
+use amends_core::{Envelope, Outcome, Principal, Refusal, RefusalKind, SessionId};
 use amends_wire::mcp::ToolCall;
-use amends_wire::mcp::steps::{Next, View, Wanted, What, next_body, read, read_action, state_body};
+use amends_wire::mcp::steps::{
+    Inputs, Moved, Next, View, Wanted, What, action_of, history, next_body, read, read_action, session_of, state_body,
+};
 use amends_wire::schema::PRESENT;
 use serde_json::{Value, json};
 
+use crate::driver::{self, Answered, CallHandle, Form, Listener, Rendered, SessionHandle};
 use crate::gateway::Gateway;
-use crate::walks;
+use crate::walks::{self, Order, Which, Wish};
+
+/// The walks of a connection: one for each machine that a walk can begin with.
+#[derive(Debug, Default)]
+pub(crate) struct OwnWalks {
+    begun: Mutex<Begun>,
+    /// Held while a walk begins, so that two who come first begin one.
+    beginning: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Begun {
+    by_machine: BTreeMap<MachineName, SessionId>,
+    last: Option<SessionId>,
+}
+
+impl OwnWalks {
+    /// The walk that was used last.
+    pub(crate) fn last(&self) -> Option<SessionId> {
+        self.begun().last.clone()
+    }
+
+    /// The walk through that machine.
+    fn through(&self, machine: &MachineName) -> Option<SessionId> {
+        self.begun().by_machine.get(machine).cloned()
+    }
+
+    fn uses(&self, machine: Option<&MachineName>, session: &SessionId) {
+        let mut begun = self.begun();
+        begun.last = Some(session.clone());
+        if let Some(machine) = machine {
+            begun.by_machine.insert(machine.clone(), session.clone());
+        }
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Begun> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who calls, as far as machines need to know.
+pub(crate) struct Asker<'a> {
+    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) principal: &'a Principal,
+    pub(crate) door: &'static str,
+    /// Where what is refused before a walk is known is recorded.
+    pub(crate) session: &'a SessionHandle,
+    /// The walks of its connection; nothing where it has none.
+    pub(crate) own: Option<&'a OwnWalks>,
+}
+
+/// What came of a call of one of our tools.
+pub(crate) enum Came {
+    /// It is on its way. A refusal of it that knows no walk says what could be done in this one.
+    Handed(CallHandle, Option<Box<Moved>>),
+    /// It is answered.
+    Answered(Box<Answered>),
+}
+
+/// Does what a call of one of our tools wants.
+pub(crate) async fn call(
+    asker: &Asker<'_>,
+    call: &ToolCall<'_>,
+    wanted: Result<Wanted, Box<Refusal>>,
+    listener: Listener,
+) -> Came {
+    let meta = match call.meta() {
+        Ok(meta) => meta,
+        Err(error) => return asker.refused(call.name(), Box::new(error.refusal()), None),
+    };
+    let named = |session: Option<String>| session.or_else(|| meta.session.clone()).map(SessionId::new);
+    let order = |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms, refusal: None };
+    match wanted {
+        Ok(Wanted::Look { session, what }) => {
+            let session = named(session).or_else(|| asker.own.and_then(OwnWalks::last));
+            match look(asker.gateway, asker.principal, session, what).await {
+                Ok(shown) => Came::Answered(Box::new(shown.answered())),
+                Err(refusal) => asker.refused(call.name(), refusal, None),
+            }
+        }
+        Ok(Wanted::Step { machine, action, inputs, session, expect_seq }) => {
+            let order = order(Wish::Step { action: action.clone(), inputs, expect_seq });
+            asker.step(call.name(), machine.as_deref(), named(session), &action, order, listener).await
+        }
+        Ok(Wanted::Reset { session }) => asker.known(call.name(), named(session), order(Wish::Reset), listener).await,
+        Ok(Wanted::Cancel { session }) => asker.known(call.name(), named(session), order(Wish::Cancel), listener).await,
+        Ok(Wanted::Fork { session, seq }) => {
+            asker.known(call.name(), named(session), order(Wish::Fork(seq)), listener).await
+        }
+        Err(refusal) => {
+            let action = action_of(call.arguments()).unwrap_or_else(|| call.name().to_owned());
+            let session = named(session_of(call.arguments())).or_else(|| asker.own.and_then(OwnWalks::last));
+            let Some(session) = session else { return asker.refused(&action, refusal, asker.unbegun(&action)) };
+            let what = Wish::Step { action: action.clone(), inputs: Inputs::nothing(), expect_seq: None };
+            let order = Order { refusal: Some(refusal), ..order(what) };
+            asker.hand_in(&action, Which::Known(session), order, listener).await
+        }
+    }
+}
+
+impl Asker<'_> {
+    /// An action in the walk that was named, in that of the connection, or in a new one.
+    async fn step(
+        &self,
+        tool: &str,
+        machine: Option<&str>,
+        session: Option<SessionId>,
+        action: &str,
+        order: Order,
+        listener: Listener,
+    ) -> Came {
+        if let Some(session) = session {
+            return self.hand_in(action, Which::Known(session), order, listener).await;
+        }
+        // An action of a machine that another runs is taken in the walk that is in it.
+        let config = self.gateway.config();
+        let run = machine.filter(|name| self.roots().iter().all(|root| root.as_str() != *name));
+        let run = run.is_some_and(|name| config.machines.get(&MachineName::new(name)).is_some());
+        let machine = machine.filter(|_| !run);
+        let Some(own) = self.own else {
+            return match root(self.gateway, machine) {
+                Ok(root) => self.hand_in(action, Which::New(root), order, listener).await,
+                Err(refusal) => self.refused(tool, refusal, None),
+            };
+        };
+        let _one_at_a_time = own.beginning.lock().await;
+        if let (None, Some(last)) = (machine, own.last()) {
+            return self.hand_in(action, Which::Known(last), order, listener).await;
+        }
+        let root = match root(self.gateway, machine) {
+            Ok(root) => root,
+            Err(refusal) => return self.refused(tool, refusal, None),
+        };
+        let which = own.through(&root).map_or_else(|| Which::New(root.clone()), Which::Known);
+        let came = self.hand_in(action, which, order, listener).await;
+        if let Came::Handed(handle, None) = &came {
+            own.uses(Some(&root), &handle.session().id);
+        }
+        came
+    }
+
+    /// Something in a walk that has begun.
+    async fn known(&self, tool: &str, session: Option<SessionId>, order: Order, listener: Listener) -> Came {
+        match session.or_else(|| self.own.and_then(OwnWalks::last)) {
+            Some(session) => self.hand_in(tool, Which::Known(session), order, listener).await,
+            None => {
+                let words = "no walk has begun here; name one with `session`".to_owned();
+                self.refused(tool, unfit(words, "session", PRESENT, None, Vec::new()), self.unbegun(tool))
+            }
+        }
+    }
+
+    async fn hand_in(&self, requested: &str, which: Which, order: Order, listener: Listener) -> Came {
+        match walks::order(self.gateway, self.principal, self.door, which, order, listener).await {
+            Ok(handle) => Came::Handed(handle, None),
+            Err(refusal) => self.refused(requested, refusal, None),
+        }
+    }
+
+    /// Says no where there is no walk to say it in, and records that.
+    fn refused(&self, requested: &str, mut refusal: Box<Refusal>, instead: Option<Box<Moved>>) -> Came {
+        if refusal.kind == RefusalKind::UnknownName && refusal.details.is_empty() {
+            let expected = "a walk of yours, as an answer named it".to_owned();
+            refusal.details = vec![ArgumentFault { field: "session".into(), expected, got: None, nearest: Vec::new() }];
+        }
+        let wish = driver::Wish::Unreadable { requested: requested.to_owned(), refusal };
+        Came::Handed(self.session.call(wish, Listener::of_the_answer()), instead)
+    }
+
+    fn roots(&self) -> Vec<MachineName> {
+        self.gateway.catalogue.now().machines().roots().to_vec()
+    }
+
+    /// Where a walk would begin, if there is only one way.
+    fn unbegun(&self, action: &str) -> Option<Box<Moved>> {
+        let config = self.gateway.config();
+        let [only] = &self.roots()[..] else { return None };
+        let view = unbegun(config.machines.get(only)?);
+        Some(Box::new(Moved { action: action.to_owned(), result: None, view }))
+    }
+}
+
+/// An answer as it goes out: a refusal that knows no walk says where one would begin.
+pub(crate) fn dressed(gateway: &Gateway, mut answered: Answered, instead: Option<Box<Moved>>) -> Answered {
+    let Some(moved) = instead else { return answered };
+    answered.rendered.form = match answered.rendered.form {
+        Form::Envelope { envelope, payload: None } if envelope.error().is_some() => {
+            let names = gateway.catalogue.now().machines().names().clone();
+            Form::Moved { envelope, moved, names }
+        }
+        other => other,
+    };
+    answered
+}
 
 /// What of a walk was asked for: data, or a text of its own type.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,12 +230,16 @@ impl Shown {
         }
     }
 
-    /// As the data of an answer.
-    pub(crate) fn data(self) -> Value {
-        match self {
+    /// As the answer of a tool. Nothing was done for it, so that nothing is recorded.
+    fn answered(self) -> Answered {
+        let value = match self {
             Self::Data(value) => value,
             Self::Text(text) => Value::String(text),
-        }
+        };
+        let envelope = Envelope::of(Body::Success { outcome: Outcome::Succeeded, data: Data::Value(value) });
+        let form = Form::Envelope { envelope: Box::new(envelope), payload: None };
+        let rendered = Rendered { form, replayed: false };
+        Answered { rendered, receipt: None, last: true, delivery: None, declares_output: false }
     }
 }
 
@@ -190,7 +392,10 @@ async fn told(gateway: &Gateway, session: &SessionId, what: What) -> Result<Show
     let trace = gateway.ledger.trace(session).await.map_err(unread)?;
     let events = trace.map(|trace| trace.events).unwrap_or_default();
     let told: Vec<Value> = match what {
-        What::History => walks::history(events.iter().map(|stored| &stored.event)),
+        What::History => {
+            let moves = history(events.iter().map(|stored| &stored.event));
+            moves.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect()
+        }
         _ => events
             .iter()
             .map(|stored| {

@@ -16,11 +16,6 @@ impl Patterns {
         (self.expose.is_empty() || any(&self.expose)) && !any(&self.hide)
     }
 
-    /// Whether a tool of that name is served because somebody said so, and not because nobody said anything.
-    pub fn exposes(&self, name: &str) -> bool {
-        !self.expose.is_empty() && self.shows(name)
-    }
-
     /// Whether everything is served as it is.
     pub fn is_open(&self) -> bool {
         self.expose.is_empty() && self.hide.is_empty()

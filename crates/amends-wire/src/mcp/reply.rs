@@ -191,7 +191,8 @@ pub fn envelope(
 /// A tool that was never listed is one, a state that does not count, and an upstream's error that the protocol itself needs.
 pub fn protocol_error(envelope: &Envelope) -> Option<(i64, String, Box<RawValue>)> {
     let error = envelope.error()?;
-    let unknown = error.kind == RefusalKind::UnknownName.as_str();
+    // A name within the arguments is the model's to correct.
+    let unknown = error.kind == RefusalKind::UnknownName.as_str() && error.details.is_empty();
     let words = error.upstream.as_ref().filter(|_| {
         matches!(error.code, Code::MissingCapability | Code::ContractVersionMismatch)
             && error.certainty.nothing_happened()

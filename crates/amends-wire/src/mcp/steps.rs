@@ -5,6 +5,7 @@
 mod answer;
 mod define;
 mod guide;
+mod history;
 mod names;
 mod read;
 mod resource;
@@ -14,8 +15,11 @@ mod view;
 pub use answer::{filled, next_body, state_body};
 pub use define::{action_tool, definition};
 pub use guide::{guided, hint};
+pub use history::{Called, Entry, history};
 pub use names::{Names, Tool};
-pub use read::{EXPECT_SEQ, INPUTS_BYTES_MAX, Inputs, SESSION, SESSION_CHARS_MAX, Wanted, read, read_action};
+pub use read::{
+    EXPECT_SEQ, INPUTS_BYTES_MAX, Inputs, SESSION, SESSION_CHARS_MAX, Wanted, action_of, read, read_action, session_of,
+};
 pub use resource::{Address, What, content, resource, template};
 pub use text::text;
 pub use view::{Moved, Next, View, Waits};

@@ -12,9 +12,10 @@ use serde_json::value::RawValue;
 use tokio::sync::{oneshot, watch};
 
 use super::{Asked, Wrapped};
+use crate::door::walk::OwnWalks;
 use crate::driver::SessionHandle;
 use crate::gateway::Gateway;
-use crate::hub::{Mailbox, Subscribed, Wants};
+use crate::hub::{Level, Mailbox, Subscribed, Wants};
 
 /// How many resources one client may want to hear of.
 pub(super) const SUBSCRIPTIONS_MAX: usize = 1000;
@@ -36,7 +37,7 @@ pub struct Client {
     wrapped: Option<Wrapped>,
     mailbox: OnceLock<Arc<Mailbox>>,
     subscribed: Mutex<BTreeMap<String, Subscribed>>,
-    walk: Mutex<Option<SessionId>>,
+    walks: OwnWalks,
 }
 
 /// What a client said of itself.
@@ -97,7 +98,7 @@ impl Client {
             wrapped: None,
             mailbox: OnceLock::new(),
             subscribed: Mutex::default(),
-            walk: Mutex::default(),
+            walks: OwnWalks::default(),
         }
     }
 
@@ -191,6 +192,11 @@ impl Client {
         self.mailbox.get_or_init(|| self.gateway.hub.open(Wants::lists(), None))
     }
 
+    /// How much of the log it said it wants to hear.
+    pub fn level(&self) -> Option<Level> {
+        self.mailbox.get().and_then(|mailbox| mailbox.change(|wants| wants.level))
+    }
+
     /// It wants to hear of a resource; `false` where it wants to hear of too many.
     pub fn subscribes(&self, uri: &str, subscribed: Subscribed) -> bool {
         let mut all = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -208,16 +214,24 @@ impl Client {
         self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).remove(uri).is_some()
     }
 
-    /// The walk that it means where it names none: that of its connection, where it has one and the walk has begun.
-    pub fn own_walk(&self, era: Era) -> Option<SessionId> {
-        // What stands alone has no connection that could have a walk.
-        (era == Era::Legacy).then(|| self.walk.lock().unwrap_or_else(PoisonError::into_inner).clone()).flatten()
+    /// The walks of its connection, where it has one: what stands alone has none.
+    pub(crate) fn own_walks(&self, era: Era) -> Option<&OwnWalks> {
+        (era == Era::Legacy).then_some(&self.walks)
     }
 
-    /// The walk of its connection has begun.
-    pub fn walks(&self, session: &SessionId) {
-        *self.walk.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.clone());
+    /// The walk that addresses mean which name none.
+    pub(crate) fn own_walk(&self, era: Era) -> Option<SessionId> {
+        self.own_walks(era).and_then(OwnWalks::last)
+    }
+
+    /// It is in that walk of its own now.
+    pub(crate) fn walks(&self, session: &SessionId) {
         self.mailbox().change(|wants| wants.walk = Some(session.clone()));
+    }
+
+    /// The door it came through.
+    pub(super) fn door(&self) -> &'static str {
+        self.door
     }
 
     /// It is gone for good.
@@ -225,6 +239,9 @@ impl Client {
         self.stop_all(reason);
         if let Some(mailbox) = self.mailbox.get() {
             mailbox.close();
+            if mailbox.change(|wants| wants.level.take()).is_some() {
+                self.gateway.hub.hears_less(&self.gateway.upstreams());
+            }
         }
         self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

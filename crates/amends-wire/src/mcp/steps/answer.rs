@@ -21,7 +21,9 @@ pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue
     };
     if matches!(envelope.status(), Status::Error | Status::Refused) {
         set("state", state(&moved.view).to_string());
-        set("session", json!(moved.view.session).to_string());
+        if !moved.view.session.as_str().is_empty() {
+            set("session", json!(moved.view.session).to_string());
+        }
         set("seq", moved.view.seq.to_string());
         set("next_action_schemas", Value::Object(moved.view.schemas()).to_string());
         set("next_hint", json!(hint).to_string());

@@ -44,7 +44,8 @@ pub fn definition(tool: Tool, name: &str, machines: &[&Machine]) -> String {
         ),
         Tool::Fork => (
             "Go back, as another walk",
-            "Begins another walk at a past point of one. Nothing that was done is undone, and nothing is done again."
+            "Begins another walk at a past point of one: give the `session` of the answer to go on with it. Nothing that was \
+             done is undone, and nothing is done again."
                 .to_owned(),
             json!({
                 "session": session,

@@ -239,6 +239,15 @@ fn every_answer_says_what_may_be_done_now_and_with_what() {
 }
 
 #[test]
+fn every_answer_is_an_envelope() {
+    let schema = crate::Schema::from_value(amends_core::envelope::schema::whole()).unwrap();
+    for (name, envelope, moved) in answers() {
+        let native: Value = serde_json::from_str(filled(&envelope, &moved, &names(false)).get()).unwrap();
+        assert!(schema.check(&native).is_empty(), "{name}: {:?}", schema.check(&native));
+    }
+}
+
+#[test]
 fn where_a_walk_is_over_the_way_to_begin_again_is_named() {
     let over = view("fulfilled", 3);
     assert!(hint(&over, &names(false)).contains("call `reset` to begin again"));

@@ -90,7 +90,7 @@ fn guide(error: &mut Trouble, moved: &Moved, names: &Names) {
     if recovery.call.is_some() || recovery.template.is_some() {
         return;
     }
-    let session = || Map::from_iter([(SESSION.to_owned(), Value::String(view.session.to_string()))]);
+    let session = || handle(view);
     let call = |tool: Tool, args: Map<String, Value>| Some(NextCall { tool: names.own(tool)?.to_owned(), args });
     let looks = [RefusalKind::StaleState, RefusalKind::InFlight, RefusalKind::Duplicate];
     let steps = [RefusalKind::InvalidTransition, RefusalKind::UnknownAction, RefusalKind::ValidationFailed];
@@ -106,6 +106,12 @@ fn guide(error: &mut Trouble, moved: &Moved, names: &Names) {
     }
 }
 
+/// The argument that names a walk. One that has not begun has no name.
+fn handle(view: &View) -> Map<String, Value> {
+    let named = (!view.session.as_str().is_empty()).then(|| Value::String(view.session.to_string()));
+    named.into_iter().map(|session| (SESSION.to_owned(), session)).collect()
+}
+
 /// The call of a legal action: of the one that was asked for, the nearest to it, or the only one. It is never a whole call, since
 /// which action to take is for the agent to say.
 fn template(moved: &Moved, nearest: &[String], names: &Names) -> Option<Template> {
@@ -113,7 +119,7 @@ fn template(moved: &Moved, nearest: &[String], names: &Names) -> Option<Template
     let named = |name: &str| view.next.iter().find(|next| next.action == name);
     let only = || view.next.first().filter(|_| view.next.len() == 1);
     let next = named(&moved.action).or_else(|| nearest.iter().find_map(|name| named(name))).or_else(only);
-    let mut args = Map::from_iter([(SESSION.to_owned(), Value::String(view.session.to_string()))]);
+    let mut args = handle(view);
     let Some(next) = next else {
         let missing = if view.next.is_empty() { return None } else { vec!["action".to_owned()] };
         return Some(Template { tool: names.own(Tool::Step)?.to_owned(), args, missing });

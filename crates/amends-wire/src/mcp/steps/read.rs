@@ -162,6 +162,21 @@ pub fn read_action(
     given.done(name, Wanted::Step { machine, action, inputs, session, expect_seq })
 }
 
+/// The walk that arguments name, where they name one, whatever else is wrong with them.
+pub fn session_of(arguments: Option<&RawValue>) -> Option<String> {
+    named(arguments, SESSION, SESSION_CHARS_MAX)
+}
+
+/// The action that arguments name, where they name one, whatever else is wrong with them.
+pub fn action_of(arguments: Option<&RawValue>) -> Option<String> {
+    named(arguments, "action", NAME_CHARS_MAX)
+}
+
+fn named(arguments: Option<&RawValue>, member: &str, most: usize) -> Option<String> {
+    let mut given = Given::open(arguments?.get());
+    given.name(member, most)
+}
+
 /// What our own two members are called beside the inputs of an action: another name where the inputs have that one.
 pub(super) fn extras(schema: Option<&Value>) -> (&'static str, &'static str) {
     let has = |name: &str| {

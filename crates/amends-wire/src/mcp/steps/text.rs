@@ -37,7 +37,9 @@ pub fn text(answer: &Envelope, moved: &Moved, names: &Names) -> String {
     if schemas.values().any(|schema| schema.as_object().is_some_and(|schema| !schema.is_empty())) {
         lines.push(spelled("The inputs of each", &Value::Object(schemas).to_string()));
     }
-    lines.push(format!("The walk is `{}`, after {} moves.", view.session, view.seq));
+    if !view.session.as_str().is_empty() {
+        lines.push(format!("The walk is `{}`, after {} moves.", view.session, view.seq));
+    }
     if answer.replayed && !failed {
         lines.push("This is the recorded answer of an equal move; nothing was done again for this one.".to_owned());
     }
