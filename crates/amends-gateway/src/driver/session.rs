@@ -157,7 +157,7 @@ impl Mail {
 }
 
 /// The room of a call, here and at its upstream.
-type Rooms = (Option<tokio::sync::OwnedSemaphorePermit>, Option<tokio::sync::OwnedSemaphorePermit>);
+type Rooms = (Option<Occupied>, Option<tokio::sync::OwnedSemaphorePermit>);
 
 impl Live {
     /// A call that was just admitted, and for whose answer nobody waits.

@@ -162,7 +162,8 @@ impl Session {
             let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is done");
             return Some(Refusal { retry_after_ms: Some(5000), ..refusal });
         }
-        if let Err(wait_ms) = self.gateway.rates.take(&self.principal, clock::now()) {
+        if let Err(wait_ms) = self.gateway.rates.take(&self.principal, self.gateway.config().limits.rate, clock::now())
+        {
             let refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
             return Some(Refusal { retry_after_ms: Some(wait_ms), ..refusal });
         }

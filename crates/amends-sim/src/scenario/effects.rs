@@ -140,8 +140,9 @@ impl Telling<'_> {
 
     fn weighed(&mut self, what: Weighing, known: &Known) -> Result<Weighed, Lost> {
         let walk = self.dispatcher.walk().ok_or(Lost::Nowhere)?;
-        let (_, name, machine, _) = walk.open.as_ref().ok_or(Lost::Nowhere)?;
-        let machine = self.machines.get(machine).ok_or(Lost::Nowhere)?;
+        let open = walk.open.as_ref().ok_or(Lost::Nowhere)?;
+        let name = open.action;
+        let machine = self.machines.get(open.machine).ok_or(Lost::Nowhere)?;
         let (_, action) = machine.action(name.as_str()).ok_or(Lost::Nowhere)?;
         let scope = known.over(self.course.fields());
         let (to, written) = match what {

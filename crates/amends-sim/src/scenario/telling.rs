@@ -327,12 +327,10 @@ impl<'a> Telling<'a> {
     /// What is known of the open move.
     pub(super) fn known(&self) -> Known {
         use amends_core::walk::Part;
-        let Some((id, _, _, legs)) = self.dispatcher.walk().and_then(|walk| walk.open) else { return Known::default() };
+        let Some(open) = self.dispatcher.walk().and_then(|walk| walk.open) else { return Known::default() };
         let result = |call: &CallId| self.results.get(call).cloned().unwrap_or_default();
         let of = |wanted: Part| {
-            legs.iter()
-                .filter(move |(part, ..)| *part == wanted)
-                .map(|(_, name, call)| ((*name).to_owned(), result(call)))
+            open.legs.iter().filter(move |leg| leg.part == wanted).map(|leg| (leg.name.to_owned(), result(leg.call)))
         };
         let acts: Map<String, Value> = of(Part::Act).collect();
         let result = match (acts.len(), acts.get("act")) {
@@ -340,7 +338,7 @@ impl<'a> Telling<'a> {
             (1, Some(only)) => only.clone(),
             _ => Value::Object(acts),
         };
-        let inputs = self.inputs.get(id).cloned().unwrap_or_default();
+        let inputs = self.inputs.get(open.id).cloned().unwrap_or_default();
         Known { inputs, setup: Value::Object(of(Part::Setup).collect()), result }
     }
 
