@@ -285,7 +285,8 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
         );
         let fields = |line: &&&str| line.starts_with("test:8: `machines.order.fields`: ");
         assert_eq!(lines[1..].iter().filter(fields).count(), 2, "{lines:?}");
-        for said in ["`n` does not fit `state`: expected an integer", "`later` does not fit `state`: expected present"]
+        for said in
+            ["`n` does not fit `state`: expected a whole number", "`later` does not fit `state`: expected present"]
         {
             assert!(refused.contains(said), "{said}: {refused}");
         }
