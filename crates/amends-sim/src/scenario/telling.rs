@@ -228,11 +228,13 @@ impl<'a> Telling<'a> {
             self.undo(token);
             return true;
         }
-        if let Some(question) = self.questions.pop_front() {
-            if let Some(choice) = self.person.clone() {
-                return self.say(&question, choice);
-            }
-            // Nobody answers.
+        // Without a person, or with one who has something else to say, nobody answers.
+        let said = self.person.clone().and_then(|choice| {
+            let at = self.questions.iter().position(|question| question.options.contains(&choice))?;
+            Some((self.questions.remove(at)?, choice))
+        });
+        if let Some((question, choice)) = said {
+            return self.say(&question, choice);
         }
         let coming = self.coming.keys().next().copied();
         let due = self.dispatcher.deadline().map(|deadline| deadline.at);
