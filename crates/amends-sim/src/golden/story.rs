@@ -228,6 +228,7 @@ impl InputSpec {
                 call: call.as_str().into(),
             }),
             view: None,
+            leg: None,
         }
     }
 
