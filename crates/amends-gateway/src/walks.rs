@@ -5,6 +5,9 @@ pub(crate) mod owners;
 mod recorded;
 pub mod view;
 
+/// Walks as agents see them.
+pub use amends_wire::mcp::steps;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
