@@ -267,6 +267,13 @@ fn trouble(
             let code = open.cancel.map_or(Code::ToolCancelled, crate::dispatcher::cancel::CancelReason::code);
             (code.kind(), code, format!("`{action}` was stopped"))
         }
+        // Its call had no more time than the move, and was given up first.
+        End::Failed { code: Some(code @ (Code::NetworkTimeout | Code::ExecutionTimeout)), .. }
+            if now >= open.deadline =>
+        {
+            let budget_ms = open.deadline.since_ms(open.at);
+            (RefusalKind::ActionTimeout.as_str(), *code, format!("`{action}` was not done within {budget_ms} ms"))
+        }
         End::Failed { leg, code } => {
             let code = code.or(quoted.as_ref().map(|trouble| trouble.code)).unwrap_or(Code::ActionError);
             let name = open.legs.get(*leg).map_or("", |leg| leg.name.as_str());
