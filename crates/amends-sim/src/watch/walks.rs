@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use amends_core::dispatcher::walk::Standing as LookStanding;
 use amends_core::id::{ActionName, MachineName, StateName};
 use amends_core::machine::{Action, Does, Machines, Resolution};
 use amends_core::walk::{Beginning, Frame, LegOf, Part, Taking, Weighed};
@@ -34,6 +35,7 @@ pub(crate) struct MoveView {
     action: ActionName,
     fingerprint: Digest,
     legs: Vec<(LegOf, CallId)>,
+    keyed: bool,
     passed_over: bool,
     told: Told,
     /// Nothing more is heard of it but its delivery.
@@ -145,8 +147,23 @@ impl Watch {
         self.walks.keys()
     }
 
-    /// No move is open for good.
+    /// A walk is held up only while a write of it may have been done and nobody could say yet.
+    fn held_up(&self, session: &SessionId, dispatcher: &Dispatcher) -> Verdicts {
+        let doubtful = dispatcher.walk().is_some_and(|look| matches!(look.standing, LookStanding::InDoubt(_)));
+        let reason = self.walks.get(session).is_some_and(|walk| walk.tried.iter().any(|tried| self.in_doubt(tried)));
+        if doubtful && !reason {
+            let what = format!("{session} is held up, and nothing in it is in doubt");
+            return Err(self.broken("liveness", None, what));
+        }
+        Ok(())
+    }
+
+    /// No move is open for good, and no walk held up for nothing.
     pub(crate) fn every_move_over(&self) -> Verdicts {
+        for session in self.walks.keys() {
+            let events = self.sessions.get(session).map(|view| view.events.as_slice()).unwrap_or_default();
+            self.held_up(session, &self.restored(events)?)?;
+        }
         match self.walks.iter().find_map(|(session, view)| view.open.as_ref().map(|of| (session, of))) {
             Some((session, of)) => {
                 Err(self.broken("liveness", Some(of.clone()), format!("the move is open for good in {session}")))
@@ -198,7 +215,10 @@ impl Watch {
                 self.closes(session, of, if made { Told::Made } else { Told::Ended(*certainty) })
             }
             Fact::WalkReset { of, moves } => {
-                self.one_move_one_wish(of)?;
+                // Without a key, a wish to begin again that comes after other moves is another one.
+                if self.moves.get(of).is_some_and(|view| view.keyed) {
+                    self.one_move_one_wish(of)?;
+                }
                 self.closes(session, of, Told::Made)?;
                 self.restarts(session, *moves);
                 Ok(())
@@ -252,6 +272,7 @@ impl Watch {
             action: taking.action.clone(),
             fingerprint: taking.fingerprint.clone(),
             legs: Vec::new(),
+            keyed: taking.key.is_some(),
             passed_over: false,
             told: Told::Nothing,
             over: false,
