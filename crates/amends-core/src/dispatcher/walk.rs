@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{KEYED_MS, MoveState, REPEATED_MS, WalkState};
+use crate::dispatcher::state::{KEYED_MS, MoveState, Question, REPEATED_MS, WalkState};
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
@@ -79,7 +79,7 @@ impl Dispatcher {
         let id = taking.id.clone();
         let kin = walk.kin(&taking, now);
         let no = match &kin {
-            Kin::None => walk.no(&taking, gates, now),
+            Kin::None => walk.no(&taking, gates, now, self.settling()),
             Kin::Another => {
                 let message =
                     "this `amends/key` was used before for another action or with other inputs; send a fresh one";
@@ -103,6 +103,16 @@ impl Dispatcher {
             // `walk_on` does the rest.
             (_, None) => {}
         }
+    }
+
+    /// Whether somebody still finds out what a move in doubt did: a call that is open, or a person.
+    fn settling(&self) -> bool {
+        let doubtful = self.state.walk.as_ref().and_then(|walk| walk.unsettled.as_ref());
+        let mut legs = doubtful.into_iter().flat_map(|past| &past.legs);
+        legs.any(|leg| {
+            let asks = |question: &Question| question.interaction.call == leg.call;
+            self.state.calls.contains_key(&leg.call) || self.state.questions.values().any(asks)
+        })
     }
 
     /// What was evaluated of a move.

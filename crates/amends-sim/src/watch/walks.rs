@@ -9,6 +9,7 @@ use amends_core::walk::{Beginning, Frame, LegOf, Part, Taking, Weighed};
 use amends_core::{CallId, Certainty, Digest, Dispatcher, Event, Fact, Reply, SessionId, Step};
 use bytes::Bytes;
 
+use crate::watch::view::CallView;
 use crate::watch::{Verdicts, Watch};
 
 /// A walk, as its durable events tell.
@@ -289,7 +290,12 @@ impl Watch {
             let what = format!("it is begun while {open} is open");
             return Err(self.broken("one_move_at_a_time", Some(of.clone()), what));
         }
-        if let Some(doubtful) = walk.tried.iter().find(|tried| self.in_doubt(tried)) {
+        let goes_on = |tried: &CallId| {
+            let same = self.moves.get(tried).is_some_and(|other| other.fingerprint == taking.fingerprint);
+            (same || taking.reset) && !self.settling(tried)
+        };
+        let mut doubtful = walk.tried.iter().filter(|tried| self.in_doubt(tried));
+        if let Some(doubtful) = doubtful.find(|tried| !goes_on(tried)) {
             let what = format!("it is begun while {doubtful} may have been done");
             return Err(self.broken("one_move_at_a_time", Some(of.clone()), what));
         }
@@ -314,6 +320,12 @@ impl Watch {
             let doubtful = call.ended.as_ref().is_none_or(|end| end.certainty == Certainty::InDoubt);
             !call.refused && !call.effect().is_read() && doubtful
         })
+    }
+
+    /// Whether somebody still finds out what a move did.
+    fn settling(&self, of: &CallId) -> bool {
+        let mut calls = self.moves.get(of).into_iter().flat_map(|view| view.legs.iter().map(|(_, call)| call));
+        calls.any(|call| self.calls.get(call).is_some_and(CallView::is_open) || self.is_asked_about(call))
     }
 
     fn leg_begins(&mut self, session: &SessionId, leg: &LegOf, call: &CallId) -> Verdicts {
