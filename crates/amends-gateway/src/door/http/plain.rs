@@ -72,7 +72,9 @@ pub(super) async fn call(
                                     Came::Answered(answered) => return respond(&answered, gateway.config().dialect),
                                 }
                             }
-                            None => session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer()),
+                            None => {
+                                session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer())
+                            }
                         },
                         Ok(Err(error)) => refused(error.kind(), error.to_string()),
                         Err(error) => refused(RefusalKind::InvalidArgument, error.to_string()),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use amends_core::{Principal, SessionId};
 use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::{Principal, SessionId};
 use amends_wire::mcp::{ClientTraits, Era, era};
 use amends_wire::object::Object;
 use serde_json::value::RawValue;
