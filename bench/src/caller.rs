@@ -75,23 +75,32 @@ impl Target {
 impl Caller {
     /// Calls a tool once and checks that its own arguments came back.
     pub(crate) async fn call(&mut self, tool: &str) -> Result<()> {
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let body = match self {
-            Self::Http { connection, headers, stateless } => {
-                post(connection, headers, request(n, tool, *stateless)).await?.0
-            }
-            Self::Stdio(child) => child.send(n, request(n, tool, false)).await?.into(),
-        };
+        let n = number();
+        let stateless = matches!(self, Self::Http { stateless: true, .. });
+        let body = self.send(n, request(n, tool, stateless)).await?;
         let echoed = format!(r#""n":{n},"#);
         let whole = body.windows(echoed.len()).any(|part| part == echoed.as_bytes());
         ensure!(whole, "`{tool}` was answered with {}", String::from_utf8_lossy(&body));
         Ok(())
     }
+
+    /// Sends a request under that number and gives what came back: over HTTP the whole body, which may be a stream of events.
+    pub(crate) async fn send(&mut self, n: u64, request: String) -> Result<Bytes> {
+        match self {
+            Self::Http { connection, headers, .. } => Ok(post(connection, headers, request).await?.0),
+            Self::Stdio(child) => Ok(child.send(n, request).await?.into()),
+        }
+    }
+}
+
+/// A number that no other request of this run has.
+pub(crate) fn number() -> u64 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Greets the process behind a pipe, once for all its callers.
 pub(crate) async fn greet(child: &Child) -> Result<()> {
-    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    let n = number();
     child.send(n, greeting(n)).await?;
     child.tell(INITIALIZED.into());
     Ok(())
