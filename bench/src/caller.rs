@@ -16,7 +16,7 @@ use crate::proxy::child::Child;
 use crate::rpc;
 
 /// The newest version, whose requests stand alone.
-const STATELESS: &str = "2026-07-28";
+pub(crate) const STATELESS: &str = "2026-07-28";
 
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 

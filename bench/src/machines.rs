@@ -153,9 +153,7 @@ fn chosen(args: &MachinesArgs, place: &Place) -> Result<Vec<Peer>> {
 async fn slice(server: &Server, sessions: usize, lasting: Duration) -> Result<Slice> {
     let mut walkers = Vec::with_capacity(sessions);
     for _ in 0..sessions {
-        let mut walker = Walker::begin(server, sessions == 1).await?;
-        walker.warm().await?;
-        walkers.push(walker);
+        walkers.push(Walker::begin(server).await?);
     }
     let before = Cpu::settled(server.id).await;
     let began = Instant::now();

@@ -17,29 +17,24 @@ const STEPS: [(&str, &str); 3] = [("take_order", "ordered"), ("pay", "paid"), ("
 pub(crate) struct Walker {
     caller: Caller,
     peer: Peer,
-    /// The handle it passes; none where the connection is the session.
+    handle: Handle,
+    /// The handle it passes, once it has one.
     session: Option<String>,
     /// The next step; beyond the last one the order is over.
     next: usize,
 }
 
 impl Walker {
-    /// Connects. Over HTTP each session has a connection of its own; over stdio, where all share the pipes, it has a handle,
-    /// unless it is alone.
-    pub(crate) async fn begin(server: &Server, alone: bool) -> Result<Self> {
+    /// Connects, and walks one order before it counts.
+    pub(crate) async fn begin(server: &Server) -> Result<Self> {
         let caller = server.target.connect("step").await?;
-        let shares = matches!(server.target, Target::Stdio(_)) && !alone;
-        let session = shares.then(|| format!("walker-{}", caller::number()));
-        Ok(Self { caller, peer: server.peer, session, next: 0 })
-    }
-
-    /// Walks one order before it counts.
-    pub(crate) async fn warm(&mut self) -> Result<()> {
-        self.reset().await?;
+        let handle = server.peer.handle(server.transport);
+        let session = (handle == Handle::Chosen).then(|| format!("walker-{}", caller::number()));
+        let mut walker = Self { caller, peer: server.peer, handle, session, next: 0 };
         for _ in 0..=STEPS.len() {
-            self.advance().await?;
+            walker.advance().await?;
         }
-        Ok(())
+        Ok(walker)
     }
 
     /// Takes the next step and gives what it took; after the last one, begins anew, which is no step.
@@ -74,17 +69,27 @@ impl Walker {
         if let Some(session) = &self.session {
             arguments["session"] = json!(session);
         }
-        let params = json!({ "name": tool, "arguments": arguments });
+        let mut params = json!({ "name": tool, "arguments": arguments });
+        if self.handle == Handle::Given {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": STATELESS,
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
         let request = json!({ "jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params });
         self.caller.send(n, request.to_string()).await
     }
 
-    /// Checks that the machine is where the call was to lead.
-    fn arrived(&self, n: u64, body: &[u8], at: &str) -> Result<()> {
+    /// Checks that the machine is where the call was to lead, and keeps the handle that it was given.
+    fn arrived(&mut self, n: u64, body: &[u8], at: &str) -> Result<()> {
         let said = || String::from_utf8_lossy(body).into_owned();
         let message = message(body, n).with_context(|| format!("no answer: {}", said()))?;
         let content = &message["result"]["structuredContent"];
         ensure!(self.peer.state(content) == Some(at), "not at `{at}`: {}", said());
+        if self.handle == Handle::Given && self.session.is_none() {
+            self.session =
+                Some(content.pointer("/data/session").and_then(Value::as_str).context("no handle")?.to_owned());
+        }
         Ok(())
     }
 }

@@ -33,6 +33,17 @@ pub(crate) enum Transport {
     Http,
 }
 
+/// What a session is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handle {
+    /// Its connection.
+    Connection,
+    /// A name that the agent chooses.
+    Chosen,
+    /// The handle that the answer to its first step gives, which was sent as one that belongs to no connection.
+    Given,
+}
+
 /// What every server needs.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -89,6 +100,15 @@ impl Peer {
         match self {
             Self::Theodosia => "reset_session",
             Self::Amends => "reset",
+        }
+    }
+
+    /// What its sessions are known by. Over stdio all of them share one connection.
+    pub(crate) fn handle(self, transport: Transport) -> Handle {
+        match (transport, self) {
+            (Transport::Http, _) => Handle::Connection,
+            (Transport::Stdio, Self::Theodosia) => Handle::Chosen,
+            (Transport::Stdio, Self::Amends) => Handle::Given,
         }
     }
 
