@@ -159,6 +159,7 @@ fn call(number: u64, now: Timestamp, rules: &Arc<Rules>) -> Call {
         reversal: None,
         redeems: None,
         view: None,
+        leg: None,
     }
 }
 

@@ -40,6 +40,11 @@ fn refused(error: &ConfigError, text: &str) {
         ConfigError::Playbook(_) => {
             assert!(["playbook", "retry", "\\"].iter().any(|word| text.contains(word)), "{error}");
         }
+        ConfigError::Machines(wrong) => {
+            let lines = 1..=text.matches('\n').count() + 1;
+            assert!(wrong.findings().count() > 0, "{error}");
+            assert!(wrong.findings().all(|(line, _)| line.is_none_or(|line| lines.contains(&line))), "{error}");
+        }
         ConfigError::Document(_) => assert!(text.contains("openapi") || text.contains('\\'), "{error}"),
         ConfigError::Unreadable { .. } => panic!("no file was read"),
     }

@@ -12,6 +12,7 @@ use crate::id::{CallId, Digest, Principal, ToolName, UpstreamName};
 use crate::playbook::Playbook;
 use crate::reversal::Redeems;
 use crate::time::Timestamp;
+use crate::walk::LegOf;
 
 /// What governs a tool's calls: its contract and its playbook. An open call keeps those it began with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +63,8 @@ pub struct Call {
     pub redeems: Option<Redeems>,
     /// What its arguments say, as far as it may be shown; nothing where that is not recorded.
     pub view: Option<String>,
+    /// The move it is made for.
+    pub leg: Option<LegOf>,
 }
 
 /// A call as the trace keeps it.
@@ -105,6 +108,9 @@ pub struct Received {
     /// What its arguments say, as far as it may be shown: JSON with what is private masked, cut to a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
+    /// The move it is made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leg: Option<LegOf>,
 }
 
 impl Call {
@@ -126,6 +132,7 @@ impl Call {
             reversal: self.reversal.clone(),
             redeems: self.redeems.clone(),
             view: self.view.clone(),
+            leg: self.leg.clone(),
         }
     }
 }

@@ -24,8 +24,10 @@ mod shaping;
 mod start;
 mod state;
 mod tick;
+pub mod walk;
 mod wording;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -37,11 +39,14 @@ use crate::drift::Drift;
 use crate::effect::Effect;
 use crate::event::{Decider, Event, Fact, VERSION};
 use crate::gates::Gates;
+use crate::id::MachineName;
 use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId};
 use crate::inquiry::Inquiry;
 use crate::interaction::PersonAnswer;
+use crate::machine::MachineSpec;
 use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
+use crate::walk::{Beginning, Taking, Weighed};
 use cancel::CancelReason;
 use retire::RetireReason;
 use state::Session;
@@ -105,6 +110,24 @@ pub enum Input {
         drift: Box<Drift>,
         /// Who.
         by: String,
+    },
+    /// A walk through a machine begins. The session has no other.
+    Begin(Box<Beginning>),
+    /// The walk goes on under another declaration of its machine.
+    Migrate {
+        /// The machine as it is declared now, and every other that it uses.
+        definition: BTreeMap<MachineName, MachineSpec>,
+        /// The digest of all of that.
+        hash: Digest,
+    },
+    /// An agent wants an action taken.
+    Move(Box<Taking>),
+    /// What was evaluated of a move.
+    Weighed {
+        /// The move.
+        of: CallId,
+        /// What it said.
+        weighed: Weighed,
     },
     /// The session is over for good, and its events are dropped.
     Retire {
@@ -261,8 +284,13 @@ impl Dispatcher {
             Input::Resume => self.resume(now, gates),
             Input::Drift(drift) => self.emit(now, Fact::SchemaDrifted { drift: *drift }),
             Input::Approval { drift, by } => self.emit(now, Fact::SchemaApproved { drift: *drift, by }),
+            Input::Begin(beginning) => self.begin(now, beginning),
+            Input::Migrate { definition, hash } => self.migrate(now, definition, hash),
+            Input::Move(taking) => self.take(now, gates, *taking),
+            Input::Weighed { of, weighed } => self.weighed(now, &of, weighed),
             Input::Retire { reason } => self.retire(now, reason),
         }
+        self.walk_on(now);
         std::mem::take(&mut self.step)
     }
 
@@ -270,7 +298,8 @@ impl Dispatcher {
     pub fn deadline(&self) -> Option<Deadline> {
         let calls = self.state.calls.values().filter_map(state::CallState::deadline);
         let questions = self.state.questions.values().filter_map(state::Question::deadline);
-        calls.chain(questions).min_by_key(|deadline| deadline.at)
+        let walk = self.state.walk.as_ref().and_then(state::WalkState::deadline);
+        calls.chain(questions).chain(walk).min_by_key(|deadline| deadline.at)
     }
 
     /// The sequence of the last event.
@@ -278,9 +307,9 @@ impl Dispatcher {
         self.state.seq
     }
 
-    /// How many calls are open.
+    /// How many calls are open, and whether a move is.
     pub fn open_calls(&self) -> usize {
-        self.state.calls.len()
+        self.state.calls.len() + usize::from(self.state.open_move().is_some())
     }
 
     /// How many questions are open.
@@ -295,7 +324,7 @@ impl Dispatcher {
 
     /// Whether that call is open.
     pub fn is_open(&self, call: &CallId) -> bool {
-        self.state.calls.contains_key(call)
+        self.state.calls.contains_key(call) || self.state.open_move().is_some_and(|open| open.taking.id == *call)
     }
 
     /// Whether that inquiry of that call waits for the agent's answer.
@@ -310,12 +339,13 @@ impl Dispatcher {
 
     /// Whether that call is open or its delivery still matters.
     pub fn knows(&self, call: &CallId) -> bool {
-        self.state.calls.contains_key(call) || self.state.ended.contains_key(call)
+        let moved = self.state.walk.as_ref().is_some_and(|walk| walk.recent.iter().any(|made| made.id == *call));
+        self.is_open(call) || self.state.ended.contains_key(call) || moved
     }
 
     /// Whether every open call only reads, so that nothing durable hangs on it.
     pub fn only_reads(&self) -> bool {
-        self.state.calls.values().all(|call| call.effect().is_read())
+        self.state.walk.is_none() && self.state.calls.values().all(|call| call.effect().is_read())
     }
 
     /// The open calls, each with where it lives.

@@ -5,6 +5,7 @@ use crate::envelope::Envelope;
 use crate::id::{AttemptId, CallId, InteractionId};
 use crate::inquiry::{Asking, Telling};
 use crate::interaction::Interaction;
+use crate::walk::{LegWish, Weighing};
 
 /// What the core asks the driver to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,27 @@ pub enum Effect {
     Inquire(Box<Asking>),
     /// Tell an upstream that waits what became of its inquiry.
     Tell(Box<Telling>),
+    /// Make a call for a move. It touches nothing outside: the call does, once it is admitted.
+    Begin(Box<LegWish>),
+    /// Evaluate what a move hangs on.
+    Weigh {
+        /// The move.
+        of: CallId,
+        /// What to evaluate.
+        what: Weighing,
+    },
+    /// A move repeats another one: its answer is the other's.
+    Join {
+        /// The move.
+        of: CallId,
+        /// The one it repeats.
+        first: CallId,
+    },
+    /// Undo what the session's calls did, newest first.
+    Unwind {
+        /// The move that failed.
+        of: CallId,
+    },
     /// An inquiry is pointless by now, wherever it is.
     Retract {
         /// The call.

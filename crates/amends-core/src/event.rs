@@ -1,5 +1,7 @@
 //! Events: what happened in a session, in order.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{Payload, Purpose, Report};
@@ -10,14 +12,17 @@ use crate::dispatcher::retire::RetireReason;
 use crate::drift::Drift;
 use crate::evidence::Changed;
 use crate::gates::{Gates, HeldBack};
+use crate::id::{ActionName, MachineName, StateName};
 use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName};
 use crate::inquiry::{Inquiry, Unanswered, Way};
 use crate::interaction::{Interaction, PersonAnswer};
+use crate::machine::MachineSpec;
 use crate::outcome::Outcome;
 use crate::playbook::Origin;
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
+use crate::walk::{Beginning, Taking, Weighed};
 
 /// The version of the stored shape. Every version ever stored keeps loading.
 pub const VERSION: u32 = 1;
@@ -380,6 +385,114 @@ pub enum Fact {
         /// Who.
         by: String,
     },
+    /// Input: a walk through a machine begins.
+    WalkBegan {
+        /// How.
+        #[serde(flatten)]
+        beginning: Box<Beginning>,
+    },
+    /// Input: the walk goes on under another declaration of its machine.
+    WalkMigrated {
+        /// The machine as it is declared now, and every other that it uses.
+        definition: BTreeMap<MachineName, MachineSpec>,
+        /// The digest of all of that.
+        hash: Digest,
+    },
+    /// Input: an agent wants an action taken.
+    MoveReceived {
+        /// Its wish.
+        #[serde(flatten)]
+        taking: Box<Taking>,
+        /// What was sampled with it.
+        #[serde(default, skip_serializing_if = "Gates::is_open")]
+        gates: Gates,
+    },
+    /// We said no; the walk is where it was.
+    MoveRefused {
+        /// The move.
+        #[serde(rename = "move")]
+        of: CallId,
+        /// Why.
+        refusal: Box<Refusal>,
+    },
+    /// It repeats another move, and gets its answer.
+    MoveJoined {
+        /// The move.
+        #[serde(rename = "move")]
+        of: CallId,
+        /// The one it repeats.
+        first: CallId,
+    },
+    /// Input: what was evaluated of a move.
+    MoveWeighed {
+        /// The move.
+        #[serde(rename = "move")]
+        of: CallId,
+        /// What it said.
+        #[serde(flatten)]
+        weighed: Weighed,
+    },
+    /// The move is tried again, not before that time.
+    MoveWaits {
+        /// The move.
+        #[serde(rename = "move")]
+        of: CallId,
+        /// Until when.
+        until: Timestamp,
+        /// The number of the try that follows.
+        #[serde(rename = "try")]
+        attempt: u32,
+    },
+    /// The walk is somewhere else now.
+    MoveMade {
+        /// The move.
+        #[serde(rename = "move")]
+        of: CallId,
+        /// The action that was taken.
+        action: ActionName,
+        /// How many moves were made with it.
+        moves: u64,
+        /// Where it came from.
+        from: StateName,
+        /// Where it leads: a state for each machine that it goes on in, the innermost first; none where it enters another.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        to: Vec<StateName>,
+        /// The machine it enters.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        enters: Option<MachineName>,
+        /// The digest and size of what it wrote into the fields.
+        fields: Payload,
+    },
+    /// The move is over.
+    MoveEnded {
+        /// The move.
+        #[serde(rename = "move")]
+        of: CallId,
+        /// How.
+        outcome: Outcome,
+        /// What is known of what it did.
+        certainty: Certainty,
+        /// When it can be taken again at the earliest, where that was declared.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_before: Option<Timestamp>,
+        /// Whether a person allowed it after its agent had gone: the next equal wish needs no other permission.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        granted: bool,
+    },
+    /// The walk is back at its beginning.
+    WalkReset {
+        /// The wish for it.
+        #[serde(rename = "move")]
+        of: CallId,
+        /// How many moves were made with it.
+        moves: u64,
+    },
+    /// The walk is over, and what was done in it is undone.
+    WalkAborted {
+        /// The move that failed.
+        #[serde(rename = "move")]
+        of: CallId,
+    },
     /// Input that makes no sense here.
     Ignored {
         /// Why.
@@ -433,6 +546,17 @@ impl Fact {
             Self::SessionRetired { .. } => "session_retired",
             Self::SchemaDrifted { .. } => "schema_drifted",
             Self::SchemaApproved { .. } => "schema_approved",
+            Self::WalkBegan { .. } => "walk_began",
+            Self::WalkMigrated { .. } => "walk_migrated",
+            Self::MoveReceived { .. } => "move_received",
+            Self::MoveRefused { .. } => "move_refused",
+            Self::MoveJoined { .. } => "move_joined",
+            Self::MoveWeighed { .. } => "move_weighed",
+            Self::MoveWaits { .. } => "move_waits",
+            Self::MoveMade { .. } => "move_made",
+            Self::MoveEnded { .. } => "move_ended",
+            Self::WalkReset { .. } => "walk_reset",
+            Self::WalkAborted { .. } => "walk_aborted",
             Self::Ignored { .. } => "ignored",
             Self::SuppressedError { .. } => "suppressed_error",
         }
@@ -443,6 +567,15 @@ impl Fact {
         match self {
             Self::CallReceived { received, .. } => Some(&received.call),
             Self::InteractionOpened { interaction } => Some(&interaction.call),
+            Self::MoveReceived { taking, .. } => Some(&taking.id),
+            Self::MoveRefused { of, .. }
+            | Self::MoveJoined { of, .. }
+            | Self::MoveWeighed { of, .. }
+            | Self::MoveWaits { of, .. }
+            | Self::MoveMade { of, .. }
+            | Self::MoveEnded { of, .. }
+            | Self::WalkReset { of, .. }
+            | Self::WalkAborted { of } => Some(of),
             Self::CallRefused { call, .. }
             | Self::WaitBegan { call, .. }
             | Self::DoubtSettled { call, .. }
@@ -476,6 +609,8 @@ impl Fact {
             | Self::SessionRetired { .. }
             | Self::SchemaDrifted { .. }
             | Self::SchemaApproved { .. }
+            | Self::WalkBegan { .. }
+            | Self::WalkMigrated { .. }
             | Self::Ignored { .. }
             | Self::SuppressedError { .. } => None,
         }

@@ -1,5 +1,6 @@
 //! Expressions over payloads, in CEL. They run beside the dispatcher, pure and without a clock; it sees only their answers.
 
+mod answers;
 mod cost;
 mod names;
 
@@ -88,6 +89,18 @@ impl Expression {
     /// The fields of that variable which it needs, and those whose presence it tests with `has`.
     pub fn fields(&self, variable: &str) -> (BTreeSet<String>, BTreeSet<String>) {
         names::fields(self.program.expression(), variable)
+    }
+
+    /// The texts it chooses among, if every answer it can give is a text that is written out in it.
+    ///
+    /// ```
+    /// # use amends_core::expression::Expression;
+    /// let gate = Expression::parse("setup.order.paid ? 'skip' : 'proceed'")?;
+    /// assert_eq!(gate.answers().unwrap().into_iter().collect::<Vec<_>>(), ["proceed", "skip"]);
+    /// # Ok::<(), amends_core::expression::ExpressionError>(())
+    /// ```
+    pub fn answers(&self) -> Option<BTreeSet<String>> {
+        answers::texts(self.program.expression())
     }
 
     /// Its value under those variables. Where that could take too long there is none.

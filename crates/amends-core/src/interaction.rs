@@ -33,6 +33,8 @@ pub enum Subject {
     Resend,
     /// Nothing about the call: a person should know of it.
     Notice,
+    /// Whether a move of a machine is made.
+    Move,
 }
 
 /// One question to a person: durable, with a deadline and a named default.

@@ -42,3 +42,13 @@ pub const MACHINE_ACTIONS_MAX: usize = 256;
 pub const MACHINE_NAME_MAX: usize = 48;
 /// How many combinations of inputs are tried to see whether a guard can hold.
 pub const GUARD_TRIES_MAX: usize = 256;
+/// How many machines may run in each other.
+pub const MACHINE_DEPTH_MAX: usize = 8;
+/// How many calls an agent may make in a stage where nothing is said.
+pub const STAGE_TURNS: u32 = 8;
+/// How many calls an agent may make in a stage at most.
+pub const STAGE_TURNS_MAX: u32 = 256;
+/// How many calls a stage may make before it acts, and as many after.
+pub const STAGE_LEGS_MAX: usize = 8;
+/// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
+pub const EXPRESSION_BYTES_MAX: usize = 1024;

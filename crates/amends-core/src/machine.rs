@@ -4,15 +4,22 @@
 //! whose parts do not fit together is not made: [`Machine::read`] gives back what is wrong, where, and what to do about it.
 //! [`Machine::look`] finds what is legal and may still surprise.
 
+mod arguments;
+mod build;
 mod check;
+mod course;
 mod finding;
 mod flow;
 pub mod graph;
 mod inputs;
+mod look;
+mod machines;
 mod position;
 mod read;
+mod scope;
 mod spec;
 mod stage;
+mod stages;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +28,17 @@ use serde_json::{Map, Value};
 use crate::expression::Expression;
 use crate::id::{ActionName, MachineName, StateName, ToolName};
 
-pub use check::ToolFacts;
+pub use course::{Course, Known, Lost, Written};
 pub use finding::{Finding, Weight};
+pub use look::ToolFacts;
+pub use machines::Machines;
 pub use position::{Move, No, Position};
+pub use scope::{Said, Scope};
+pub use spec::{
+    ActionSpec, BoundSpec, BranchSpec, Drift, LegSpec, MachineSpec, Mode, ResolutionSpec, SiblingSpec, TargetSpec,
+    TryAgainSpec,
+};
 pub use stage::{Allowed, Resolution, Stage};
-pub use spec::{ActionSpec, BoundSpec, BranchSpec, Drift, MachineSpec, Mode, SiblingSpec, TargetSpec};
 
 /// A declared order of work whose names are all known and whose expressions can all be read.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +77,9 @@ pub struct Action {
     pub to: Target,
     /// What it does on the way.
     pub does: Does,
+    /// What the function is given, or the fields that the other machine begins with, over `state`, `inputs` and `setup`. A
+    /// tool's arguments are with the tool.
+    pub args: BTreeMap<String, Expression>,
     /// The JSON Schema of its inputs.
     pub input: Option<Value>,
     /// Whether it may be taken, over `state` and `inputs`.
@@ -154,6 +170,11 @@ impl Machine {
         self.bounds
     }
 
+    /// The JSON Schema of its fields, where they are typed.
+    pub fn schema(&self) -> Option<&Value> {
+        self.schema.as_ref()
+    }
+
     /// Where it begins.
     pub fn initial(&self) -> &StateName {
         &self.initial
@@ -189,6 +210,18 @@ impl Target {
             Self::Choice(branches) => (None, branches.as_slice()),
         };
         one.into_iter().chain(choice.iter().map(|branch| &branch.state))
+    }
+}
+
+impl Action {
+    /// Every tool it may call, the agent's own calls included.
+    pub fn tools(&self) -> impl Iterator<Item = &ToolName> {
+        let allowed = match &self.does {
+            Does::Allowed(allowed) => Some(&allowed.tools),
+            Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Machine(_) | Does::Parallel(_) => None,
+        };
+        let legs = self.stage.setup.iter().chain(&self.stage.exit).map(|(_, used)| &used.tool);
+        self.does.tools().map(|used| &used.tool).chain(legs).chain(allowed.into_iter().flatten())
     }
 }
 

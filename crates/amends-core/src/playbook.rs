@@ -2,6 +2,7 @@
 
 mod error;
 mod forbidden;
+mod jitter;
 mod release;
 mod retry;
 mod rule;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use error::{PlaybookError, RefusedSection};
+pub use jitter::Jitter;
 pub use release::Release;
 pub use retry::{Backoff, RetryLayer, RetryPolicy};
 pub use rule::{Rule, RuleSpec};

@@ -82,6 +82,9 @@ pub struct Taking {
     /// What the inputs say, as far as it may be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
+    /// Whether no action is taken, and the walk goes back to its beginning.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reset: bool,
 }
 
 /// Which call of which move a call is.
@@ -111,6 +114,32 @@ pub enum Part {
     Exit,
 }
 
+impl Part {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::Act => "act",
+            Self::Exit => "exit",
+        }
+    }
+}
+
+/// A call that a move wants made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegWish {
+    /// Which one.
+    pub leg: LegOf,
+    /// The machine whose action it belongs to.
+    pub machine: MachineName,
+    /// The action.
+    pub action: ActionName,
+    /// What makes it the same intention, however often the move is wished for: the agent's own key would do as much.
+    pub key: String,
+    /// When the move no longer waits for it.
+    pub deadline: Timestamp,
+}
+
 /// What is to be evaluated beside the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weighing {
@@ -118,6 +147,8 @@ pub enum Weighing {
     Gate,
     /// Whether it was well done, and where it leads.
     Act,
+    /// The fields with which the machine begins that it runs.
+    Enter,
     /// Where it leads if it is passed over, with nothing to show.
     Skip,
 }
@@ -151,6 +182,8 @@ pub enum Weighed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arrival {
     /// The state it leads to; where that ends a machine that another waits for, the state that leads to in turn, and so on.
+    /// Nothing where it enters another machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<StateName>,
     /// The digest and size of what it writes into the fields.
     pub fields: Payload,

@@ -1,5 +1,6 @@
 //! What we serve: the tools, prompts and resources of all upstreams, where each lives, and what governs the tools.
 
+mod machines;
 mod served;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use amends_wire::mcp::mirror::{MirrorError, Mirrors};
 use amends_wire::mcp::{Era, ToolListing, tools};
 use amends_wire::schema::Schema;
 
+pub use machines::ServedMachines;
 pub use served::{Listing, Served, ServedTemplate};
 
 use crate::config::{Config, ConfigError};
@@ -71,7 +73,10 @@ impl Catalogue {
     /// An empty catalogue of those upstreams under that configuration.
     pub fn new(config: Arc<Config>, upstreams: &Upstreams) -> Self {
         let held = Held { config, here: weak(upstreams), offers: BTreeMap::new() };
-        Self { held: Mutex::new(held), listing: RwLock::default() }
+        let catalogue = Self { held: Mutex::new(held), listing: RwLock::default() };
+        // Machines are served before any upstream has listed anything.
+        catalogue.rebuild(&catalogue.held(), false);
+        catalogue
     }
 
     /// What is served now.
@@ -186,6 +191,7 @@ impl Catalogue {
                 }
             }
         }
+        listing.machines = ServedMachines::of(config, &listing.tools);
         let changed = listing.changed_since(&before);
         *self.listing.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listing);
         changed

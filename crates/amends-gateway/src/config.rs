@@ -3,6 +3,7 @@
 mod access;
 mod fragment;
 mod ledger;
+mod machine;
 mod privacy;
 mod reach;
 mod release;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amends_core::contract::Contract;
+use amends_core::machine::Machines;
 use amends_core::playbook::{Layers, PlaybookSpec, RefusedSection, Release, RetryLayer};
 use amends_core::restraint::{BreakerRules, BudgetRules, Rate};
 use amends_core::{EffectKind, Playbook, Rules, UpstreamName};
@@ -36,6 +38,7 @@ pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
+pub use machine::WrongMachines;
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
@@ -59,6 +62,8 @@ pub struct Config {
     pub tools: BTreeMap<String, ToolConfig>,
     /// The tools that other calls are based on.
     pub evidence_tools: BTreeSet<String>,
+    /// The machines that are served, and what they use.
+    pub machines: Machines,
     /// The retry policies of the tools that have none of their own.
     pub retry: Arc<RetryLayer>,
     /// The released rules that are laid over the file's.
@@ -204,6 +209,9 @@ pub enum ConfigError {
     /// A rule of a playbook, or a retry policy, was refused.
     #[error(transparent)]
     Playbook(#[from] RefusedSection),
+    /// Machines were refused.
+    #[error(transparent)]
+    Machines(WrongMachines),
 }
 
 impl ConfigError {
@@ -212,7 +220,7 @@ impl ConfigError {
         match self {
             Self::Invalid { key, .. } => Some(key.clone()),
             Self::Playbook(refused) => Some(refused.key()),
-            Self::Unreadable { .. } | Self::Malformed { .. } | Self::Document(_) => None,
+            Self::Unreadable { .. } | Self::Malformed { .. } | Self::Document(_) | Self::Machines(_) => None,
         }
     }
 }

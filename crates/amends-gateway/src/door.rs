@@ -3,3 +3,4 @@
 pub mod http;
 pub mod mcp;
 pub mod stdio;
+pub(crate) mod walk;

@@ -108,6 +108,13 @@ impl SessionHandle {
             let token = arguments.as_ref().and_then(|arguments| arguments.get("token")?.as_str());
             return self.redeem(token, Redeemer::Agent, listener);
         }
+        let wish = match &wish {
+            Wish::Call { call, .. } => match self.only_in_machines(call.name()) {
+                Some(refusal) => Wish::Unreadable { requested: call.name().to_owned(), refusal: Box::new(refusal) },
+                None => wish,
+            },
+            Wish::Unreadable { .. } => wish,
+        };
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
         let admitted = self.admit(wish);
@@ -120,6 +127,15 @@ impl SessionHandle {
 }
 
 impl SessionHandle {
+    /// The refusal of a call of a tool that only machines call.
+    fn only_in_machines(&self, tool: &str) -> Option<amends_core::Refusal> {
+        let listing = self.gateway.catalogue.now();
+        if !listing.machines().guards(tool) {
+            return None;
+        }
+        listing.machines().refusal(tool, &self.gateway.config().machines)
+    }
+
     /// Samples the gates for a wish. What the headers of its request say of its trace becomes part of its parameters.
     fn admit(&self, wish: Wish<'_>) -> admission::Admitted {
         if let (Wish::Call { params, .. }, Some(telemetry)) = (&wish, &self.gateway.telemetry)

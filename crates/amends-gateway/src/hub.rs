@@ -9,7 +9,7 @@ mod subscription;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use amends_core::UpstreamName;
+use amends_core::{SessionId, UpstreamName};
 use amends_wire::mcp::lists::Kind;
 
 use crate::gateway::Upstreams;
@@ -19,7 +19,7 @@ pub use ear::listen;
 pub use level::Level;
 pub use mailbox::{Mailbox, Overrun, Reader, Wants};
 pub use news::News;
-pub use subscription::{SubscribeError, Subscribed, subscribe};
+pub use subscription::{SubscribeError, Subscribed, subscribe, subscribe_own};
 
 /// Where everything that upstreams say of their own accord comes together.
 #[derive(Debug, Default)]
@@ -56,6 +56,11 @@ impl Hub {
     /// An upstream says that a resource is different now.
     pub fn updated(&self, upstream: &UpstreamName, uri: &str, params: &str) {
         self.each(|mailbox| mailbox.updated(upstream, uri, params));
+    }
+
+    /// A walk moved.
+    pub fn moved(&self, session: &SessionId) {
+        self.each(|mailbox| mailbox.moved(session));
     }
 
     /// An upstream has something for the log.

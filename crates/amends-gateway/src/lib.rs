@@ -19,6 +19,7 @@ pub mod router;
 pub mod signer;
 pub mod telemetry;
 pub mod upstream;
+pub mod walks;
 mod witness;
 
 pub use config::{Config, ConfigError};

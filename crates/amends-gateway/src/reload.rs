@@ -11,6 +11,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use amends_core::UpstreamName;
+use amends_core::id::MachineName;
 
 use crate::config::Config;
 use crate::gateway::{Gateway, Serving, StartError, Upstreams};
@@ -32,6 +33,8 @@ pub struct Reloaded {
     pub changed: Vec<UpstreamName>,
     /// The upstreams that are gone.
     pub removed: Vec<UpstreamName>,
+    /// The machines that are new, gone, or declared otherwise.
+    pub machines: Vec<MachineName>,
     /// What is written differently and stays as it was until a restart.
     pub fixed: Vec<&'static str>,
 }
@@ -45,6 +48,11 @@ impl fmt::Display for Reloaded {
                 write!(f, "{}{what} `{}`", if said { ", " } else { "" }, names.join("`, `"))?;
                 said = true;
             }
+        }
+        if !self.machines.is_empty() {
+            let names: Vec<&str> = self.machines.iter().map(MachineName::as_str).collect();
+            write!(f, "{}declared the machines `{}` anew", if said { ", " } else { "" }, names.join("`, `"))?;
+            said = true;
         }
         if !said {
             write!(f, "every upstream goes on as it is")?;
@@ -83,6 +91,7 @@ impl Gateway {
         }
         let gone = before.upstreams.keys().filter(|name| !upstreams.contains_key(*name));
         reloaded.removed.extend(gone.cloned());
+        reloaded.machines.extend(config.machines.differences(&before.config.machines));
         let serving = Serving { config: Arc::new(config), upstreams: Arc::new(upstreams) };
         *self.serving.write().unwrap_or_else(PoisonError::into_inner) = serving.clone();
         self.hub.meet(&serving.upstreams);

@@ -33,6 +33,10 @@ pub struct Append {
     pub answers: Vec<StoredAnswer>,
     /// Arguments to keep while their call is open.
     pub arguments: Vec<StoredArguments>,
+    /// What this step writes into the walk's fields. A number that is there already is written anew.
+    pub fields: Vec<StoredFields>,
+    /// The machine that the session walks from here on; nothing leaves it as it was.
+    pub machine: Option<String>,
     /// Calls whose arguments are no longer needed.
     pub forget: Vec<CallId>,
     /// Rules that the events name, by digest. Stored once.
@@ -64,6 +68,8 @@ impl Append {
             claims: Vec::new(),
             answers: Vec::new(),
             arguments: Vec::new(),
+            fields: Vec::new(),
+            machine: None,
             forget: Vec::new(),
             rules: Vec::new(),
             asks: Vec::new(),
@@ -119,6 +125,15 @@ pub struct StoredArguments {
     /// The call.
     pub call: CallId,
     /// The request's parameters as the agent sent them.
+    pub body: Bytes,
+}
+
+/// What one move of a walk wrote into its fields, so that another node can go on from there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredFields {
+    /// The number of the move; 0 for the fields that the walk began with.
+    pub seq: u64,
+    /// The members that were written, as a JSON object.
     pub body: Bytes,
 }
 

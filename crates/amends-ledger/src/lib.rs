@@ -36,9 +36,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use bytes::Bytes;
 use serde_json::Value;
 
-pub use append::{Append, Appended, Commit, Form, OpenWork, StoredAnswer, StoredArguments};
+pub use append::{Append, Appended, Commit, Form, OpenWork, StoredAnswer, StoredArguments, StoredFields};
 pub use chain::{digest, keyed_digest, rules_digest};
 pub use error::Error;
 pub use glance::Glance;
@@ -91,12 +92,19 @@ pub trait Ledger: Debug + Send + Sync {
     /// The arguments kept for an open call.
     fn arguments(&self, call: &CallId) -> Pending<'_, Option<StoredArguments>>;
 
+    /// What was written into a walk's fields: the number of each move that wrote some, and what it wrote, in the order of
+    /// the numbers. Nothing once the session was retired, or where it came from another ledger.
+    fn fields(&self, session: &SessionId) -> Pending<'_, Vec<(u64, Bytes)>>;
+
     /// The rules of that digest, as an earlier append stored them.
     fn rules(&self, hash: &Digest) -> Pending<'_, Option<Arc<Rules>>>;
 
     /// Takes the lease of a session for this node: it is free, its node is dead, or it is ours already. The epoch goes up,
     /// so that whoever held it can no longer append. `None` while another living node holds it, or where there is none.
     fn take(&self, session: &SessionId, now: Timestamp) -> Pending<'_, Option<Lease>>;
+
+    /// The same, and also from a living node where the session rests: it has no open calls, and no question that is not closed.
+    fn take_idle(&self, session: &SessionId, now: Timestamp) -> Pending<'_, Option<Lease>>;
 
     /// Sessions whose node is dead and that have something to do: open calls, an answered question, or a deadline that has
     /// passed. At most `limit` of them.

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
@@ -25,7 +26,7 @@ use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::{Node, letters_for};
 use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
-use crate::row::{Lease, SessionRow, StoredSession, Trace};
+use crate::row::{Lease, Reach, SessionRow, StoredSession, Trace};
 use crate::step::Step;
 use crate::whole::{Whole, check_rules};
 use crate::{Ledger, Pending};
@@ -138,12 +139,20 @@ impl Ledger for MemoryLedger {
         self.now(|data| Ok(data.arguments.get(call).cloned()))
     }
 
+    fn fields(&self, session: &SessionId) -> Pending<'_, Vec<(u64, Bytes)>> {
+        self.now(|data| Ok(data.fields_of(session)))
+    }
+
     fn rules(&self, hash: &Digest) -> Pending<'_, Option<Arc<Rules>>> {
         self.now(|data| Ok(data.rules.get(hash).cloned()))
     }
 
     fn take(&self, session: &SessionId, now: Timestamp) -> Pending<'_, Option<Lease>> {
-        self.now(|data| Ok(data.take(&self.node, session, now)))
+        self.now(|data| Ok(data.take(&self.node, session, now, Reach::Dead)))
+    }
+
+    fn take_idle(&self, session: &SessionId, now: Timestamp) -> Pending<'_, Option<Lease>> {
+        self.now(|data| Ok(data.take(&self.node, session, now, Reach::Idle)))
     }
 
     fn orphans(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<SessionId>> {

@@ -13,6 +13,7 @@
 
 mod columns;
 mod connection;
+mod fields;
 mod glance;
 mod ground;
 mod hints;
@@ -36,6 +37,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -47,7 +49,7 @@ use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
 use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
-use crate::row::{Lease, SessionRow, StoredSession, Trace};
+use crate::row::{Lease, Reach, SessionRow, StoredSession, Trace};
 use crate::step::Step;
 use crate::vault::Vault;
 use crate::whole::{Whole, check_rules};
@@ -145,6 +147,15 @@ impl PostgresLedger {
         }
     }
 
+    fn take_within(&self, session: &SessionId, now: Timestamp, reach: Reach) -> Pending<'_, Option<Lease>> {
+        let (here, session) = (self.here.clone(), session.clone());
+        self.write(move |connection| {
+            let here = here.clone();
+            let session = session.clone();
+            Box::pin(async move { here.take(connection, &session, now, reach).await })
+        })
+    }
+
     /// Gives the other nodes a hint once that went well.
     fn hinting<'a, T: Send + 'a>(&'a self, done: Pending<'a, T>) -> Pending<'a, T> {
         Box::pin(async move {
@@ -228,6 +239,15 @@ impl Ledger for PostgresLedger {
         Box::pin(async move { arguments.await?.map(|arguments| self.vault.open_arguments(arguments)).transpose() })
     }
 
+    fn fields(&self, session: &SessionId) -> Pending<'_, Vec<(u64, Bytes)>> {
+        let (session, whose) = (session.clone(), session.clone());
+        let stored = self.read(move |connection| {
+            let session = session.clone();
+            Box::pin(async move { fields::of_session(connection, &session).await })
+        });
+        Box::pin(async move { self.vault.open_fields(&whose, stored.await?) })
+    }
+
     fn rules(&self, hash: &Digest) -> Pending<'_, Option<Arc<Rules>>> {
         let hash = hash.clone();
         self.read(move |connection| {
@@ -237,12 +257,11 @@ impl Ledger for PostgresLedger {
     }
 
     fn take(&self, session: &SessionId, now: Timestamp) -> Pending<'_, Option<Lease>> {
-        let (here, session) = (self.here.clone(), session.clone());
-        self.write(move |connection| {
-            let here = here.clone();
-            let session = session.clone();
-            Box::pin(async move { here.take(connection, &session, now).await })
-        })
+        self.take_within(session, now, Reach::Dead)
+    }
+
+    fn take_idle(&self, session: &SessionId, now: Timestamp) -> Pending<'_, Option<Lease>> {
+        self.take_within(session, now, Reach::Idle)
     }
 
     fn orphans(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<SessionId>> {

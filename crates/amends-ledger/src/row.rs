@@ -98,6 +98,8 @@ pub struct SessionRow {
     pub cut: u64,
     /// How many calls are open.
     pub open_calls: u32,
+    /// The machine it walks, where it walks one.
+    pub machine: Option<String>,
 }
 
 /// The right to append to a session.
@@ -107,6 +109,15 @@ pub struct Lease {
     pub epoch: u64,
     /// The session's last event.
     pub seq: u64,
+}
+
+/// Whose sessions a node takes, beside its own and those of dead nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Nobody else's.
+    Dead,
+    /// Those of living nodes as well, where they rest.
+    Idle,
 }
 
 /// The one thing that is read of an event whatever its shape.

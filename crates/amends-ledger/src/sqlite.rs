@@ -1,5 +1,6 @@
 //! The ledger in SQLite, which several processes may share.
 
+mod fields;
 mod file;
 mod glance;
 mod inbox;
@@ -23,6 +24,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use bytes::Bytes;
 use rusqlite::Connection;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
@@ -35,7 +37,7 @@ use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
 use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
-use crate::row::{Lease, SessionRow, StoredSession, Trace};
+use crate::row::{Lease, Reach, SessionRow, StoredSession, Trace};
 use crate::step::Step;
 use crate::vault::Vault;
 use crate::whole::{Whole, check_rules};
@@ -173,6 +175,12 @@ impl Ledger for SqliteLedger {
         Box::pin(async move { arguments.await?.map(|arguments| self.vault.open_arguments(arguments)).transpose() })
     }
 
+    fn fields(&self, session: &SessionId) -> Pending<'_, Vec<(u64, Bytes)>> {
+        let (session, whose) = (session.clone(), session.clone());
+        let stored = self.read(move |connection| fields::of_session(connection, &session));
+        Box::pin(async move { self.vault.open_fields(&whose, stored.await?) })
+    }
+
     fn rules(&self, hash: &Digest) -> Pending<'_, Option<Arc<Rules>>> {
         let hash = hash.clone();
         self.read(move |connection| reader::rules(connection, &hash))
@@ -180,7 +188,12 @@ impl Ledger for SqliteLedger {
 
     fn take(&self, session: &SessionId, now: Timestamp) -> Pending<'_, Option<Lease>> {
         let session = session.clone();
-        self.write(move |answer| Work::Take { session, now, answer })
+        self.write(move |answer| Work::Take { session, now, reach: Reach::Dead, answer })
+    }
+
+    fn take_idle(&self, session: &SessionId, now: Timestamp) -> Pending<'_, Option<Lease>> {
+        let session = session.clone();
+        self.write(move |answer| Work::Take { session, now, reach: Reach::Idle, answer })
     }
 
     fn orphans(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<SessionId>> {

@@ -7,7 +7,7 @@ use amends_core::{
     Timestamp,
 };
 
-use crate::append::{Append, OpenWork, StoredAnswer, StoredArguments};
+use crate::append::{Append, OpenWork, StoredAnswer, StoredArguments, StoredFields};
 use crate::chain;
 use crate::error::Error;
 use crate::interactions::Closing;
@@ -25,6 +25,8 @@ pub(crate) struct Step {
     pub(crate) claims: Vec<ClaimChange>,
     pub(crate) answers: Vec<StoredAnswer>,
     pub(crate) arguments: Vec<StoredArguments>,
+    pub(crate) fields: Vec<StoredFields>,
+    pub(crate) machine: Option<String>,
     pub(crate) forget: Vec<CallId>,
     pub(crate) rules: Vec<(Digest, Arc<Rules>)>,
     pub(crate) asks: Vec<Interaction>,
@@ -76,6 +78,8 @@ impl Step {
             claims,
             answers,
             arguments,
+            fields,
+            machine,
             forget,
             rules,
             asks,
@@ -131,6 +135,8 @@ impl Step {
             claims,
             answers,
             arguments,
+            fields,
+            machine,
             forget,
             rules,
             asks,

@@ -1,6 +1,6 @@
 //! What keeps payloads from being read by whoever reads the store.
 //!
-//! Payloads (arguments of open calls, answers for repeats, the arguments of an undoing, letters) are sealed before a store
+//! Payloads (arguments of open calls, fields of walks, answers for repeats, the arguments of an undoing, letters) are sealed before a store
 //! sees them and opened after it gave them back, so that no store can forget to.
 //!
 //! A sealed payload is a mark, the id of the key that sealed it, a random nonce, and what XChaCha20-Poly1305 made of the
@@ -8,6 +8,7 @@
 
 mod key;
 
+use amends_core::SessionId;
 use bytes::Bytes;
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -71,6 +72,9 @@ impl Vault {
         for arguments in &mut append.arguments {
             arguments.body = self.close("arguments", arguments.call.as_str(), &arguments.body)?;
         }
+        for fields in &mut append.fields {
+            fields.body = self.close("fields", &whose_fields(&append.session, fields.seq), &fields.body)?;
+        }
         for undo in &mut append.undo {
             undo.arguments = self.close("undo", undo.token.as_str(), &undo.arguments)?;
         }
@@ -109,6 +113,16 @@ impl Vault {
     /// Opens arguments.
     pub(crate) fn open_arguments(&self, arguments: StoredArguments) -> Result<StoredArguments, Error> {
         Ok(StoredArguments { body: self.open("arguments", arguments.call.as_str(), arguments.body)?, ..arguments })
+    }
+
+    /// Opens a walk's fields.
+    pub(crate) fn open_fields(
+        &self,
+        session: &SessionId,
+        stored: Vec<(u64, Bytes)>,
+    ) -> Result<Vec<(u64, Bytes)>, Error> {
+        let open = |(seq, body)| Ok((seq, self.open("fields", &whose_fields(session, seq), body)?));
+        stored.into_iter().map(open).collect()
     }
 
     /// Opens how a write is undone.
@@ -205,6 +219,11 @@ fn whose(letter: &Letter) -> String {
     format!("{session}\n{}", letter.place.as_deref().unwrap_or_default())
 }
 
+/// Whose fields they are: a number cannot be taken for a part of the session's id, since it comes last and is one.
+fn whose_fields(session: &SessionId, seq: u64) -> String {
+    format!("{session}#{seq}")
+}
+
 fn broken(what: &str, whose: &str) -> Error {
     Error::Corrupt { reason: format!("the sealed {what} of `{whose}` was changed, moved, or sealed for another") }
 }
@@ -214,7 +233,7 @@ mod tests {
     use super::*;
     use amends_core::{Certainty, Outcome, Timestamp};
 
-    use crate::append::Form;
+    use crate::append::{Form, StoredFields};
 
     fn vault(keys: &[&str]) -> Vault {
         Vault::parse(&keys.join("\n")).unwrap()
@@ -263,6 +282,25 @@ mod tests {
             let cut = StoredAnswer { body: stored.body.slice(..length), ..stored.clone() };
             assert!(vault.open_answer(cut).is_err(), "{length}");
         }
+    }
+
+    #[test]
+    fn fields_cannot_be_passed_off_as_those_of_another_session_or_another_move() {
+        let vault = vault(&[&new_key().unwrap()]);
+        let plain = |seq| StoredFields { seq, body: Bytes::from_static(br#"{"item":"tea"}"#) };
+        let append = Append { fields: vec![plain(1), plain(2)], ..Append::of("s".into(), 1, 1, Vec::new()) };
+        let stored: Vec<_> =
+            vault.seal(append).unwrap().fields.into_iter().map(|fields| (fields.seq, fields.body)).collect();
+        assert!(!stored[0].1.windows(3).any(|part| part == b"tea"));
+        let opened = vault.open_fields(&"s".into(), stored.clone()).unwrap();
+        assert_eq!(opened, [(1, plain(1).body), (2, plain(2).body)]);
+        let (first, second) = (stored[0].1.clone(), stored[1].1.clone());
+        let swapped = vec![(1, second), (2, first.clone())];
+        assert!(matches!(vault.open_fields(&"s".into(), swapped), Err(Error::Corrupt { .. })));
+        assert!(matches!(vault.open_fields(&"t".into(), stored), Err(Error::Corrupt { .. })));
+        assert!(vault.open_fields(&"s#1".into(), vec![(1, first.clone())]).is_err());
+        let elsewhere = StoredArguments { call: "s#1".into(), body: first };
+        assert!(matches!(vault.open_arguments(elsewhere), Err(Error::Corrupt { .. })));
     }
 
     #[test]

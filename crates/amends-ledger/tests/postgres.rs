@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use amends_core::dispatcher::retire::RetireReason;
 use amends_core::{Fact, SessionId};
 use amends_ledger::{
-    Append, Error, FaultKind, Ledger, LogEntry, Node, PostgresLedger, SessionRow, StoredCheckpoint, Trace,
+    Append, Error, FaultKind, Ledger, LogEntry, Node, PostgresLedger, SessionRow, StoredCheckpoint, StoredFields, Trace,
 };
 use common::{
     answer, arguments, asking, busy, claiming, holder, length, letter, ms, note, open, opened, question, received,
@@ -332,4 +332,37 @@ async fn a_session_is_taken_over_from_another_ledger_once() {
     assert_eq!(to.session_of(&"c-u".into()).await.unwrap(), Some("u".into()));
     assert!(verified(&to).await.unwrap().is_consistent());
     assert_eq!(to.orphans(ms(9_999), 9).await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_of_an_earlier_version_are_brought_up_to_date_while_a_node_uses_them() {
+    let database = Cluster::shared().database();
+    let a = join(&database, "a", 1_000).await;
+    a.append(open("s", 5, 0)).await.unwrap();
+    database.sql("ALTER TABLE sessions DROP COLUMN machine; DROP TABLE fields; UPDATE meta SET version = 2");
+    // What a program of that version writes.
+    database.sql(
+        "UPDATE sessions SET updated = 6;
+         INSERT INTO sessions (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due)
+         SELECT 'old', principal, door, owner, epoch, seq, head, opened, updated, open_calls, due FROM sessions",
+    );
+    let b = join(&database, "b", 1_000).await;
+    assert_eq!(database.sql("SELECT version FROM meta"), "3");
+    a.append(step("s", 1, 7, vec![note("x")])).await.unwrap();
+    assert_eq!(b.sessions(9).await.unwrap().iter().filter(|row| row.machine.is_none()).count(), 2);
+    let fields = vec![StoredFields { seq: 0, body: "{}".into() }];
+    b.append(Append { fields, machine: Some("order".into()), ..open("t", 8, 0) }).await.unwrap();
+    assert_eq!(a.fields(&"t".into()).await.unwrap(), [(0, "{}".into())]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_of_a_newer_version_are_refused() {
+    let database = Cluster::shared().database();
+    drop(join(&database, "a", 1_000).await);
+    database.sql("UPDATE meta SET version = 99");
+    let node = Node { id: "b".into(), place: String::new(), lease_ms: 1_000 };
+    let Err(Error::Unavailable { reason }) = PostgresLedger::open(&database.url(), node).await else {
+        panic!("it was opened")
+    };
+    assert!(reason.contains("version 99"), "{reason}");
 }

@@ -364,6 +364,10 @@ fn describe(session: &SessionId, input: &Input, step: &Step) -> String {
                 format!("Tell {} {} {:?}", telling.attempt, telling.inquiry, telling.unanswered)
             }
             Effect::Retract { call, inquiry } => format!("Retract {call} {inquiry}"),
+            Effect::Begin(wish) => format!("Begin {} {}", wish.leg.of, wish.leg.name),
+            Effect::Weigh { of, what } => format!("Weigh {of} {what:?}"),
+            Effect::Join { of, first } => format!("Join {of} {first}"),
+            Effect::Unwind { of } => format!("Unwind {of}"),
             Effect::Reply(reply) => format!("Reply {} last={}", reply.call, reply.last),
         };
         out.push_str(&format!("\n             > {text}"));
@@ -390,6 +394,10 @@ fn input_name(input: &Input) -> String {
         Input::Resume => "resume".into(),
         Input::Drift(_) => "drift".into(),
         Input::Approval { .. } => "approval".into(),
+        Input::Begin(beginning) => format!("begin {}", beginning.machine),
+        Input::Migrate { hash, .. } => format!("migrate to {hash}"),
+        Input::Move(taking) => format!("move {} {}", taking.id, taking.action),
+        Input::Weighed { of, weighed } => format!("weighed {of} {weighed:?}"),
         Input::Retire { .. } => "retire".into(),
     }
 }

@@ -10,6 +10,7 @@ pub mod lists;
 pub mod mirror;
 pub mod reply;
 pub mod shape;
+pub mod steps;
 pub mod tasks;
 pub mod text;
 pub mod tools;

@@ -86,6 +86,10 @@ impl World {
                 | Effect::Reply(_)
                 | Effect::Withdraw(_)
                 | Effect::Tell(_)
+                | Effect::Begin(_)
+                | Effect::Weigh { .. }
+                | Effect::Join { .. }
+                | Effect::Unwind { .. }
                 | Effect::Retract { .. } => {}
             }
         }
@@ -136,6 +140,7 @@ impl World {
             reversal: reversible.then(|| Digest::new(format!("token-of-{id}"))),
             redeems: redeems.then(|| Redeems { token: "token".into(), session: "s".into(), call: "c9".into() }),
             view: None,
+            leg: None,
             id,
         }
     }

@@ -77,6 +77,7 @@ impl Promises {
                     assert!(inquired.remove(&(asking.attempt.call.clone(), asking.inquiry)), "{asking:?} has no event");
                 }
                 Effect::Abort(_) | Effect::Withdraw(_) | Effect::Tell(_) | Effect::Retract { .. } => {}
+                Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. } | Effect::Unwind { .. } => {}
             }
         }
         assert!(ended.is_empty() && interim.is_empty(), "no answer for {ended:?} {interim:?}");

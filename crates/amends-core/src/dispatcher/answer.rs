@@ -13,6 +13,7 @@ use crate::gates::Gates;
 use crate::id::{CallId, InteractionId};
 use crate::interaction::{PersonAnswer, Subject, choice};
 use crate::outcome::Outcome;
+use crate::refusal::RefusalKind;
 use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
 
@@ -32,7 +33,9 @@ impl Dispatcher {
             (Subject::Doubt, _) => self.resolve(now, &question, Certainty::NotProcessed),
             (Subject::Resend, choice::APPROVE) => self.resend_approved(now, gates, &call),
             (Subject::Resend, _) => self.end_failed(now, &call, Outcome::Escalated),
-            (Subject::Notice, _) => {}
+            // `walk_on` goes on with it.
+            (Subject::Move, choice::APPROVE) | (Subject::Notice, _) => {}
+            (Subject::Move, _) => self.deny_move(now, &call, RefusalKind::ApprovalDenied),
         }
     }
 

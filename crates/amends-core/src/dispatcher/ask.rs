@@ -8,6 +8,7 @@ use crate::id::{CallId, InteractionId};
 use crate::interaction::{Interaction, InteractionKind, Subject, choice};
 use crate::limits::QUESTIONS_MAX;
 use crate::outcome::Outcome;
+use crate::refusal::RefusalKind;
 use crate::time::Timestamp;
 
 impl Dispatcher {
@@ -20,6 +21,7 @@ impl Dispatcher {
             Subject::Doubt => (InteractionKind::Select, &[choice::HAPPENED, choice::DID_NOT_HAPPEN], choice::UNKNOWN),
             Subject::Resend => (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY),
             Subject::Notice => (InteractionKind::Confirm, &[choice::SEEN], choice::SEEN),
+            Subject::Move => (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY),
         };
         let interaction = Interaction {
             id: self.question_id(id, subject),
@@ -65,6 +67,10 @@ impl Dispatcher {
                 self.end_failed(now, &call, Outcome::Escalated);
             }
             Subject::Notice => self.step.effects.push(Effect::Withdraw(id.clone())),
+            Subject::Move => {
+                self.step.effects.push(Effect::Withdraw(id.clone()));
+                self.deny_move(now, &call, RefusalKind::ApprovalExpired);
+            }
         }
     }
 

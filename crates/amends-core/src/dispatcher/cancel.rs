@@ -43,10 +43,18 @@ impl CancelReason {
 impl Dispatcher {
     /// Stops what can be stopped. What was sent and may have an effect is settled, even when nobody waits for it.
     pub(super) fn cancel(&mut self, now: Timestamp, id: CallId, reason: CancelReason) {
+        if self.state.open_move().is_some_and(|open| open.taking.id == id) {
+            return self.cancel_move(now, id, reason);
+        }
         if !self.state.calls.contains_key(&id) {
             return self.ignore(now, format!("the call `{id}` that should stop is not open"));
         }
         self.emit(now, Fact::CancelRequested { call: id.clone(), reason });
+        self.cancel_call(now, id, reason);
+    }
+
+    /// Stops what can be stopped of an open call.
+    pub(super) fn cancel_call(&mut self, now: Timestamp, id: CallId, reason: CancelReason) {
         let Some(call) = self.state.calls.get(&id) else {
             return;
         };

@@ -9,6 +9,10 @@ use crate::time::Timestamp;
 impl Dispatcher {
     /// From now on an equal call is another call, unless it brings the same key.
     pub(super) fn delivery(&mut self, now: Timestamp, id: CallId) {
+        if self.state.walk.as_ref().is_some_and(|walk| walk.recent.iter().any(|made| made.id == id && !made.delivered))
+        {
+            return self.emit(now, Fact::AnswerDelivered { call: id });
+        }
         let Some(ended) = self.state.ended.get(&id) else {
             return self.ignore(now, format!("the delivery of `{id}` changes nothing"));
         };

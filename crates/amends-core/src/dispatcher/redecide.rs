@@ -169,6 +169,12 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         Fact::SchemaApproved { drift, by } => {
             (Input::Approval { drift: Box::new(drift.clone()), by: by.clone() }, open())
         }
+        Fact::WalkBegan { beginning } => (Input::Begin(beginning.clone()), open()),
+        Fact::WalkMigrated { definition, hash } => {
+            (Input::Migrate { definition: definition.clone(), hash: hash.clone() }, open())
+        }
+        Fact::MoveReceived { taking, gates } => (Input::Move(taking.clone()), gates.clone()),
+        Fact::MoveWeighed { of, weighed } => (Input::Weighed { of: of.clone(), weighed: weighed.clone() }, open()),
         Fact::SessionRetired { reason, .. } => (Input::Retire { reason: *reason }, open()),
         Fact::SessionOpened { .. }
         | Fact::CallRefused { .. }
@@ -192,6 +198,13 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         | Fact::ReversalVoided { .. }
         | Fact::ReversalRefused { .. }
         | Fact::ReversalRedeemed { .. }
+        | Fact::MoveRefused { .. }
+        | Fact::MoveJoined { .. }
+        | Fact::MoveWaits { .. }
+        | Fact::MoveMade { .. }
+        | Fact::MoveEnded { .. }
+        | Fact::WalkReset { .. }
+        | Fact::WalkAborted { .. }
         | Fact::Ignored { .. }
         | Fact::SuppressedError { .. } => return Ok(None),
     }))
@@ -224,6 +237,7 @@ pub fn call_of(received: &Received, rules: Arc<Rules>) -> Call {
         reversal: received.reversal.clone(),
         redeems: received.redeems.clone(),
         view: received.view.clone(),
+        leg: received.leg.clone(),
     }
 }
 

@@ -124,6 +124,7 @@ mod tests {
                 reversal: None,
                 redeems: None,
                 view: None,
+                leg: None,
             };
             let dispatcher = Dispatcher::open("s".into(), 7, "local".into(), "mcp");
             let mut node = Self { dispatcher, trace: Vec::new() };

@@ -28,7 +28,7 @@ impl RetireReason {
 impl Dispatcher {
     /// Ends the session for good, if nothing is open in it.
     pub(super) fn retire(&mut self, now: Timestamp, reason: RetireReason) {
-        if !self.state.calls.is_empty() || !self.state.questions.is_empty() {
+        if self.state.is_busy() {
             return self.ignore(now, "a session with open calls or questions is not retired".to_owned());
         }
         let fact = self.state.retirement(reason);

@@ -1,6 +1,7 @@
 //! What a session knows, and how each event changes it.
 
 mod call;
+mod walk;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::reversal::Redeems;
 use crate::time::Timestamp;
 
 pub(super) use call::{AttemptEnd, AttemptState, CallState, InquiryState, Phase};
+pub(super) use walk::{KEYED_MS, LegEnd, LegState, MoveState, REPEATED_MS, WalkState};
 
 /// How many ended calls are remembered for the news of their delivery.
 const ENDED_MAX: usize = 1024;
@@ -40,6 +42,8 @@ pub(super) struct Session {
     pub(super) calls: BTreeMap<CallId, CallState>,
     pub(super) ended: BTreeMap<CallId, Ended>,
     pub(super) questions: BTreeMap<InteractionId, Question>,
+    /// Its way through a machine.
+    pub(super) walk: Option<WalkState>,
     /// Whether it is over for good.
     pub(super) retired: bool,
 }
@@ -83,6 +87,7 @@ impl Session {
             calls: BTreeMap::new(),
             ended: BTreeMap::new(),
             questions: BTreeMap::new(),
+            walk: None,
             retired: false,
         }
     }
@@ -116,11 +121,10 @@ impl Session {
     ) -> Result<(), TraceError> {
         let illegal = TraceError::Illegal { seq: event.seq, name: event.fact.name() };
         let known = |call: &CallId| self.calls.contains_key(call);
+        let moves = |of: &CallId| self.open_move().is_some_and(|open| open.taking.id == *of);
         let legal = match &event.fact {
             Fact::SessionOpened { .. } => event.seq == 1,
-            Fact::SessionRetired { events, .. } => {
-                event.seq.checked_sub(1) == Some(*events) && self.calls.is_empty() && self.questions.is_empty()
-            }
+            Fact::SessionRetired { events, .. } => event.seq.checked_sub(1) == Some(*events) && !self.is_busy(),
             Fact::CallReceived { received, .. } => !known(&received.call),
             Fact::AttemptStarted { attempt, .. } => {
                 self.calls.get(&attempt.call).is_some_and(|call| call.attempts.len() + 1 == attempt.n as usize)
@@ -148,14 +152,27 @@ impl Session {
             Fact::CallRefused { call, .. }
             | Fact::WaitBegan { call, .. }
             | Fact::DoubtSettled { call, .. }
-            | Fact::InterimAnswered { call }
             | Fact::CallEnded { call, .. }
             | Fact::EvidenceCompared { call, .. }
             | Fact::ReversalMinted { call, .. }
-            | Fact::ReversalArmed { call, .. }
-            | Fact::CancelRequested { call, .. } => known(call),
+            | Fact::ReversalArmed { call, .. } => known(call),
+            Fact::InterimAnswered { call } | Fact::CancelRequested { call, .. } => known(call) || moves(call),
             Fact::InteractionOpened { interaction } => {
-                known(&interaction.call) && !self.questions.contains_key(&interaction.id)
+                let of = known(&interaction.call) || moves(&interaction.call);
+                of && !self.questions.contains_key(&interaction.id)
+            }
+            Fact::WalkBegan { beginning } => self.walk.is_none() && WalkState::can_begin(beginning),
+            Fact::WalkMigrated { definition, .. } => {
+                self.walk.is_some() && crate::machine::Machines::read(definition).is_ok()
+            }
+            Fact::MoveReceived { .. } => self.walk.is_some(),
+            Fact::MoveRefused { .. } | Fact::MoveJoined { .. } | Fact::WalkReset { .. } | Fact::WalkAborted { .. } => {
+                self.walk.is_some()
+            }
+            Fact::MoveWeighed { of, .. } | Fact::MoveWaits { of, .. } | Fact::MoveEnded { of, .. } => moves(of),
+            Fact::MoveMade { of, action, to, enters, moves: made, .. } => {
+                let walk = self.walk.as_ref();
+                moves(of) && walk.is_some_and(|walk| *made == walk.moves + 1 && walk.leads(action, to, enters.as_ref()))
             }
             Fact::InteractionAnswered { interaction, .. }
             | Fact::InteractionLapsed { interaction, .. }
@@ -197,12 +214,21 @@ impl Session {
         self.seq = event.seq;
         self.now = event.at;
         let at = event.at;
+        if let Some(walk) = &mut self.walk {
+            walk.apply(&event.fact, at);
+        }
         match &event.fact {
+            Fact::WalkBegan { beginning } => self.walk = WalkState::begin(beginning, at),
             Fact::CallReceived { received, .. } => {
+                if let (Some(walk), Some(leg)) = (&mut self.walk, &received.leg) {
+                    walk.leg_begins(leg, &received.call);
+                }
                 self.calls.insert(received.call.clone(), CallState::new(received, rules, at));
             }
-            Fact::CallRefused { call, .. } => {
+            Fact::CallRefused { call, refusal } => {
                 self.calls.remove(call);
+                let (outcome, certainty, code) = (Outcome::Refused, Certainty::NotSent, Some(refusal.code));
+                self.leg_ends(call, LegEnd { outcome, certainty, code });
             }
             Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, item, .. } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
@@ -251,6 +277,8 @@ impl Session {
                 }
             }
             Fact::CallEnded { call, replayed, outcome, certainty, .. } => {
+                let failed = self.calls.get(call).and_then(CallState::last_failed);
+                self.leg_ends(call, LegEnd { outcome: *outcome, certainty: *certainty, code: failed });
                 if let Some(state) = self.calls.remove(call)
                     && !state.received.claims.is_empty()
                     && !replayed
@@ -348,12 +376,48 @@ impl Session {
             | Fact::ReversalRefused { .. }
             | Fact::SchemaDrifted { .. }
             | Fact::SchemaApproved { .. }
+            | Fact::WalkMigrated { .. }
+            | Fact::MoveReceived { .. }
+            | Fact::MoveRefused { .. }
+            | Fact::MoveJoined { .. }
+            | Fact::MoveWeighed { .. }
+            | Fact::MoveWaits { .. }
+            | Fact::MoveMade { .. }
+            | Fact::MoveEnded { .. }
+            | Fact::WalkReset { .. }
+            | Fact::WalkAborted { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. } => {}
         }
     }
 
+    /// The move that is being made.
+    pub(super) fn open_move(&self) -> Option<&MoveState> {
+        self.walk.as_ref()?.open.as_ref()
+    }
+
+    /// Whether anything is open in it.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.calls.is_empty() || !self.questions.is_empty() || self.open_move().is_some()
+    }
+
+    fn leg_ends(&mut self, call: &CallId, end: LegEnd) {
+        if let Some(walk) = &mut self.walk {
+            walk.leg_ends(call, end);
+        }
+    }
+
     fn open_question(&mut self, interaction: &Interaction) {
+        if let Some(open) = self.walk.as_mut().and_then(|walk| walk.open.as_mut())
+            && open.taking.id == interaction.call
+        {
+            open.question = Some(interaction.id.clone());
+            let (claims, reversal, redeems) = (Vec::new(), None, None);
+            let interaction = interaction.clone();
+            let question = Question { interaction, claims, reversal, redeems, overdue: false };
+            self.questions.insert(question.interaction.id.clone(), question);
+            return;
+        }
         let Some(call) = self.calls.get_mut(&interaction.call) else {
             return;
         };
@@ -381,9 +445,13 @@ impl Session {
         let Some(question) = self.questions.remove(id) else {
             return;
         };
+        let took_ms = at.since_ms(question.interaction.opened);
+        if let Some(walk) = &mut self.walk {
+            walk.person_took(id, took_ms);
+        }
         // People's time is not the tool's time.
         if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|call| !call.answered) {
-            call.deadline = call.deadline + at.since_ms(question.interaction.opened);
+            call.deadline = call.deadline + took_ms;
         }
     }
 

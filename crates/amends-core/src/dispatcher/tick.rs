@@ -5,7 +5,7 @@ use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::compensate::may_send;
 use crate::dispatcher::reconcile::still_in_flight;
-use crate::dispatcher::state::{CallState, Phase, Question};
+use crate::dispatcher::state::{CallState, Phase, Question, WalkState};
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
@@ -24,7 +24,8 @@ impl Dispatcher {
         let due_at = |question: &Question| question.deadline().is_some_and(|deadline| deadline.at <= now);
         let lapsed: Vec<InteractionId> =
             self.state.questions.iter().filter(|(_, question)| due_at(question)).map(|(id, _)| id.clone()).collect();
-        if due.is_empty() && lapsed.is_empty() {
+        let walk = self.state.walk.as_ref().and_then(WalkState::deadline).is_some_and(|deadline| deadline.at <= now);
+        if due.is_empty() && lapsed.is_empty() && !walk {
             return;
         }
         self.emit(now, Fact::Ticked { gates: gates.clone() });

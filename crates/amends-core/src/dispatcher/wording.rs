@@ -50,6 +50,7 @@ pub(super) fn question(call: &CallState, subject: Subject) -> String {
         Subject::Doubt => format!("did `{tool}` happen? {what}"),
         Subject::Resend => format!("send `{tool}` again? {what}"),
         Subject::Notice => format!("take notice of `{tool}`: {what}"),
+        Subject::Move => format!("may `{tool}` be done? {what}"),
     }
 }
 

@@ -1,22 +1,13 @@
-//! Whether a machine's parts fit together, and what about it may surprise.
+//! Whether a machine's parts fit together.
 
 use std::collections::BTreeSet;
 
 use super::flow::Flow;
-use super::inputs::{closed_properties, contradiction, never_holds, requires};
-use super::{Action, Does, Finding, Machine};
+use super::inputs::{closed_properties, contradiction, never_holds};
+use super::{Action, Does, Finding, Machine, ToolUse};
 use crate::expression::Expression;
-use crate::id::{ActionName, StateName, ToolName};
+use crate::id::{ActionName, StateName};
 use crate::nearest::nearest;
-
-/// What the checks must know of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToolFacts {
-    /// Whether it changes nothing.
-    pub reads: bool,
-    /// Whether what it does can be undone.
-    pub reversible: bool,
-}
 
 impl Machine {
     /// What makes the machine unfit to be served.
@@ -30,24 +21,6 @@ impl Machine {
         for (name, action) in &self.actions {
             self.impossible(name, action, &mut found);
             self.unknown_fields(name, action, &mut found);
-        }
-        found
-    }
-
-    /// What is legal and may still surprise. `tools` says what is known of a tool; nothing for one that is not.
-    pub fn look(&self, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
-        let flow = Flow::of(self);
-        let mut found = Vec::new();
-        self.guarded_ends(&flow, &mut found);
-        self.endings(&flow, &mut found);
-        self.fields_that_may_lack(&flow, &mut found);
-        self.pivots(&flow, &tools, &mut found);
-        for (name, action) in &self.actions {
-            for unknown in action.does.tools().filter(|used| tools(&used.tool).is_none()) {
-                let message = format!("nothing is declared of the tool `{}`", unknown.tool);
-                let fix = format!("declare `[tools.{}]`, or see that its upstream lists it", unknown.tool);
-                found.push(Finding::warning(&["actions", name.as_str(), "tool"], message, fix));
-            }
         }
         found
     }
@@ -112,12 +85,19 @@ impl Machine {
         }
     }
 
-    fn unknown_fields(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
+    /// The fields it can have.
+    pub(super) fn known_fields(&self) -> BTreeSet<&str> {
         let written = self.actions.values().flat_map(|action| action.writes.keys());
         let typed = self.schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
         let typed = typed.into_iter().flat_map(|properties| properties.keys());
-        let known: BTreeSet<&str> = written.chain(typed).chain(self.fields.keys()).map(String::as_str).collect();
+        written.chain(typed).chain(self.fields.keys()).map(String::as_str).collect()
+    }
+
+    fn unknown_fields(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
+        let known = self.known_fields();
         let taken = closed_properties(action.input.as_ref());
+        let names: Vec<&str> = action.stage.setup.iter().map(|(name, _)| name.as_str()).collect();
+        let gives = action.does.gives();
         for (part, expression) in action.expressions() {
             let mut unknown = |variable: &str, known: &[&str], how: &str| {
                 let (needed, tested) = expression.fields(variable);
@@ -133,8 +113,20 @@ impl Machine {
             };
             let known: Vec<&str> = known.iter().copied().collect();
             unknown("state", &known, "nothing writes");
+            unknown("setup", &names, "nothing is called in `setup`");
+            if let Some(gives) = &gives {
+                unknown("result", gives, "it does not give");
+            }
             if let Some(taken) = &taken {
                 unknown("inputs", taken, "its schema does not allow");
+            }
+        }
+        for (n, (leg, used)) in action.stage.setup.iter().enumerate() {
+            let reads = used.args.values().flat_map(|args| args.fields("setup").0);
+            if let Some(later) = reads.into_iter().find(|read| names[n..].contains(&read.as_str())) {
+                let message = format!("`{leg}` reads `setup.{later}`, which is not there yet");
+                let fix = "call them one after the other, in the order they need each other";
+                found.push(Finding::error(&["actions", name.as_str(), "setup"], message, fix));
             }
         }
         if let Some(typed) = self.schema.as_ref().and_then(|schema| closed_properties(Some(schema))) {
@@ -148,100 +140,41 @@ impl Machine {
             }
         }
     }
-
-    fn guarded_ends(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
-        for state in flow.reach([&self.initial]) {
-            let mut away = flow.away_from(state).peekable();
-            if away.peek().is_none() || !away.all(|(_, action)| action.guard.is_some()) {
-                continue;
-            }
-            let names: Vec<&str> = flow.away_from(state).map(|(name, _)| name.as_str()).collect();
-            let message = format!("`{state}` is a dead end while the guards of `{}` do not hold", names.join("`, `"));
-            let fix = "add an action without a guard that leads away, so that an agent is never stuck";
-            found.push(Finding::warning(&["actions", names[0], "guard"], message, fix));
-        }
-    }
-
-    fn endings(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
-        for state in flow.reach([&self.initial]) {
-            if !self.terminal.is_empty() && !flow.reach([state]).into_iter().any(|state| self.is_terminal(state)) {
-                let message = format!("from `{state}` it can never end");
-                found.push(Finding::warning(&["terminal"], message, "add an action that leads on to a terminal state"));
-            }
-        }
-    }
-
-    fn fields_that_may_lack(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
-        let sure = flow.sure_fields();
-        for (name, action) in &self.actions {
-            for (part, expression) in action.expressions() {
-                let (needed, tested) = expression.fields("state");
-                for field in needed.difference(&tested) {
-                    let lacking = action
-                        .from
-                        .iter()
-                        .find(|from| sure.get(from).is_some_and(|sure| !sure.contains(field.as_str())));
-                    if let Some(from) = lacking {
-                        let message = format!(
-                            "`{}` reads `state.{field}`, which may not be there in `{from}`",
-                            expression.source()
-                        );
-                        let fix = format!("give it a value in `fields`, or ask `has(state.{field})` first");
-                        found.push(Finding::warning(&["actions", name.as_str(), part], message, fix));
-                    }
-                }
-                let (needed, tested) = expression.fields("inputs");
-                for field in needed.difference(&tested) {
-                    if action.input.as_ref().is_none_or(|schema| !requires(schema, field)) {
-                        let message =
-                            format!("`{}` reads `inputs.{field}`, which is not required", expression.source());
-                        let fix = format!("require it in `input`, or ask `has(inputs.{field})` first");
-                        found.push(Finding::warning(&["actions", name.as_str(), part], message, fix));
-                    }
-                }
-            }
-        }
-    }
-
-    /// After what cannot be undone comes only what need not be.
-    fn pivots(&self, flow: &Flow<'_>, tools: &impl Fn(&ToolName) -> Option<ToolFacts>, found: &mut Vec<Finding>) {
-        let can_be_undone = |action: &Action| {
-            let facts: Vec<ToolFacts> =
-                action.does.tools().filter_map(|used| tools(&used.tool)).filter(|tool| !tool.reads).collect();
-            match (action.reversible, &action.does) {
-                (_, Does::Nothing) => None,
-                (Some(said), _) => Some(said),
-                (None, _) if facts.is_empty() => None,
-                (None, _) => Some(facts.iter().all(|tool| tool.reversible)),
-            }
-        };
-        for (name, action) in self.actions.iter().filter(|(_, action)| can_be_undone(action) == Some(true)) {
-            let before = self.actions.iter().find(|(other, pivot)| {
-                let after = || flow.reach(pivot.to.states());
-                *other != name
-                    && can_be_undone(pivot) == Some(false)
-                    && action.from.iter().any(|from| after().contains(from))
-            });
-            if let Some((pivot, _)) = before {
-                let message = format!("it can be undone, and comes after `{pivot}`, which cannot");
-                let fix =
-                    format!("take it before `{pivot}`: once something cannot be undone, a workflow can only go on");
-                found.push(Finding::warning(&["actions", name.as_str()], message, fix));
-            }
-        }
-    }
 }
 
 impl Action {
     /// Its expressions, with the part of the declaration each is in.
-    fn expressions(&self) -> impl Iterator<Item = (&'static str, &Expression)> {
-        let args = self.does.tools().flat_map(|used| used.args.values()).map(|args| ("args", args));
+    pub(super) fn expressions(&self) -> impl Iterator<Item = (&'static str, &Expression)> {
+        let args = self.does.tools().flat_map(|used| used.args.values()).chain(self.args.values());
         let when = match &self.to {
             super::Target::One(_) => [].as_slice(),
             super::Target::Choice(branches) => branches.as_slice(),
         };
+        let setup = legs_of("setup", &self.stage.setup);
+        let exit = legs_of("exit", &self.stage.exit);
         let when = when.iter().filter_map(|branch| branch.when.as_ref()).map(|when| ("to", when));
-        let guard = self.guard.iter().map(|guard| ("guard", guard));
-        guard.chain(args).chain(self.writes.values().map(|write| ("writes", write))).chain(when)
+        let judges = [("guard", &self.guard), ("gate", &self.stage.gate), ("assert", &self.stage.assert)];
+        let judges = judges.into_iter().filter_map(|(part, judge)| Some((part, judge.as_ref()?)));
+        let writes = self.writes.values().map(|write| ("writes", write));
+        judges.chain(setup).chain(args.map(|args| ("args", args))).chain(exit).chain(writes).chain(when)
+    }
+}
+
+fn legs_of<'a>(
+    part: &'static str,
+    legs: &'a [(String, ToolUse)],
+) -> impl Iterator<Item = (&'static str, &'a Expression)> {
+    legs.iter().flat_map(|(_, used)| used.args.values()).map(move |args| (part, args))
+}
+
+impl Does {
+    /// The members of its result, where they are known before it is done.
+    fn gives(&self) -> Option<Vec<&str>> {
+        match self {
+            Self::Nothing => Some(Vec::new()),
+            Self::Tool(_) | Self::Function(_) => None,
+            Self::Machine(_) | Self::Allowed(_) => Some(vec!["state", "fields"]),
+            Self::Parallel(siblings) => Some(siblings.keys().map(String::as_str).collect()),
+        }
     }
 }

@@ -25,12 +25,19 @@ pub enum Weight {
 }
 
 impl Finding {
-    pub(super) fn error(at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
+    /// Something that is wrong there.
+    pub fn error(at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::new(Weight::Error, at, message, fix)
     }
 
     pub(super) fn warning(at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::new(Weight::Warning, at, message, fix)
+    }
+
+    /// The same of a part: its place begins with that part's name.
+    pub fn of(mut self, part: &str) -> Self {
+        self.at.insert(0, part.to_owned());
+        self
     }
 
     fn new(weight: Weight, at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {

@@ -2,6 +2,7 @@
 
 mod layout;
 mod svg;
+mod text;
 
 use std::collections::BTreeSet;
 
@@ -62,6 +63,11 @@ impl Machine {
         text
     }
 
+    /// The machine in lines of text: each state with the ways that lead away from it, `[…]` around those where it is over.
+    pub fn text(&self, marks: &Marks) -> String {
+        text::draw(self, marks)
+    }
+
     /// The machine as a picture of its own.
     pub fn svg(&self, marks: &Marks) -> String {
         svg::draw(self, marks)
@@ -117,6 +123,9 @@ mod tests {
         let dot = machine.dot(&marks);
         assert!(dot.contains("\"new <one>\" -> \"done\" [label=\"go\", penwidth=2]"), "{dot}");
         assert!(dot.contains("\"done\" [peripheries=2]"), "{dot}");
+        let text =
+            "new <one>*  ask [guarded, boss approves] -> [done]\n            go -> [done] or new <one>*\n[done]\n";
+        assert_eq!(machine.text(&marks), text);
         let svg = machine.svg(&marks);
         assert!(svg.starts_with("<svg xmlns=") && svg.trim_end().ends_with("</svg>"), "{svg}");
         assert!(svg.contains("new &lt;one&gt;") && !svg.contains("<one>"), "{svg}");

@@ -111,7 +111,7 @@ fn every_value(schema: &Value) -> Option<Vec<Value>> {
     (schema.get("type").and_then(Value::as_str) == Some("boolean")).then(|| vec![json!(true), json!(false)])
 }
 
-fn is_of(value: &Value, kind: &str) -> bool {
+pub(super) fn is_of(value: &Value, kind: &str) -> bool {
     match kind {
         "string" => value.is_string(),
         "number" => value.is_number(),

@@ -74,7 +74,7 @@ impl Machine {
     /// What may be done there. An action whose guard depends on the inputs is among it.
     pub fn moves(&self, at: &Position) -> Vec<Move<'_>> {
         let all = self.actions.iter().map(|(name, action)| Move { name, action });
-        all.filter(|it| self.allows(at, it).is_ok() && it.action.may_hold(at)).collect()
+        all.filter(|it| self.allows(&at.state, at.seq, &at.taken, it).is_ok() && it.action.may_hold(at)).collect()
     }
 
     /// The action of that name, if it may be taken there as far as can be said without its inputs.
@@ -85,23 +85,30 @@ impl Machine {
         let found = Move { name, action };
         match expect_seq {
             Some(seq) if seq != at.seq => Err(No::Stale { seq: at.seq }),
-            _ => self.allows(at, &found).map(|()| found),
+            _ => self.allows(&at.state, at.seq, &at.taken, &found).map(|()| found),
         }
     }
 
-    fn allows(&self, at: &Position, it: &Move<'_>) -> Result<(), No> {
-        if self.is_terminal(&at.state) {
+    /// Whether it may be taken in that state after so many moves, as far as can be said without fields and inputs.
+    pub fn allows(
+        &self,
+        state: &StateName,
+        moves: u64,
+        taken: &BTreeMap<ActionName, u32>,
+        it: &Move<'_>,
+    ) -> Result<(), No> {
+        if self.is_terminal(state) {
             return Err(No::Over);
         }
-        if !it.action.from.contains(&at.state) {
+        if !it.action.from.contains(state) {
             return Err(No::NotFromHere);
         }
-        let taken = at.taken.get(it.name).copied().unwrap_or(0);
-        let steps = u32::try_from(at.seq).unwrap_or(u32::MAX);
+        let taken = taken.get(it.name).copied().unwrap_or(0);
+        let steps = u32::try_from(moves).unwrap_or(u32::MAX);
         let bounds = [
             ("times", taken, it.action.times_max),
             ("loops", taken, self.bounds.loops_max),
-            ("steps", steps, self.bounds.steps_max),
+            ("steps", steps, self.bounds.steps_max.filter(|_| !self.ends_stage(it.action))),
         ];
         match bounds.into_iter().find_map(|(bound, is, most)| most.filter(|most| is >= *most).map(|most| (bound, most)))
         {
@@ -154,7 +161,7 @@ impl Action {
 }
 
 impl Target {
-    fn chosen(
+    pub(super) fn chosen(
         &self,
         ask: impl Fn(&Expression) -> Result<Value, ExpressionError>,
     ) -> Result<&StateName, ExpressionError> {

@@ -1,12 +1,14 @@
 //! From what was written to what it means.
 
+mod stage;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::spec::{ActionSpec, MachineSpec, TargetSpec};
 use super::{Action, Bounds, Branch, Does, Finding, Machine, Target, ToolUse, Weight};
 use crate::expression::Expression;
 use crate::id::{ActionName, MachineName, StateName, ToolName};
-use crate::limits::{MACHINE_ACTIONS_MAX, MACHINE_NAME_MAX};
+use crate::limits::{EXPRESSION_BYTES_MAX, MACHINE_ACTIONS_MAX, MACHINE_NAME_MAX};
 use crate::nearest::nearest;
 
 impl Machine {
@@ -82,21 +84,22 @@ impl Reader {
         Action {
             description: spec.description.clone(),
             from: spec.from.iter().map(|state| StateName::new(state.as_str())).collect(),
-            to: self.target(name, &spec.to),
+            to: self.target(name, &spec.to, &spec.after()),
             does: self.does(name, spec),
+            args: self.given(name, spec),
             input: spec.input.clone(),
             guard: guard
                 .and_then(|source| self.expression(&[&at[..], &["guard"]].concat(), source, &["state", "inputs"])),
             timeout_ms: spec.timeout.map(|span| ms(span.0)),
-            writes: self.expressions(&[&at[..], &["writes"]].concat(), &spec.writes, &["state", "inputs", "result"]),
+            writes: self.expressions(&[&at[..], &["writes"]].concat(), &spec.writes, &spec.after()),
             reversible: spec.reversible,
             queue: spec.queue.clone(),
             times_max: spec.times,
-            stage: super::Stage::default(),
+            stage: self.stage(name, spec),
         }
     }
 
-    fn target(&mut self, action: &str, spec: &TargetSpec) -> Target {
+    fn target(&mut self, action: &str, spec: &TargetSpec, may: &[&str]) -> Target {
         let at = ["actions", action, "to"];
         match spec {
             TargetSpec::One(state) => {
@@ -118,10 +121,7 @@ impl Reader {
                     self.wrong(&at, "every target has a condition, and none may hold", fix);
                 }
                 let read = |branch: &super::BranchSpec| Branch {
-                    when: branch
-                        .when
-                        .as_ref()
-                        .and_then(|when| self.expression(&at, when, &["state", "inputs", "result"])),
+                    when: branch.when.as_ref().and_then(|when| self.expression(&at, when, may)),
                     state: StateName::new(branch.state.as_str()),
                 };
                 Target::Choice(branches.iter().map(read).collect())
@@ -136,6 +136,7 @@ impl Reader {
             spec.function.as_ref().map(|_| "function"),
             spec.machine.as_ref().map(|_| "machine"),
             (!spec.parallel.is_empty()).then_some("parallel"),
+            spec.allowed.as_ref().map(|_| "allowed"),
         ];
         let said: Vec<&str> = said.into_iter().flatten().collect();
         if said.len() > 1 {
@@ -145,15 +146,19 @@ impl Reader {
                 "keep one, or make two actions of it",
             );
         }
-        if spec.tool.is_none() && !spec.args.is_empty() {
-            self.wrong(
-                &[&at[..], &["args"]].concat(),
-                "there are arguments and no tool",
-                "name the tool, or drop `args`",
-            );
+        let besides = [
+            (
+                spec.completion.is_some(),
+                "completion",
+                "an agent says it when it calls tools itself, and none is allowed",
+            ),
+            (spec.turns.is_some(), "turns", "an agent has them when it calls tools itself, and none is allowed"),
+        ];
+        for (_, part, found) in besides.into_iter().filter(|(said, ..)| *said && spec.allowed.is_none()) {
+            self.wrong(&["actions", name, part], found, "name the tools, `allowed = [\"search\"]`, or drop it");
         }
         if let Some(tool) = &spec.tool {
-            let args = self.expressions(&[&at[..], &["args"]].concat(), &spec.args, &["state", "inputs"]);
+            let args = self.expressions(&[&at[..], &["args"]].concat(), &spec.args, &spec.before());
             return Does::Tool(ToolUse { tool: ToolName::new(tool.as_str()), args, whole: false });
         }
         if let Some(function) = &spec.function {
@@ -162,19 +167,35 @@ impl Reader {
         if let Some(machine) = &spec.machine {
             return Does::Machine(MachineName::new(machine.as_str()));
         }
+        if spec.allowed.is_some() {
+            return Does::Allowed(self.allowed(name, spec));
+        }
         if spec.parallel.is_empty() {
             return Does::Nothing;
         }
         if spec.parallel.len() == 1 {
             self.wrong(&[&at[..], &["parallel"]].concat(), "there is only one of them", "make it the action's `tool`");
         }
+        let may = spec.before();
         let mut siblings = BTreeMap::new();
         for (sibling, spec) in &spec.parallel {
             let at = [&at[..], &["parallel", sibling, "args"]].concat();
-            let args = self.expressions(&at, &spec.args, &["state", "inputs"]);
+            let args = self.expressions(&at, &spec.args, &may);
             siblings.insert(sibling.clone(), ToolUse { tool: ToolName::new(spec.tool.as_str()), args, whole: false });
         }
         Does::Parallel(siblings)
+    }
+
+    /// What the function is given, or the other machine begins with.
+    fn given(&mut self, name: &str, spec: &ActionSpec) -> BTreeMap<String, Expression> {
+        let at = ["actions", name, "args"];
+        if spec.tool.is_some() {
+            return BTreeMap::new();
+        }
+        if !spec.args.is_empty() && spec.function.is_none() && spec.machine.is_none() {
+            self.wrong(&at, "there are arguments and nothing that takes them", "name the tool, or drop `args`");
+        }
+        self.expressions(&at, &spec.args, &spec.before())
     }
 
     fn expressions(
@@ -193,6 +214,10 @@ impl Reader {
     }
 
     fn expression(&mut self, at: &[&str], source: &str, may: &[&str]) -> Option<Expression> {
+        if source.len() > EXPRESSION_BYTES_MAX {
+            self.wrong(at, format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes"), "say it shorter");
+            return None;
+        }
         let expression = match Expression::parse(source) {
             Ok(expression) => expression,
             Err(error) => {

@@ -1,11 +1,15 @@
 //! A machine as it is written.
 
+mod stage;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::span::Span;
+
+pub use stage::{LegSpec, ResolutionSpec, TryAgainSpec};
 
 /// `[machines.NAME]`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -87,7 +91,8 @@ pub struct ActionSpec {
     /// The tool it calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The tool's arguments: CEL expressions over `state` and `inputs`.
+    /// The tool's or function's arguments, or the fields that the other machine begins with: CEL expressions over `state`,
+    /// `inputs` and `setup`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub args: BTreeMap<String, String>,
     /// The Rust function it runs, by the name it was registered under.
@@ -99,6 +104,38 @@ pub struct ActionSpec {
     /// Calls that are made at the same time, over the same fields; it is done when all of them are.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub parallel: BTreeMap<String, SiblingSpec>,
+    /// The tools that the agent itself calls, each as an action, until it takes the action `complete`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<Vec<String>>,
+    /// The JSON Schema of what the agent says when it takes `complete`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Value>,
+    /// How many calls the agent may make before it takes `complete`. The default is 8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// What is called first, one after the other. It changes nothing; expressions find its results under `setup`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<LegSpec>,
+    /// A CEL expression over `state`, `inputs` and `setup` that says whether to act: `'proceed'`, `'retry'` or `'skip'`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<String>,
+    /// A CEL expression over `state`, `inputs`, `setup` and `result` that says whether it was well done: `'ok'`, `'retry'`,
+    /// `'skip'` or `'fail'`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assert: Option<String>,
+    /// What is called last, one after the other, however it went.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exit: Vec<LegSpec>,
+    /// How often it is tried again, and after which waits. The default is never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<TryAgainSpec>,
+    /// What becomes of a failure that is not tried again: `skip`, `retry_later` or `abort_workflow`. The default is that the
+    /// agent is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<ResolutionSpec>,
+    /// For `retry_later`: when it can be taken again. The default is `10m`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub later: Option<Span>,
     /// The JSON Schema of its inputs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
@@ -108,7 +145,7 @@ pub struct ActionSpec {
     /// How long it may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// What it writes into the fields: CEL expressions over `state`, `inputs` and `result`.
+    /// What it writes into the fields: CEL expressions over `state`, `inputs`, `setup` and `result`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub writes: BTreeMap<String, String>,
     /// Whether what it does can be undone. The default is what its tool's contract says.
@@ -124,7 +161,10 @@ pub struct ActionSpec {
 
 /// `to = "paid"`, or `to = [{ when = "result.ok", state = "paid" }, { state = "failed" }]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "the name of a state, or a list such as `[{ when = \"result.ok\", state = \"paid\" }, { state = \"failed\" }]`"
+)]
 pub enum TargetSpec {
     /// Always the same.
     One(String),
@@ -142,7 +182,7 @@ impl Default for TargetSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BranchSpec {
-    /// A CEL expression over `state`, `inputs` and `result`; without one, it holds.
+    /// A CEL expression over `state`, `inputs`, `setup` and `result`; without one, it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
     /// The state.
@@ -155,7 +195,7 @@ pub struct BranchSpec {
 pub struct SiblingSpec {
     /// The tool it calls.
     pub tool: String,
-    /// The tool's arguments: CEL expressions over `state` and `inputs`.
+    /// The tool's arguments: CEL expressions over `state`, `inputs` and `setup`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub args: BTreeMap<String, String>,
 }

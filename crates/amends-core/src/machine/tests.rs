@@ -1,9 +1,11 @@
 //! Machines by example: what is found in a declaration, and where a machine can go.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use super::{Finding, Machine, MachineSpec, No, ToolFacts, Weight};
-use crate::id::ToolName;
+use super::{Finding, Machine, MachineSpec, Machines, No, ToolFacts, Weight};
+use crate::id::{MachineName, ToolName};
 
 fn spec(declared: Value) -> MachineSpec {
     serde_json::from_value(declared).unwrap()
@@ -117,7 +119,7 @@ fn each_mistake_is_named_with_its_place_and_its_fix() {
         ),
         (
             vec![("/actions/drop/args", json!({ "why": "'late'" }))],
-            "actions.drop.args: there are arguments and no tool; name the tool, or drop `args`",
+            "actions.drop.args: there are arguments and nothing that takes them; name the tool, or drop `args`",
         ),
         (
             vec![("/actions/drop/parallel", json!({ "one": { "tool": "x" } }))],
@@ -172,7 +174,7 @@ fn what_is_legal_and_may_surprise_is_told() {
         look(&with(&[("/actions/drop/guard", json!("state.receipt == ''")), ("/actions/pay/tool", json!("unheard"))]));
     for said in [
         "actions.drop.guard: `state.receipt == ''` reads `state.receipt`, which may not be there in `created`",
-        "actions.pay.tool: nothing is declared of the tool `unheard`",
+        "actions.pay.tool: nothing is known of the tool `unheard`",
         "actions.drop.guard: `created` is a dead end while the guards of `drop`, `take_order` do not hold",
     ] {
         assert!(found.iter().any(|found| found.starts_with(said)), "{said}: {found:#?}");
@@ -219,4 +221,223 @@ fn moves_are_found_guarded_bounded_and_lead_where_their_result_says() {
     assert_eq!(names(&over), Vec::<String>::new());
     let kept: super::Position = serde_json::from_value(serde_json::to_value(&over).unwrap()).unwrap();
     assert_eq!(kept, over);
+}
+
+#[test]
+fn each_mistake_in_a_stage_is_named_with_its_place_and_its_fix() {
+    let pay = |more: Value| {
+        let mut pay = order()["actions"]["pay"].clone();
+        pay.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        with(&[("/actions/pay", pay)])
+    };
+    let drop = |more: Value| {
+        let mut drop = order()["actions"]["drop"].clone();
+        drop.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        with(&[("/actions/drop", drop)])
+    };
+    for (spec, said) in [
+        (
+            pay(json!({ "gate": "'procede'" })),
+            "actions.pay.gate: `'procede'` is not among what it may say; did you mean `'proceed'`?",
+        ),
+        (
+            pay(json!({ "gate": "state.item == 'x' ? 'skip' : 'skip'" })),
+            "actions.pay.gate: it never says `'proceed'`, so the action can never be done",
+        ),
+        (
+            pay(json!({ "assert": "result.ok ? 'ok' : 'retry'" })),
+            "actions.pay.assert: it may say `'retry'`, and nothing says how often it is tried again",
+        ),
+        (
+            pay(json!({ "assert": "setup.before.ok ? 'ok' : 'fail'" })),
+            "actions.pay.assert: nothing is called `setup` here",
+        ),
+        (
+            pay(json!({ "setup": [{ "tool": "get", "as": "before" }], "gate": "setup.befor.ok ? 'proceed' : 'skip'" })),
+            "actions.pay.gate: `setup.befor.ok ? 'proceed' : 'skip'` reads `setup.befor`, which nothing is called in `setup`; did you mean `setup.before`?",
+        ),
+        (
+            pay(json!({ "setup": [{ "tool": "get", "args": { "a": "setup.b.x" } }, { "tool": "get", "as": "b" }] })),
+            "actions.pay.setup: `get` reads `setup.b`, which is not there yet",
+        ),
+        (
+            pay(json!({ "setup": [{ "tool": "get" }, { "tool": "get" }] })),
+            "actions.pay.setup: two results would be called `get`",
+        ),
+        (pay(json!({ "setup": [{}] })), "actions.pay.setup: it names no tool"),
+        (
+            pay(json!({ "setup": [{ "tool": "get", "args": { "x": "result.y" } }] })),
+            "actions.pay.setup.get.x: nothing is called `result` here",
+        ),
+        (
+            pay(json!({ "later": "5m" })),
+            "actions.pay.later: nothing is taken again later; drop it, or add `resolution = \"retry_later\"`",
+        ),
+        (pay(json!({ "resolution": "retry_later", "later": "0s" })), "actions.pay.later: it is no time at all"),
+        (drop(json!({ "retry": { "max_attempts": 2 } })), "actions.drop.retry: there is nothing to try again"),
+        (drop(json!({ "resolution": "skip" })), "actions.drop.resolution: there is nothing that could fail"),
+        (pay(json!({ "retry": { "max_attempts": 99 } })), "actions.pay.retry: `max_attempts` is above 17"),
+        (
+            pay(json!({ "completion": {} })),
+            "actions.pay.completion: an agent says it when it calls tools itself, and none is allowed",
+        ),
+        (pay(json!({ "turns": 3 })), "actions.pay.turns: an agent has them when it calls tools itself"),
+        (pay(json!({ "allowed": ["get"] })), "actions.pay: it has `tool` and `allowed` at once"),
+        (drop(json!({ "allowed": [] })), "actions.drop.allowed: no tool is allowed"),
+        (
+            drop(json!({ "allowed": ["complete"] })),
+            "actions.drop.allowed: `complete` is the action that ends the stage",
+        ),
+        (
+            drop(json!({ "allowed": ["get"], "turns": 0 })),
+            "actions.drop.turns: so many calls cannot be allowed; give a number from 1 to 256",
+        ),
+        (
+            drop(json!({ "allowed": ["get"], "completion": false })),
+            "actions.drop.completion: nothing fits its schema: it allows nothing",
+        ),
+        (
+            drop(json!({ "writes": { "why": "result.why" } })),
+            "actions.drop.writes: `result.why` reads `result.why`, which it does not give; there is nothing in `result`",
+        ),
+        (
+            drop(
+                json!({ "parallel": { "a": { "tool": "x" }, "b": { "tool": "y" } }, "writes": { "why": "result.c" } }),
+            ),
+            "actions.drop.writes: `result.c` reads `result.c`, which it does not give; known: `a`, `b`",
+        ),
+        (
+            pay(json!({ "gate": format!("'{}'", "x".repeat(2000)) })),
+            "actions.pay.gate: an expression has at most 1024 bytes",
+        ),
+    ] {
+        let found = errors(&spec);
+        assert!(found.iter().any(|found| found.starts_with(said)), "{said}: {found:#?}");
+    }
+    let sound = pay(json!({
+        "setup": [{ "tool": "get", "as": "before" }, { "tool": "get", "as": "then", "args": { "id": "setup.before.id" } }],
+        "gate": "setup.then.ok ? 'proceed' : 'retry'",
+        "assert": "result.ok ? 'ok' : setup.before.x == 1 ? 'fail' : 'skip'",
+        "exit": [{ "tool": "log", "args": { "what": "string(result)" } }],
+        "retry": { "max_attempts": 3, "backoff": "linear", "initial": "1s", "jitter": 0.1 },
+        "resolution": "retry_later", "later": "2m",
+    }));
+    let machine = Machine::read("order", &sound).unwrap();
+    let stage = &machine.action("pay").unwrap().1.stage;
+    let ladder = stage.retry.as_ref().unwrap();
+    assert_eq!((ladder.backoff_ms.as_slice(), ladder.jitter_percent), ([1000, 2000].as_slice(), 10));
+    assert_eq!(stage.resolution, Some(super::Resolution::RetryLater { after_ms: 120_000 }));
+    assert_eq!(stage.setup[1].1.args["id"].source(), "setup.before.id");
+    let written: MachineSpec = serde_json::from_value(serde_json::to_value(&sound).unwrap()).unwrap();
+    assert_eq!(Machine::read("order", &written).unwrap(), machine, "what is in a trace means the same");
+}
+
+#[test]
+fn setups_only_read_and_what_may_be_passed_over_has_a_result_to_ask_for() {
+    let mut pay = order()["actions"]["pay"].clone();
+    pay["setup"] = json!([{ "tool": "charge_card", "as": "twice" }]);
+    pay["resolution"] = json!("skip");
+    let machine = Machine::read("order", &with(&[("/actions/pay", pay)])).unwrap();
+    let found = machine.look(|_| Some(ToolFacts { reads: false, reversible: true }));
+    let wrong: Vec<String> = found.iter().filter(|it| it.weight == Weight::Error).map(Finding::to_string).collect();
+    assert!(
+        wrong[0].starts_with("actions.pay.setup: `charge_card` changes something, and a setup only reads"),
+        "{wrong:?}"
+    );
+    let told = "actions.pay.to: it may be passed over, and then `result.ok` has no `result`; ask first";
+    assert!(found.iter().any(|found| found.to_string().starts_with(told)), "{found:#?}");
+}
+
+#[test]
+fn what_tools_are_given_is_compared_with_what_they_take() {
+    let machine = Machine::read("order", &spec(order())).unwrap();
+    let misfits = |schema: Value| {
+        let found = machine.misfits(|_| Some(schema.clone()));
+        found.iter().map(Finding::to_string).collect::<Vec<_>>()
+    };
+    assert!(misfits(json!({ "properties": { "what": { "type": "string" } }, "required": ["what"] })).is_empty());
+    let closed =
+        json!({ "properties": { "wat": {}, "amount": {} }, "required": ["amount"], "additionalProperties": false });
+    assert_eq!(
+        misfits(closed),
+        [
+            "actions.pay.args: `charge_card` takes no `what`; did you mean `wat`?",
+            "actions.pay.args: `charge_card` requires `amount`; give it: `args = { amount = \"inputs.amount\" }`",
+        ]
+    );
+    let machine = Machine::read("order", &with(&[("/actions/pay/args", json!({ "what": "'tea'" }))])).unwrap();
+    let found = machine.misfits(|_| Some(json!({ "properties": { "what": { "enum": ["cake"] } } })));
+    assert!(
+        found[0].to_string().contains("`what` is always `\"tea\"`, and `charge_card` takes one of `\"cake\"`"),
+        "{found:?}"
+    );
+}
+
+fn together(declared: Value) -> Result<Machines, Vec<String>> {
+    let specs: BTreeMap<MachineName, MachineSpec> = serde_json::from_value(declared).unwrap();
+    Machines::read(&specs).map_err(|found| found.iter().map(Finding::to_string).collect())
+}
+
+#[test]
+fn machines_that_run_each_other_are_read_together() {
+    let refund = json!({
+        "initial": "asked", "terminal": ["done"], "fields": { "order": null },
+        "actions": {
+            "look": {
+                "from": ["asked"], "to": "looked", "allowed": ["get_order", "search"], "turns": 2,
+                "completion": { "properties": { "why": { "type": "string" }, "how-bad": {} }, "required": ["why"] },
+                "writes": { "why": "result.fields.why" },
+            },
+            "end": { "from": ["looked"], "to": "done" },
+        },
+    });
+    let runs = |args: Value| {
+        let action = json!({ "from": ["created"], "to": "done", "machine": "refund", "args": args });
+        json!({ "initial": "created", "terminal": ["done"], "actions": { "refund": action } })
+    };
+    let machines =
+        together(json!({ "order": runs(json!({ "order": "'o1'" })), "refund": refund, "alone": order() })).unwrap();
+    let names = machines.definition(&"order".into()).into_keys().map(|name| name.to_string()).collect::<Vec<_>>();
+    assert_eq!(names, ["order", "refund"]);
+    assert_eq!(machines.declared().count(), 3);
+
+    let stage = machines.get(&"refund.look".into()).unwrap();
+    assert!(stage.is_stage() && !machines.get(&"refund".into()).unwrap().is_stage());
+    let mut at = stage.begin();
+    for _ in 0..2 {
+        let found = stage.find(&at, "search", None).unwrap();
+        let super::Does::Tool(used) = &found.action.does else { panic!("{found:?}") };
+        assert!(used.whole);
+        at = found.action.arrive(found.name, &at, &json!({}), &Value::Null).unwrap();
+    }
+    assert_eq!(stage.find(&at, "get_order", None), Err(No::Exhausted { bound: "steps", most: 2 }));
+    let end = stage.find(&at, "complete", None).expect("the end is free");
+    let over = end.action.arrive(end.name, &at, &json!({ "why": "late" }), &Value::Null).unwrap();
+    assert_eq!((over.state.as_str(), Value::Object(over.fields)), ("done", json!({ "why": "late", "how-bad": null })));
+
+    for (declared, said) in [
+        (
+            json!({ "order": runs(json!({})), "refnd": refund }),
+            "order.actions.refund.machine: there is no machine `refund`; did you mean `refnd`?",
+        ),
+        (
+            json!({ "refund": runs(json!({})) }),
+            "refund.actions.refund.machine: `refund` would run itself by way of `refund`",
+        ),
+        (
+            json!({ "order": runs(json!({ "oder": "1" })), "refund": refund }),
+            "order.actions.refund.args: `refund` has no field `oder`; did you mean `order`?",
+        ),
+        (json!({ "refund": { "initial": "" } }), "refund.initial: there is no state to begin in"),
+    ] {
+        let found = together(declared).unwrap_err();
+        assert!(found.iter().any(|found| found.starts_with(said)), "{said}: {found:#?}");
+    }
+    let chain = (0..10).map(|n| {
+        let does = json!({ "from": ["a"], "to": "b", "machine": format!("m{}", n + 1) });
+        let does = if n == 9 { json!({ "from": ["a"], "to": "b" }) } else { does };
+        (format!("m{n}"), json!({ "initial": "a", "terminal": ["b"], "actions": { "go": does } }))
+    });
+    let found = together(Value::Object(chain.collect())).unwrap_err();
+    assert!(found[0].starts_with("m0.actions.go.machine: more than 8 machines would run in each other"), "{found:?}");
 }

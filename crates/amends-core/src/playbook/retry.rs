@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::rule::default_ladder;
 use super::{PlaybookError, forbidden};
 use crate::compensation::{Compensation, Ladder};
@@ -33,7 +35,8 @@ pub struct RetryPolicy {
 }
 
 /// How the waits of a policy grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Backoff {
     /// They are all the same.
     Fixed,
@@ -174,6 +177,12 @@ impl RetryPolicy {
         } else {
             Compensation::RetryWithBackoff(ladder)
         }
+    }
+
+    /// The waits of something that is no call of its own, such as a stage of a machine.
+    pub fn alone(&self) -> Result<Ladder, PlaybookError> {
+        self.check_fields()?;
+        Ok(self.ladder(Verdict::TransientTimeout))
     }
 
     fn ladder(&self, verdict: Verdict) -> Ladder {

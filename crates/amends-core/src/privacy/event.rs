@@ -8,6 +8,7 @@ use crate::gates::Gates;
 use crate::id::ToolName;
 use crate::interaction::{Interaction, PersonAnswer};
 use crate::refusal::{ArgumentFault, Refusal};
+use crate::walk::Weighed;
 
 use super::{Field, Mask, Quoted};
 
@@ -30,6 +31,14 @@ impl Mask {
                 words.answer(answer);
                 words.gates(gates);
             }
+            Fact::MoveReceived { taking, gates } => {
+                if let Some(CallKey(key)) = &mut taking.key {
+                    words.text(key);
+                }
+                words.gates(gates);
+            }
+            Fact::MoveRefused { refusal, .. } => words.refusal(refusal),
+            Fact::MoveWeighed { weighed: Weighed::Unclear { why }, .. } => words.text(why),
             Fact::Ignored { why } => words.text(why),
             Fact::SuppressedError { doing, reason } => {
                 words.text(doing);
@@ -62,6 +71,15 @@ impl Mask {
             | Fact::ReversalVoided { .. }
             | Fact::ReversalRedeemed { .. }
             | Fact::CancelRequested { .. }
+            | Fact::WalkBegan { .. }
+            | Fact::WalkMigrated { .. }
+            | Fact::MoveJoined { .. }
+            | Fact::MoveWeighed { .. }
+            | Fact::MoveWaits { .. }
+            | Fact::MoveMade { .. }
+            | Fact::MoveEnded { .. }
+            | Fact::WalkReset { .. }
+            | Fact::WalkAborted { .. }
             | Fact::AnswerDelivered { .. } => {}
         }
     }
@@ -76,6 +94,9 @@ impl Mask {
                 | Fact::AttemptEnded { .. }
                 | Fact::LateResult { .. }
                 | Fact::InteractionOpened { .. }
+                | Fact::MoveReceived { .. }
+                | Fact::MoveRefused { .. }
+                | Fact::MoveWeighed { .. }
                 | Fact::Ignored { .. }
                 | Fact::SuppressedError { .. }
         )

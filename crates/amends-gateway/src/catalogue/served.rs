@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use amends_core::{ToolName, UpstreamName};
 use amends_wire::mcp::lists::{self, Entry, Kind};
+use amends_wire::mcp::steps::Address;
 use amends_wire::mcp::uri::{self, Template};
 use serde_json::json;
 
-use super::ServedTool;
+use super::{ServedMachines, ServedTool};
 use crate::clock;
 use crate::router::page::Listed;
 use crate::upstream::{Health, Upstream};
@@ -22,6 +23,7 @@ const UNAVAILABLE: &str = "amends/unavailable";
 pub struct Listing {
     pub(super) tools: BTreeMap<ToolName, Arc<ServedTool>>,
     pub(super) listed: BTreeSet<(UpstreamName, Kind)>,
+    pub(super) machines: ServedMachines,
     prompts: Vec<Served>,
     resources: Vec<Served>,
     templates: Vec<ServedTemplate>,
@@ -70,9 +72,15 @@ impl Listing {
         self.tools.values()
     }
 
-    /// Every tool's name.
+    /// The name of every tool that an agent may call.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.keys().map(ToolName::as_str)
+        let shown = self.tools.keys().map(ToolName::as_str).filter(|name| !self.machines.guards(name));
+        shown.chain(self.machines.names().all())
+    }
+
+    /// What is served of machines.
+    pub fn machines(&self) -> &ServedMachines {
+        &self.machines
     }
 
     /// Whether that upstream has listed its tools.
@@ -118,15 +126,22 @@ impl Listing {
     }
 
     /// The entries of a list: tools in the order of their names, the others in the order of their upstreams' names and then in
-    /// their upstream's own. What an upstream that is away listed last is marked so.
+    /// their upstream's own, and what we have ourselves last. What an upstream that is away listed last is marked so.
     pub fn entries(&self, kind: Kind) -> Box<dyn Iterator<Item = Listed<'_>> + '_> {
+        let own = self.machines.entries(kind);
+        // Where we have machines, our own addresses are nobody else's.
+        let theirs = |served: &&Served| self.machines.is_empty() || !Address::is_ours(&served.key);
         match kind {
             Kind::Tools => {
-                Box::new(self.tools.values().map(|tool| (tool.name.as_str(), marked(&tool.entry, &tool.upstream))))
+                let shown = self.tools.values().filter(|tool| !self.machines.guards(tool.name.as_str()));
+                Box::new(shown.map(|tool| (tool.name.as_str(), marked(&tool.entry, &tool.upstream))).chain(own))
             }
             Kind::Prompts => Box::new(self.prompts.iter().map(Served::listed)),
-            Kind::Resources => Box::new(self.resources.iter().map(Served::listed)),
-            Kind::Templates => Box::new(self.templates.iter().map(|template| template.served.listed())),
+            Kind::Resources => Box::new(self.resources.iter().filter(theirs).map(Served::listed).chain(own)),
+            Kind::Templates => {
+                let templates = self.templates.iter().map(|template| &template.served);
+                Box::new(templates.filter(theirs).map(Served::listed).chain(own))
+            }
         }
     }
 
@@ -182,7 +197,8 @@ impl Listing {
                     && self.templates.iter().zip(&before.templates).all(|(a, b)| same(&a.served, &b.served))
             }
         };
-        Kind::ALL.into_iter().filter(|kind| !is_same(kind)).collect()
+        let ours = |kind: &Kind| self.machines.is_same(&before.machines, *kind);
+        Kind::ALL.into_iter().filter(|kind| !(is_same(kind) && ours(kind))).collect()
     }
 }
 

@@ -1,11 +1,9 @@
 //! Retry policies as they are written.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use amends_core::playbook::{Backoff, RetryLayer, RetryPolicy};
-use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer};
+use amends_core::playbook::{Backoff, Jitter, RetryLayer, RetryPolicy};
+use serde::Deserialize;
 
 use super::Span;
 
@@ -28,7 +26,7 @@ pub struct RetrySpec {
     /// How many sends there are in all, the first included.
     pub max_attempts: Option<u32>,
     /// How the waits grow: `fixed`, `linear` or `exponential`.
-    pub backoff: Option<BackoffSpec>,
+    pub backoff: Option<Backoff>,
     /// The first wait.
     pub initial: Option<Span>,
     /// The longest wait.
@@ -50,7 +48,7 @@ pub struct ToolRetrySpec {
     /// How many sends there are in all, the first included.
     pub max_attempts: Option<u32>,
     /// How the waits grow: `fixed`, `linear` or `exponential`.
-    pub backoff: Option<BackoffSpec>,
+    pub backoff: Option<Backoff>,
     /// The first wait.
     pub initial: Option<Span>,
     /// The longest wait.
@@ -66,22 +64,6 @@ pub struct ToolRetrySpec {
     /// By the verdict.
     pub verdict: BTreeMap<String, RetrySpec>,
 }
-
-/// How waits grow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BackoffSpec {
-    /// They are all the same.
-    Fixed,
-    /// Each is the first wait longer than the one before.
-    Linear,
-    /// Each is a multiple of the one before.
-    Exponential,
-}
-
-/// How far a wait may differ, in percent: a whole number is percent, a broken one a fraction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Jitter(u8);
 
 impl SharedRetrySpec {
     pub(super) fn layer(&self) -> RetryLayer {
@@ -131,11 +113,7 @@ impl RetrySpec {
         RetryPolicy {
             retryable: self.retryable.unwrap_or(true),
             max_attempts: self.max_attempts,
-            backoff: self.backoff.map(|backoff| match backoff {
-                BackoffSpec::Fixed => Backoff::Fixed,
-                BackoffSpec::Linear => Backoff::Linear,
-                BackoffSpec::Exponential => Backoff::Exponential,
-            }),
+            backoff: self.backoff,
             initial_ms: self.initial.map(ms),
             max_ms: self.max.map(ms),
             factor: self.factor,
@@ -149,46 +127,9 @@ fn policies(specs: &BTreeMap<String, RetrySpec>) -> BTreeMap<String, RetryPolicy
     specs.iter().map(|(name, spec)| (name.clone(), spec.policy())).collect()
 }
 
-impl<'de> Deserialize<'de> for Jitter {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Jitter;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a percentage from 0 to 100, or a fraction from 0.0 to 1.0")
-            }
-
-            fn visit_i64<E: Error>(self, percent: i64) -> Result<Jitter, E> {
-                let sound = u8::try_from(percent).ok().filter(|percent| *percent <= 100);
-                sound.map(Jitter).ok_or_else(|| E::custom(format!("`{percent}` is not a percentage from 0 to 100")))
-            }
-
-            fn visit_f64<E: Error>(self, fraction: f64) -> Result<Jitter, E> {
-                let sound = (0.0..=1.0).contains(&fraction);
-                let percent = (fraction * 100.0).round() as u8;
-                sound
-                    .then_some(Jitter(percent))
-                    .ok_or_else(|| E::custom(format!("`{fraction}` is not a fraction from 0.0 to 1.0")))
-            }
-        }
-        deserializer.deserialize_any(Number)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_jitter_is_a_percentage_or_a_fraction() {
-        let read = |text: &str| toml::from_str::<RetrySpec>(&format!("jitter = {text}")).map(|spec| spec.jitter);
-        assert_eq!(read("20"), Ok(Some(Jitter(20))));
-        assert_eq!(read("0.2"), Ok(Some(Jitter(20))));
-        for wrong in ["101", "-1", "1.5", "\"much\""] {
-            assert!(read(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn a_tool_without_fields_of_its_own_has_no_policy_for_everything() {

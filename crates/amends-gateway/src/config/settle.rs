@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use amends_core::contract::{AnswerShape, Contract, KeyPlace, Place, Reading, Reverse, StatusReader};
 use amends_core::expression::Expression;
-use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX, FOLLOW_UPS_MAX, INPUT_WITHIN_MS};
+use amends_core::limits::{ANSWER_WITHIN_MS, EVIDENCE_MAX, EXPRESSION_BYTES_MAX, FOLLOW_UPS_MAX, INPUT_WITHIN_MS};
 use amends_core::nearest::nearest;
 use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};
@@ -19,7 +19,7 @@ use super::spec::{
 use super::{
     Access, Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
-use super::{reach, restraint};
+use super::{machine, reach, restraint};
 use crate::pin::PinMode;
 use crate::router::Patterns;
 use crate::telemetry::{TelemetryConfig, traces_address};
@@ -32,8 +32,6 @@ const QUEUE: usize = 1024;
 /// A prefix leaves room for the name behind it.
 const PREFIX_MAX: usize = 40;
 const REVERSE_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
-const EXPRESSION_BYTES_MAX: usize = 1024;
 const KEY_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Settles a configuration: every key gets its value, every rule is checked.
@@ -64,6 +62,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         upstreams,
         tools,
         evidence_tools,
+        machines: machine::settle(spec.machines)?,
         retry,
         release: None,
         repeat_window,
@@ -78,6 +77,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         telemetry: telemetry(&spec.telemetry)?,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
+    machine::fit(&config)?;
     Ok(config)
 }
 

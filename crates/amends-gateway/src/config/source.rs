@@ -70,6 +70,10 @@ impl Source {
 
     /// The same mistake with the line it is in, where that is known.
     pub(super) fn placed(&self, error: ConfigError) -> ConfigError {
+        let error = match error {
+            ConfigError::Machines(wrong) => return ConfigError::Machines(wrong.placed(self)),
+            error => error,
+        };
         match error.key().and_then(|key| self.line(&key)) {
             Some(line) => ConfigError::Malformed { origin: self.origin.clone(), line, reason: error.to_string() },
             None => error,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use amends_core::EffectKind;
+use amends_core::machine::MachineSpec;
 use amends_core::nearest::nearest;
 use amends_core::playbook::PlaybookSpec;
 use amends_wire::mcp::Dialect;
@@ -26,6 +27,8 @@ pub struct Spec {
     pub upstreams: BTreeMap<String, UpstreamSpec>,
     /// What the operator declares of tools, by their served names.
     pub tools: BTreeMap<String, ToolSpec>,
+    /// The machines that are served.
+    pub machines: BTreeMap<String, MachineSpec>,
     /// How often failures are sent again, for every tool that says nothing nearer.
     pub retry: SharedRetrySpec,
     /// Which released rules are laid over these.

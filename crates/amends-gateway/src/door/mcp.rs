@@ -10,12 +10,14 @@ mod outbox;
 mod own;
 mod progress;
 mod rounds;
+mod walk;
 mod wrapped;
 
 use std::pin::Pin;
 use std::sync::Arc;
 
 use amends_core::{Refusal, RefusalKind};
+use amends_wire::mcp::steps::filled;
 use amends_wire::mcp::{ClientTraits, Era, reply};
 use amends_wire::message;
 use serde_json::value::RawValue;
@@ -106,6 +108,9 @@ pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> (String, O
             let result = reply::envelope(envelope, payload.as_deref(), receipt, traits, answered.declares_output);
             (message::success(id, &result), None)
         }
+        Form::Moved { envelope, moved, names } => {
+            (message::success(id, &reply::moved(envelope, moved, names, receipt, traits)), None)
+        }
         Form::Stored { json } => {
             (message::success(id, &reply::recorded(json, receipt, traits, answered.declares_output)), None)
         }
@@ -118,11 +123,14 @@ pub fn render_protocol_error(id: Option<&str>, code: i64, answered: &Answered) -
     let envelope: Box<RawValue> = match &answered.rendered.form {
         Form::Envelope { envelope, payload } => envelope.to_json(payload.as_deref()),
         Form::Forward { envelope, .. } => envelope.to_json(None),
+        Form::Moved { envelope, moved, names } => filled(envelope, moved, names),
         Form::Stored { json } => json.clone(),
         Form::Asked { .. } => RawValue::NULL.to_owned(),
     };
     let said = match &answered.rendered.form {
-        Form::Envelope { envelope, .. } => envelope.error().map(|error| error.message.clone()),
+        Form::Envelope { envelope, .. } | Form::Moved { envelope, .. } => {
+            envelope.error().map(|error| error.message.clone())
+        }
         Form::Forward { .. } | Form::Stored { .. } | Form::Asked { .. } => None,
     };
     message::failure(

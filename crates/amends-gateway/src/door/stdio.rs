@@ -37,6 +37,7 @@ pub async fn serve(
     let agent = Arc::new(Agent::new(client, upstream, out));
     // On its own: a line that is half read must not be given up because the upstream has something to say.
     let passing = tokio::spawn(pass_on(agent.clone(), unasked));
+    let telling = (!gateway.config().machines.is_empty()).then(|| tokio::spawn(tell_of_walks(agent.clone())));
     let mut reader = BufReader::with_capacity(64 * 1024, input);
     let limits = gateway.config().limits;
     let bounds = LineBounds { bytes: limits.body_bytes, depth: limits.depth };
@@ -54,6 +55,10 @@ pub async fn serve(
     }
     passing.abort();
     let _ = passing.await;
+    if let Some(telling) = telling {
+        telling.abort();
+        let _ = telling.await;
+    }
     drop(agent);
     let _ = tokio::time::timeout(Duration::from_secs(1), writer).await;
     // Nothing more can come of what was sent to an upstream that is gone.
@@ -66,6 +71,23 @@ pub async fn serve(
 async fn pass_on(agent: Arc<Agent>, mut unasked: mpsc::UnboundedReceiver<(UpstreamName, Unasked)>) {
     while let Some((_, unasked)) = unasked.recv().await {
         agent.pass_on(unasked).await;
+    }
+}
+
+/// Tells the agent what changed in its walks. What the upstream changed is passed on as it says it.
+async fn tell_of_walks(agent: Arc<Agent>) {
+    let mailbox = agent.client.mailbox().clone();
+    mailbox.change(|wants| (wants.tools, wants.prompts, wants.resources) = (false, false, false));
+    loop {
+        let mut reader = mailbox.reader(None);
+        loop {
+            match reader.next().await {
+                Ok(Some((_, line))) => agent.write(line.to_string()).await,
+                Ok(None) => return,
+                // What was lost is not news any more: whoever reads it now finds it as it is.
+                Err(_) => break,
+            }
+        }
     }
 }
 

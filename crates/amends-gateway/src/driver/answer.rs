@@ -1,5 +1,7 @@
 //! What a door gets to render.
 
+use std::sync::Arc;
+
 use amends_core::effect::{Answer, Reply};
 use amends_core::envelope::{Body, Data};
 use amends_core::recovery::NextCall;
@@ -7,6 +9,7 @@ use amends_core::{AttemptId, Certainty, Envelope, Outcome};
 use amends_ledger::{Form as StoredForm, StoredAnswer};
 use amends_wire::mcp::classify::structured;
 use amends_wire::mcp::shape::shape;
+use amends_wire::mcp::steps::{Moved, Names, filled};
 use amends_wire::mcp::{Receipt, reply};
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -45,6 +48,7 @@ impl Rendered {
         let json = match &self.form {
             Form::Forward { result, envelope } => envelope.to_json(content(result).as_deref()),
             Form::Envelope { envelope, payload } => envelope.to_json(payload.as_deref()),
+            Form::Moved { envelope, moved, names } => filled(envelope, moved, names),
             Form::Stored { json } => json.clone(),
             Form::Asked { .. } => RawValue::NULL.to_owned(),
         };
@@ -68,6 +72,15 @@ pub enum Form {
         envelope: Box<Envelope>,
         /// What it carries.
         payload: Option<Box<RawValue>>,
+    },
+    /// What came of a move.
+    Moved {
+        /// The envelope.
+        envelope: Box<Envelope>,
+        /// Where the walk is now, and what the move gave.
+        moved: Box<Moved>,
+        /// What the tools of machines are called.
+        names: Arc<Names>,
     },
     /// An envelope as it was stored.
     Stored {
@@ -125,6 +138,9 @@ pub(super) fn store(rendered: &Rendered) -> (StoredForm, Bytes) {
         },
         Form::Envelope { envelope, payload } => {
             (StoredForm::Envelope, Bytes::from(envelope.to_json(payload.as_deref()).get().to_owned()))
+        }
+        Form::Moved { envelope, moved, names } => {
+            (StoredForm::Envelope, Bytes::from(filled(envelope, moved, names).get().to_owned()))
         }
         Form::Stored { json } => (StoredForm::Envelope, Bytes::from(json.get().to_owned())),
         Form::Asked { result } => (StoredForm::Asked, result.clone()),

@@ -49,11 +49,15 @@ fn subject(input: &Input) -> Option<&CallId> {
         Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => Some(&attempt.call),
         Input::Inputs { call, .. } => Some(call),
         Input::Cancel { call, .. } | Input::Delivery { call } => Some(call),
+        Input::Move(taking) => Some(&taking.id),
+        Input::Weighed { of, .. } => Some(of),
         Input::Answer { .. }
         | Input::Tick
         | Input::Resume
         | Input::Drift(_)
         | Input::Approval { .. }
+        | Input::Begin(_)
+        | Input::Migrate { .. }
         | Input::Retire { .. } => None,
     }
 }

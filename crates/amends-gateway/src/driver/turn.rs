@@ -145,7 +145,14 @@ impl Session {
             Input::Inputs { call, .. } => reads(call),
             Input::Cancel { call, .. } => reads(call),
             Input::Delivery { .. } => true,
-            Input::Answer { .. } | Input::Drift(_) | Input::Approval { .. } | Input::Retire { .. } => false,
+            Input::Answer { .. }
+            | Input::Drift(_)
+            | Input::Approval { .. }
+            | Input::Begin(_)
+            | Input::Migrate { .. }
+            | Input::Move(_)
+            | Input::Weighed { .. }
+            | Input::Retire { .. } => false,
             Input::Tick | Input::Resume => self.dispatcher.only_reads(),
         };
         if only_reads && self.gateway.config().ledger.async_reads { Waits::NoWait } else { Waits::Durable }
@@ -170,9 +177,15 @@ impl Session {
                 let send_by = (telling.send_by - self.ahead_ms).min(lease);
                 Act::Do(Effect::Tell(Box::new(Telling { send_by, ..(**telling).clone() })))
             }
-            Effect::Abort(_) | Effect::Ask(_) | Effect::Withdraw(_) | Effect::Inquire(_) | Effect::Retract { .. } => {
-                Act::Do(effect.clone())
-            }
+            Effect::Abort(_)
+            | Effect::Ask(_)
+            | Effect::Withdraw(_)
+            | Effect::Inquire(_)
+            | Effect::Begin(_)
+            | Effect::Weigh { .. }
+            | Effect::Join { .. }
+            | Effect::Unwind { .. }
+            | Effect::Retract { .. } => Act::Do(effect.clone()),
         };
         step.effects.iter().map(fill).collect()
     }
@@ -284,7 +297,15 @@ impl Session {
             Act::Do(Effect::Inquire(asking)) => self.inquire(&asking),
             Act::Do(Effect::Tell(telling)) => self.tell(&telling),
             Act::Do(Effect::Retract { call, inquiry }) => self.retract(&call, inquiry),
-            Act::Do(Effect::Reply(_) | Effect::Ask(_) | Effect::Withdraw(_)) => {}
+            Act::Do(
+                Effect::Reply(_)
+                | Effect::Ask(_)
+                | Effect::Withdraw(_)
+                | Effect::Begin(_)
+                | Effect::Weigh { .. }
+                | Effect::Join { .. }
+                | Effect::Unwind { .. },
+            ) => {}
             Act::Reply(reply, rendered) => self.reply(&reply, *rendered, appended),
         }
     }
@@ -358,6 +379,10 @@ fn append_questions(append: &mut Append, input: &Input, acts: &[Act]) {
                 | Effect::Reply(_)
                 | Effect::Inquire(_)
                 | Effect::Tell(_)
+                | Effect::Begin(_)
+                | Effect::Weigh { .. }
+                | Effect::Join { .. }
+                | Effect::Unwind { .. }
                 | Effect::Retract { .. },
             )
             | Act::Reply(..) => {}

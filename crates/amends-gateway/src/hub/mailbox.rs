@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use amends_core::UpstreamName;
+use amends_core::{SessionId, UpstreamName};
 use amends_wire::mcp::era;
 use amends_wire::mcp::lists::{Kind, with_meta};
+use amends_wire::mcp::steps::{Address, What};
 use amends_wire::message;
 use tokio::sync::Notify;
 
@@ -29,6 +30,8 @@ pub struct Wants {
     pub uris: BTreeMap<String, UpstreamName>,
     /// How much of the log.
     pub level: Option<Level>,
+    /// The walk that addresses of ours mean where they name none.
+    pub walk: Option<SessionId>,
 }
 
 impl Wants {
@@ -97,6 +100,24 @@ impl Mailbox {
         let named = |wants: &mut Wants| wants.uris.iter().any(|(named, at)| at == upstream && uri.starts_with(named));
         if self.change(named) {
             self.put("notifications/resources/updated", Some(params));
+        }
+    }
+
+    /// A walk moved: whatever of it the client named is different now.
+    pub(super) fn moved(&self, session: &SessionId) {
+        let own = super::subscription::own();
+        let named = self.change(|wants| {
+            let ours = |what: What, session: Option<String>| {
+                let uri = Address { session, what }.to_string();
+                (wants.uris.get(&uri) == Some(&own)).then_some(uri)
+            };
+            let is_own = wants.walk.as_ref() == Some(session);
+            let by_name = What::ALL.into_iter().filter_map(|what| ours(what, Some(session.to_string())));
+            let plain = What::ALL.into_iter().filter(|_| is_own).filter_map(|what| ours(what, None));
+            by_name.chain(plain).collect::<Vec<String>>()
+        });
+        for uri in named {
+            self.put("notifications/resources/updated", Some(&serde_json::json!({ "uri": uri }).to_string()));
         }
     }
 
@@ -242,6 +263,23 @@ mod tests {
         assert!(read(&mut reader).await.1.contains("tools/list_changed"));
         mailbox.list_changed(Kind::Tools);
         assert!(read(&mut reader).await.1.contains("tools/list_changed"), "read once, it is news again");
+    }
+
+    #[tokio::test]
+    async fn a_move_is_told_to_whoever_named_that_walk_or_means_it() {
+        let own = crate::hub::subscription::own();
+        let uris = ["amends://next", "amends://ses_2/state", "amends://ses_3/next"];
+        let uris = uris.into_iter().map(|uri| (uri.to_owned(), own.clone())).collect();
+        let mailbox = mailbox(Wants { uris, walk: Some(SessionId::new("ses_1")), ..Wants::default() }, None);
+        let mut reader = mailbox.reader(None);
+        for session in ["ses_4", "ses_2", "ses_1"] {
+            mailbox.moved(&SessionId::new(session));
+        }
+        assert!(read(&mut reader).await.1.contains(r#""params":{"uri":"amends://ses_2/state"}"#));
+        assert!(read(&mut reader).await.1.contains(r#""params":{"uri":"amends://next"}"#));
+        mailbox.updated(&UpstreamName::new("shop"), "amends://next", "{}");
+        mailbox.moved(&SessionId::new("ses_3"));
+        assert!(read(&mut reader).await.1.contains("amends://ses_3/next"), "an upstream does not speak for us");
     }
 
     #[tokio::test]

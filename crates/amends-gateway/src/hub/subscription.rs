@@ -29,6 +29,16 @@ pub enum SubscribeError {
     Silent,
 }
 
+/// Who has the resources that are ours. No upstream has that name.
+pub(super) fn own() -> UpstreamName {
+    UpstreamName::new("")
+}
+
+/// Wants to hear of a resource of ours.
+pub fn subscribe_own(hub: &Arc<Hub>, uri: &str) -> Subscribed {
+    Subscribed { hub: hub.clone(), upstream: own(), uri: uri.to_owned() }
+}
+
 /// Wants to hear of a resource of that upstream.
 pub async fn subscribe(hub: &Arc<Hub>, upstream: &Arc<Upstream>, uri: &str) -> Result<Subscribed, SubscribeError> {
     let first = {

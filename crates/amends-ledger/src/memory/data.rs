@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use amends_core::{CallId, Digest, InteractionId, Principal, Rules, SessionId, Timestamp};
+use bytes::Bytes;
 
 use crate::append::{Appended, OpenWork, StoredAnswer, StoredArguments};
 use crate::chain::Link;
@@ -16,7 +17,7 @@ use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::{Node, is_dead};
 use crate::pin::PinnedTool;
 use crate::reversals::{self, ReversalRow};
-use crate::row::{Lease, SessionRow, StoredEvent, Trace};
+use crate::row::{Lease, Reach, SessionRow, StoredEvent, Trace};
 use crate::step::{FIRST_EPOCH, Opens, Place, Step};
 use crate::whole::Whole;
 
@@ -30,6 +31,7 @@ pub(super) struct Data {
     pub(super) claims: BTreeMap<Digest, ClaimRow>,
     pub(super) answers: BTreeMap<CallId, StoredAnswer>,
     pub(super) arguments: BTreeMap<CallId, StoredArguments>,
+    pub(super) fields: BTreeMap<(SessionId, u64), Bytes>,
     pub(super) rules: BTreeMap<Digest, Arc<Rules>>,
     pub(super) interactions: BTreeMap<InteractionId, InteractionRow>,
     /// With their number in the order in which they were minted.
@@ -48,6 +50,7 @@ pub(super) struct Data {
 pub(super) struct Session {
     pub(super) principal: Principal,
     pub(super) door: String,
+    machine: Option<String>,
     pub(super) owner: String,
     epoch: u64,
     pub(super) opened: Timestamp,
@@ -104,6 +107,8 @@ impl Data {
         }
         self.answers.extend(step.answers.into_iter().map(|answer| (answer.call.clone(), answer)));
         self.arguments.extend(step.arguments.into_iter().map(|arguments| (arguments.call.clone(), arguments)));
+        let fields = step.fields.into_iter().map(|fields| ((step.session.clone(), fields.seq), fields.body));
+        self.fields.extend(fields);
         for call in &step.forget {
             self.arguments.remove(call);
         }
@@ -121,6 +126,7 @@ impl Data {
         }
         row.updated = at;
         row.open = step.open;
+        row.machine = step.machine.or(row.machine.take());
         let appended = Appended { seq: row.seq(), head: row.head.hex() };
         if step.retires {
             row.keep_last();
@@ -131,6 +137,12 @@ impl Data {
 
     pub(super) fn may_take(&self, node: &Node, row: &Session, now: Timestamp) -> bool {
         row.owner == node.id || !self.lives(&row.owner, now)
+    }
+
+    /// Whether a session has nothing open.
+    fn rests(&self, session: &SessionId, row: &Session) -> bool {
+        let asks = |row: &InteractionRow| row.closed.is_none() && row.interaction.session == *session;
+        row.open.calls == 0 && !self.interactions.values().any(asks)
     }
 
     /// Whether a node lives. One that is not known does not.
@@ -148,8 +160,14 @@ impl Data {
         rows.into_iter().map(|(_, row)| row.clone()).collect()
     }
 
-    pub(super) fn take(&mut self, node: &Node, session: &SessionId, now: Timestamp) -> Option<Lease> {
-        if !self.sessions.get(session).is_some_and(|row| self.may_take(node, row, now)) {
+    pub(super) fn fields_of(&self, session: &SessionId) -> Vec<(u64, Bytes)> {
+        let theirs = self.fields.range((session.clone(), 0)..=(session.clone(), u64::MAX));
+        theirs.map(|((_, seq), body)| (*seq, body.clone())).collect()
+    }
+
+    pub(super) fn take(&mut self, node: &Node, session: &SessionId, now: Timestamp, reach: Reach) -> Option<Lease> {
+        let row = self.sessions.get(session)?;
+        if !self.may_take(node, row, now) && (reach == Reach::Dead || !self.rests(session, row)) {
             return None;
         }
         let row = self.sessions.get_mut(session)?;
@@ -207,6 +225,7 @@ impl Session {
         Self {
             principal: opens.principal,
             door: opens.door,
+            machine: None,
             owner: node.id.clone(),
             epoch: FIRST_EPOCH,
             opened: opens.at,
@@ -225,6 +244,7 @@ impl Session {
         Self {
             principal: row.principal,
             door: row.door,
+            machine: row.machine,
             owner: String::new(),
             epoch: FIRST_EPOCH,
             opened: row.opened,
@@ -264,6 +284,7 @@ impl Session {
             events: self.seq(),
             cut: self.cut(),
             open_calls: self.open.calls,
+            machine: self.machine.clone(),
         }
     }
 }

@@ -29,6 +29,7 @@ impl Data {
         let theirs = |call: &amends_core::CallId| calls.get(call) == Some(session);
         self.answers.retain(|call, _| !theirs(call));
         self.arguments.retain(|call, _| !theirs(call));
+        self.fields.retain(|(owner, _), _| owner != session);
         self.interactions.retain(|_, row| row.interaction.session != *session);
         self.letters.retain(|_, posted| !posted.is_done_about(session));
         for (_, row) in self.reversals.values_mut().filter(|(_, row)| row.session == *session) {

@@ -18,6 +18,7 @@ pub(super) struct Sessions<'a> {
     updated: Vec<i64>,
     calls: Vec<i64>,
     dues: Vec<Option<i64>>,
+    machines: Vec<Option<&'a str>>,
 }
 
 impl<'a> Sessions<'a> {
@@ -33,12 +34,13 @@ impl<'a> Sessions<'a> {
             columns.updated.push(ms(standing.updated));
             columns.calls.push(i64::from(standing.open.calls));
             columns.dues.push(standing.open.due.map(ms));
+            columns.machines.push(standing.machine.as_deref());
         }
         columns
     }
 
     pub(super) fn values(&self) -> Vec<Value<'_>> {
-        vec![&self.ids, &self.was, &self.seqs, &self.heads, &self.updated, &self.calls, &self.dues]
+        vec![&self.ids, &self.was, &self.seqs, &self.heads, &self.updated, &self.calls, &self.dues, &self.machines]
     }
 }
 

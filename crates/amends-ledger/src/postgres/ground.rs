@@ -54,6 +54,8 @@ pub(super) struct Standing {
     pub(super) head: Link,
     pub(super) updated: Timestamp,
     pub(super) open: OpenWork,
+    /// The machine it walks, where a step says so.
+    pub(super) machine: Option<String>,
     pub(super) changed: bool,
     /// Whether events lie behind its end.
     beyond: bool,
@@ -114,6 +116,7 @@ impl Ground {
                 head: read_link(row.try_get(3)?)?,
                 updated: read_ms(row.try_get(4)?)?,
                 open: OpenWork::default(),
+                machine: None,
                 changed: false,
                 beyond: row.try_get(5)?,
             };
@@ -180,6 +183,7 @@ impl Ground {
             head: Link::genesis(session),
             updated: at,
             open: OpenWork::default(),
+            machine: None,
             changed: true,
             beyond: false,
         });
@@ -191,6 +195,9 @@ impl Ground {
         }
         standing.place.seq = step.last_seq();
         (standing.updated, standing.open, standing.changed) = (at, step.open, true);
+        if step.machine.is_some() {
+            standing.machine.clone_from(&step.machine);
+        }
         let appended = Appended { seq: step.last_seq(), head: standing.head.hex() };
         Ok(TakenIn { appended, at, before, links, minted })
     }

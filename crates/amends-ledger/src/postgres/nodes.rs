@@ -6,7 +6,7 @@ use super::LeaseClock;
 use super::connection::Connection;
 use super::trouble::Trouble;
 use crate::node::{Node, is_dead, letters_for};
-use crate::row::Lease;
+use crate::row::{Lease, Reach};
 use crate::stored::{ms, number, read_ms, read_number};
 
 /// This node, and the clock by which it judges the others.
@@ -31,19 +31,21 @@ impl Here {
         Ok(now + self.node.lease_ms)
     }
 
-    /// Takes the lease of a session for this node, unless another living node holds it.
+    /// Takes the lease of a session for this node, unless it is out of reach: another living node holds it.
     pub(super) async fn take(
         &self,
         connection: &Connection,
         session: &SessionId,
         now: Timestamp,
+        reach: Reach,
     ) -> Result<Option<Lease>, Trouble> {
-        let find = "SELECT owner, epoch, seq FROM sessions WHERE id = $1 FOR UPDATE";
+        let find = "SELECT owner, epoch, seq, open_calls FROM sessions WHERE id = $1 FOR UPDATE";
         let Some(row) = connection.row(find, &[&session.as_str()]).await? else {
             return Ok(None);
         };
         let (owner, epoch): (&str, i64) = (row.try_get(0)?, row.try_get(1)?);
-        if owner != self.node.id && self.living(connection, now).await?.iter().any(|living| living == owner) {
+        let held = owner != self.node.id && self.living(connection, now).await?.iter().any(|living| living == owner);
+        if held && (reach == Reach::Dead || row.try_get::<_, i64>(3)? > 0 || asks(connection, session).await?) {
             return Ok(None);
         }
         let lease = Lease { epoch: read_number(epoch)? + 1, seq: read_number(row.try_get(2)?)? };
@@ -106,6 +108,13 @@ impl Here {
         }
         Ok(living)
     }
+}
+
+/// Whether a session has a question that is not closed. Its row must be locked: nobody asks anything for it then. It is a
+/// statement of its own, since one that had to wait for the lock sees other tables as they were before.
+async fn asks(connection: &Connection, session: &SessionId) -> Result<bool, Trouble> {
+    let find = "SELECT 1 FROM interactions WHERE session = $1 AND closed IS NULL LIMIT 1";
+    Ok(connection.row(find, &[&session.as_str()]).await?.is_some())
 }
 
 /// Where the node that holds a session gets its letters.

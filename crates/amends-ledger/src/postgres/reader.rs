@@ -97,7 +97,7 @@ pub(super) async fn trace(connection: &Connection, session: &SessionId) -> Resul
 
 /// The newest sessions first.
 pub(super) async fn sessions(connection: &Connection, limit: usize) -> Result<Vec<SessionRow>, Trouble> {
-    let find = "SELECT id, principal, door, opened, updated, seq, open_calls, cut
+    let find = "SELECT id, principal, door, opened, updated, seq, open_calls, cut, machine
          FROM sessions ORDER BY opened DESC, id DESC LIMIT $1";
     connection.rows(find, &[&number(limit as u64)]).await?.iter().map(listed).collect()
 }
@@ -109,7 +109,7 @@ pub(super) async fn sessions_after(
     after: Option<&(Timestamp, SessionId)>,
     limit: usize,
 ) -> Result<Vec<SessionRow>, Trouble> {
-    let find = "SELECT id, principal, door, opened, updated, seq, open_calls, cut FROM sessions
+    let find = "SELECT id, principal, door, opened, updated, seq, open_calls, cut, machine FROM sessions
          WHERE opened >= $1 AND ($2::bigint IS NULL OR (opened, id) > ($2, $3::text))
          ORDER BY opened, id LIMIT $4";
     let opened = after.map(|(opened, _)| ms(*opened));
@@ -128,6 +128,7 @@ fn listed(row: &Row) -> Result<SessionRow, Trouble> {
         open_calls: u32::try_from(row.try_get::<_, i64>(6)?)
             .map_err(|_| Error::Corrupt { reason: "a session has a senseless number of open calls".into() })?,
         cut: read_number(row.try_get(7)?)?,
+        machine: row.try_get(8)?,
     })
 }
 

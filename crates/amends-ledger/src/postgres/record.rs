@@ -21,17 +21,19 @@ const EVENTS: &str = "INSERT INTO events (session, seq, at, kind, call, body, ha
 const CALLS: &str = "INSERT INTO calls (call, session) SELECT * FROM UNNEST($1::text[], $2::text[])
     ON CONFLICT (call) DO NOTHING";
 const OPEN: &str = "INSERT INTO sessions
-        (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due)
-    SELECT u.id, u.principal, u.door, $12::text, u.epoch, u.seq, u.head, u.opened, u.updated, u.calls, u.due
+        (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, machine)
+    SELECT u.id, u.principal, u.door, $13::text, u.epoch, u.seq, u.head, u.opened, u.updated, u.calls, u.due,
+           u.machine
     FROM UNNEST($1::text[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bigint[],
-                $8::text[], $9::text[], $10::bigint[], $11::bigint[])
-      AS u (id, was, seq, head, updated, calls, due, principal, door, opened, epoch)
+                $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[])
+      AS u (id, was, seq, head, updated, calls, due, machine, principal, door, opened, epoch)
     ON CONFLICT (id) DO NOTHING";
 const GO_ON: &str = "UPDATE sessions s
-    SET seq = u.seq, head = u.head, updated = u.updated, open_calls = u.calls, due = u.due
+    SET seq = u.seq, head = u.head, updated = u.updated, open_calls = u.calls, due = u.due,
+        machine = coalesce(u.machine, s.machine)
     FROM UNNEST($1::text[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bigint[],
-                $8::bigint[])
-      AS u (id, was, seq, head, updated, calls, due, epoch)
+                $8::text[], $9::bigint[])
+      AS u (id, was, seq, head, updated, calls, due, machine, epoch)
     WHERE s.id = u.id AND s.epoch = u.epoch AND s.seq = u.was";
 const TAKE_CLAIMS: &str = "INSERT INTO claims
         (name, kind, session, call, state, fingerprint, effect_key, since, until)
@@ -77,7 +79,7 @@ const CHANGE_TOKENS: &str = "UPDATE reversals r
     WHERE r.token = u.token";
 
 /// What is prepared before the first group, so that the statements of a group are sent behind each other.
-pub(super) const STATEMENTS: [&str; 20] = [
+pub(super) const STATEMENTS: [&str; 21] = [
     super::ground::SESSIONS,
     super::ground::STRAYS,
     super::ground::CLAIMS,
@@ -93,6 +95,7 @@ pub(super) const STATEMENTS: [&str; 20] = [
     ANSWERS,
     ARGUMENTS,
     FORGET,
+    super::fields::KEEP,
     RULES,
     ASK,
     CLOSE,
@@ -130,6 +133,7 @@ struct Page<'a> {
     answers: BTreeMap<&'a CallId, &'a StoredAnswer>,
     /// Nothing where they are forgotten.
     arguments: BTreeMap<&'a CallId, Option<&'a [u8]>>,
+    fields: BTreeMap<(&'a SessionId, u64), &'a [u8]>,
     rules: BTreeMap<&'a Digest, String>,
     asks: BTreeMap<&'a InteractionId, (&'a Interaction, String)>,
     closes: BTreeMap<&'a InteractionId, (&'a SessionId, Closing, Timestamp)>,
@@ -167,6 +171,7 @@ impl<'a> Page<'a> {
         }
         self.answers.extend(step.answers.iter().map(|answer| (&answer.call, answer)));
         self.arguments.extend(step.arguments.iter().map(|kept| (&kept.call, Some(&kept.body[..]))));
+        self.fields.extend(step.fields.iter().map(|written| ((session, written.seq), &written.body[..])));
         self.arguments.extend(step.forget.iter().map(|call| (call, None)));
         for ((hash, _), body) in step.rules.iter().zip(beside.rules) {
             self.rules.entry(hash).or_insert(body);
@@ -183,13 +188,14 @@ impl<'a> Page<'a> {
 
     async fn write(&self, connection: &Connection, node: &Node, ground: &Ground) -> Result<(), Trouble> {
         // One round trip. The rows that others may want as well come first, each kind by its keys.
-        let (opened, gone_on, claims, tokens, events, payloads, questions) = tokio::join!(
+        let (opened, gone_on, claims, tokens, events, payloads, fields, questions) = tokio::join!(
             self.open_sessions(connection, node, ground),
             go_on(connection, ground),
             write_claims(connection, ground),
             self.write_tokens(connection, ground),
             self.write_events(connection),
             self.write_payloads(connection),
+            self.write_fields(connection),
             self.write_questions(connection),
         );
         opened?;
@@ -198,6 +204,7 @@ impl<'a> Page<'a> {
         tokens?;
         events?;
         payloads?;
+        fields?;
         questions?;
         for (session, (kept, link)) in &self.retired {
             retire(connection, session, *kept, link).await?;
@@ -261,6 +268,13 @@ impl<'a> Page<'a> {
             change(connection, hashes.len(), RULES, &rules_values),
         );
         answers.and(arguments).and(forget).and(rules)
+    }
+
+    async fn write_fields(&self, connection: &Connection) -> Result<(), Trouble> {
+        let sessions: Vec<&str> = self.fields.keys().map(|(session, _)| session.as_str()).collect();
+        let seqs: Vec<i64> = self.fields.keys().map(|(_, seq)| number(*seq)).collect();
+        let bodies: Vec<&[u8]> = self.fields.values().copied().collect();
+        change(connection, seqs.len(), super::fields::KEEP, &[&sessions, &seqs, &bodies]).await
     }
 
     async fn write_questions(&self, connection: &Connection) -> Result<(), Trouble> {
@@ -333,6 +347,7 @@ async fn retire(connection: &Connection, session: &SessionId, kept: u64, link: &
     for drop in [
         "DELETE FROM answers WHERE call IN (SELECT call FROM calls WHERE session = $1)",
         "DELETE FROM arguments WHERE call IN (SELECT call FROM calls WHERE session = $1)",
+        "DELETE FROM fields WHERE session = $1",
         "DELETE FROM interactions WHERE session = $1",
         "DELETE FROM letters WHERE session = $1 AND replied IS NOT NULL",
         "UPDATE reversals SET place = NULL, principal = NULL, tool = NULL, arguments = NULL WHERE session = $1",

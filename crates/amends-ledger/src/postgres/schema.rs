@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::stored::{number, read_number};
 
 /// The version of the tables. A database with a newer one is refused.
-pub(super) const VERSION: u64 = 2;
+pub(super) const VERSION: u64 = 3;
 
 /// How long a node tries to make the tables while others do the same.
 const PREPARE_MAX: Duration = Duration::from_secs(30);
@@ -170,8 +170,19 @@ CREATE TABLE IF NOT EXISTS pins (
 );
 ";
 
+/// What version 3 adds.
+const WALKS: &str = "
+ALTER TABLE sessions ADD COLUMN IF NOT EXISTS machine text;
+CREATE TABLE IF NOT EXISTS fields (
+    session text COLLATE \"C\" NOT NULL,
+    seq bigint NOT NULL,
+    body bytea NOT NULL,
+    PRIMARY KEY (session, seq)
+);
+";
+
 /// What makes each version of the one before it: the first makes version 1 of nothing.
-const VERSIONS: [&str; VERSION as usize] = [TABLES, PINS];
+const VERSIONS: [&str; VERSION as usize] = [TABLES, PINS, WALKS];
 
 /// Makes the tables where there are none, brings them up to date where there are, and gives back a connection and the
 /// ledger's secret. Any number of nodes may do so at once.

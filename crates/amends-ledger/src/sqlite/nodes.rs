@@ -7,14 +7,15 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::trouble::{Trouble, ms, number, read_ms, read_number};
 use crate::node::{Node, is_dead, letters_for, time_of};
-use crate::row::Lease;
+use crate::row::{Lease, Reach};
 
-/// Takes the lease of a session for this node, unless another living node holds it.
+/// Takes the lease of a session for this node, unless it is out of reach: another living node holds it.
 pub(super) fn take(
     tx: &Connection,
     node: &Node,
     session: &SessionId,
     now: Timestamp,
+    reach: Reach,
 ) -> Result<Option<Lease>, Trouble> {
     let found = tx
         .prepare_cached(
@@ -29,7 +30,8 @@ pub(super) fn take(
     let Some((owner, epoch, seq, place, lease_until)) = found else {
         return Ok(None);
     };
-    if owner != node.id && lives(place, lease_until, now)? {
+    let held = owner != node.id && lives(place, lease_until, now)?;
+    if held && (reach == Reach::Dead || !rests(tx, session)?) {
         return Ok(None);
     }
     let lease = Lease { epoch: read_number(epoch)? + 1, seq: read_number(seq)? };
@@ -39,6 +41,14 @@ pub(super) fn take(
         number(lease.epoch)
     ])?;
     Ok(Some(lease))
+}
+
+/// Whether a session has nothing open.
+fn rests(tx: &Connection, session: &SessionId) -> Result<bool, Trouble> {
+    let find = "SELECT open_calls = 0 AND NOT EXISTS (
+             SELECT 1 FROM interactions i WHERE i.session = s.id AND i.closed IS NULL)
+         FROM sessions s WHERE id = ?1";
+    Ok(tx.prepare_cached(find)?.query_row([session.as_str()], |row| row.get(0))?)
 }
 
 /// Says that this node lives.

@@ -95,7 +95,7 @@ pub(super) fn trace(connection: &Connection, session: &SessionId) -> Result<Opti
 /// The newest sessions first.
 pub(super) fn sessions(connection: &Connection, limit: usize) -> Result<Vec<SessionRow>, Trouble> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, principal, door, opened, updated, seq, open_calls, cut
+        "SELECT id, principal, door, opened, updated, seq, open_calls, cut, machine
          FROM sessions ORDER BY opened DESC, id DESC LIMIT ?1",
     )?;
     listed(statement.query([number(limit as u64)])?)
@@ -109,7 +109,7 @@ pub(super) fn sessions_after(
     limit: usize,
 ) -> Result<Vec<SessionRow>, Trouble> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, principal, door, opened, updated, seq, open_calls, cut
+        "SELECT id, principal, door, opened, updated, seq, open_calls, cut, machine
          FROM sessions WHERE (opened, id) > (?1, ?2) ORDER BY opened, id LIMIT ?3",
     )?;
     // No id is empty, so that the first of a time comes after the empty one.
@@ -130,6 +130,7 @@ fn listed(mut rows: Rows<'_>) -> Result<Vec<SessionRow>, Trouble> {
             events: read_number(row.get(5)?)?,
             open_calls: row.get(6)?,
             cut: read_number(row.get(7)?)?,
+            machine: row.get(8)?,
         });
     }
     Ok(listed)

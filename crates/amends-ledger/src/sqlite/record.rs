@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::reader::claim;
 use super::trouble::{Trouble, ms, number, read_link, read_ms, read_number, word, write_json};
-use super::{questions, retire, reversals};
+use super::{fields, questions, retire, reversals};
 use crate::append::{Appended, Form, StoredAnswer};
 use crate::chain::Link;
 use crate::claims::{self, Left};
@@ -89,6 +89,7 @@ pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<App
         tx.prepare_cached("INSERT OR REPLACE INTO arguments (call, body) VALUES (?1, ?2)")?
             .execute(params![arguments.call.as_str(), &arguments.body[..]])?;
     }
+    step.fields.iter().try_for_each(|written| fields::keep(tx, &session, written))?;
     for call in &step.forget {
         tx.prepare_cached("DELETE FROM arguments WHERE call = ?1")?.execute([call.as_str()])?;
     }
@@ -131,8 +132,8 @@ fn write_session(tx: &Connection, node: &Node, step: &Step, head: Link, updated:
     let due = step.open.due.map(ms);
     if let Some(opens) = &step.opens {
         tx.prepare_cached(
-            "INSERT INTO sessions (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            "INSERT INTO sessions (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, machine)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?
         .execute(params![
             id,
@@ -145,13 +146,15 @@ fn write_session(tx: &Connection, node: &Node, step: &Step, head: Link, updated:
             ms(opens.at),
             updated,
             calls,
-            due
+            due,
+            step.machine
         ])?;
     } else {
         tx.prepare_cached(
-            "UPDATE sessions SET seq = ?2, head = ?3, updated = ?4, open_calls = ?5, due = ?6 WHERE id = ?1",
+            "UPDATE sessions SET seq = ?2, head = ?3, updated = ?4, open_calls = ?5, due = ?6,
+                 machine = coalesce(?7, machine) WHERE id = ?1",
         )?
-        .execute(params![id, seq, head.bytes(), updated, calls, due])?;
+        .execute(params![id, seq, head.bytes(), updated, calls, due, step.machine])?;
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ pub(super) fn drop_earlier(tx: &Connection, session: &SessionId, last: u64, befo
     for statement in [
         "DELETE FROM answers WHERE call IN (SELECT call FROM events WHERE session = ?1)",
         "DELETE FROM arguments WHERE call IN (SELECT call FROM events WHERE session = ?1)",
+        "DELETE FROM fields WHERE session = ?1",
         "DELETE FROM interactions WHERE session = ?1",
         "DELETE FROM letters WHERE session = ?1 AND replied IS NOT NULL",
         "UPDATE reversals SET place = NULL, principal = NULL, tool = NULL, arguments = NULL WHERE session = ?1",
@@ -62,8 +63,8 @@ pub(super) fn import(tx: &Connection, whole: &Whole) -> Result<bool, Trouble> {
     }
     tx.prepare_cached(
         "INSERT INTO sessions
-             (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, cut, cut_link)
-         VALUES (?1, ?2, ?3, '', ?4, ?5, ?6, ?7, ?8, 0, NULL, ?9, ?10)",
+             (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, cut, cut_link, machine)
+         VALUES (?1, ?2, ?3, '', ?4, ?5, ?6, ?7, ?8, 0, NULL, ?9, ?10, ?11)",
     )?
     .execute(params![
         id,
@@ -75,7 +76,8 @@ pub(super) fn import(tx: &Connection, whole: &Whole) -> Result<bool, Trouble> {
         ms(row.opened),
         ms(row.updated),
         number(row.cut),
-        cut_link.as_ref().map(Link::bytes)
+        cut_link.as_ref().map(Link::bytes),
+        row.machine
     ])?;
     Ok(true)
 }

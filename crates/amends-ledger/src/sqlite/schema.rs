@@ -12,7 +12,7 @@ use super::trouble::{Trouble, is_busy, number};
 use crate::error::Error;
 
 /// The version of the tables. A file with a newer one is refused.
-pub(super) const VERSION: usize = 5;
+pub(super) const VERSION: usize = 6;
 
 /// How long a process waits for another one that is writing.
 const BUSY_MS_MAX: u64 = 5_000;
@@ -157,6 +157,7 @@ ALTER TABLE sessions ADD COLUMN cut_link BLOB;
 ",
     LOG,
     PINS,
+    WALKS,
 ];
 
 /// What version 4 adds. What is not in the log yet is found by age: new sessions then share pages, which they would not by id.
@@ -186,6 +187,17 @@ CREATE TABLE pins (
     body TEXT NOT NULL,
     PRIMARY KEY (place, tool)
 ) STRICT;
+";
+
+/// What version 6 adds. Rows are kept by session: a walk's are read together.
+const WALKS: &str = "
+ALTER TABLE sessions ADD COLUMN machine TEXT;
+CREATE TABLE fields (
+    session TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (session, seq)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// Opens a file, making it where there is none, and gives back a connection that writes and the ledger's secret.

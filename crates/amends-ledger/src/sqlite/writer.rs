@@ -24,7 +24,7 @@ use crate::letter::{Letter, LetterId};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
 use crate::pin::PinnedTool;
-use crate::row::Lease;
+use crate::row::{Lease, Reach};
 use crate::step::Step;
 use crate::whole::Whole;
 
@@ -53,7 +53,7 @@ pub(super) enum Haste {
 #[derive(Debug)]
 pub(super) enum Work {
     Append(Box<Step>, Answer<Appended>, Haste),
-    Take { session: SessionId, now: Timestamp, answer: Answer<Option<Lease>> },
+    Take { session: SessionId, now: Timestamp, reach: Reach, answer: Answer<Option<Lease>> },
     Heartbeat(Timestamp, Answer<Timestamp>),
     Sweep { now: Timestamp, limit: usize, answer: Answer<u64> },
     AnswerInteraction { id: InteractionId, given: PersonAnswer, answer: Answer<AnswerFate> },
@@ -212,7 +212,7 @@ impl Work {
     fn apply(self, tx: &Connection, node: &Node) -> (Reply, Option<rusqlite::Error>) {
         match self {
             Self::Append(step, answer, _) => owe(answer, record::record(tx, node, *step)),
-            Self::Take { session, now, answer } => owe(answer, nodes::take(tx, node, &session, now)),
+            Self::Take { session, now, reach, answer } => owe(answer, nodes::take(tx, node, &session, now, reach)),
             Self::Heartbeat(now, answer) => owe(answer, nodes::heartbeat(tx, node, now)),
             Self::Sweep { now, limit, answer } => owe(answer, sweep::sweep(tx, now, limit)),
             Self::AnswerInteraction { id, given, answer } => owe(answer, questions::answer(tx, &id, &given)),

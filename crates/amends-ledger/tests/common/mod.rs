@@ -148,6 +148,7 @@ pub(crate) fn received(call: &str) -> Fact {
         reversal: None,
         redeems: None,
         view: None,
+        leg: None,
     };
     Fact::CallReceived { received: Box::new(received), gates: Gates::default() }
 }

@@ -16,6 +16,7 @@ mod questions;
 mod retired;
 mod reversals;
 mod store;
+mod walks;
 
 macro_rules! suite {
     ($($group:ident: $($name:ident),+;)+) => {
@@ -126,4 +127,13 @@ suite! {
     pins:
         a_pin_is_kept_only_where_it_follows_the_one_before,
         each_place_has_its_own_pins;
+    walks:
+        fields_come_back_in_the_order_of_their_moves,
+        a_refused_step_writes_no_fields_and_names_no_machine,
+        a_list_says_which_machine_a_session_walks,
+        a_retired_walk_loses_its_fields_and_keeps_its_machines_name,
+        a_walk_of_another_ledger_comes_without_its_fields,
+        a_resting_session_is_taken_from_a_living_node_which_is_fenced,
+        a_session_with_something_open_is_not_taken_from_a_living_node,
+        two_that_take_a_resting_session_at_once_have_different_epochs;
 }

@@ -9,7 +9,7 @@ use crate::common::{
 };
 
 /// A step that retires a session of so many events.
-fn retiring(session: &str, events: u64, at: u64) -> Append {
+pub(crate) fn retiring(session: &str, events: u64, at: u64) -> Append {
     let fact = Fact::SessionRetired {
         session: session.into(),
         principal: "local".into(),
@@ -130,7 +130,7 @@ pub(crate) async fn sessions_are_walked_from_the_oldest_on(store: impl Store) {
     assert!(ledger.sessions_after(ms(31), None, 9).await.unwrap().is_empty());
 }
 
-async fn both(ledger: &dyn Ledger, session: &str) -> (amends_ledger::SessionRow, Trace) {
+pub(crate) async fn both(ledger: &dyn Ledger, session: &str) -> (amends_ledger::SessionRow, Trace) {
     let rows = ledger.sessions(9).await.unwrap();
     let row = rows.into_iter().find(|row| row.session.as_str() == session).unwrap();
     (row, ledger.trace(&session.into()).await.unwrap().unwrap())

@@ -114,6 +114,7 @@ impl Stage<'_> {
             reversal: contract.reverse.as_ref().map(|_| Digest::new(format!("token-of-{id}"))),
             redeems: None,
             view: None,
+            leg: None,
             id,
         }
     }

@@ -163,6 +163,8 @@ impl Stage<'_> {
             Effect::Abort(_) => {}
             // The drill's upstreams ask nothing of their agents.
             Effect::Inquire(_) | Effect::Tell(_) | Effect::Retract { .. } => {}
+            // Nor does it walk through machines.
+            Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. } | Effect::Unwind { .. } => {}
         }
         Ok(())
     }
@@ -325,6 +327,10 @@ impl Stage<'_> {
             Input::Resume => "resume",
             Input::Drift(_) => "drift",
             Input::Approval { .. } => "approval",
+            Input::Begin(_) => "begin",
+            Input::Migrate { .. } => "migrate",
+            Input::Move(_) => "move",
+            Input::Weighed { .. } => "weighed",
             Input::Retire { .. } => "retire",
         };
         self.note(|| format!("gateway: {session} {what}: {}", lines.join(", ")));

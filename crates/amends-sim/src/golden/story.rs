@@ -226,6 +226,7 @@ impl InputSpec {
                 call: call.as_str().into(),
             }),
             view: None,
+            leg: None,
         }
     }
 

@@ -192,6 +192,23 @@ fn short(fact: &Fact) -> String {
         Fact::InterimAnswered { call } | Fact::AnswerDelivered { call } => format!("{name} {call}"),
         Fact::SchemaDrifted { drift } => format!("{name} {}", drift.tool),
         Fact::SchemaApproved { drift, by } => format!("{name} {} by {by}", drift.tool),
+        Fact::WalkBegan { beginning } => format!("{name} {}", beginning.machine),
+        Fact::WalkMigrated { hash, .. } => format!("{name} {hash}"),
+        Fact::MoveReceived { taking, .. } => format!("{name} {} {}", taking.id, taking.action),
+        Fact::MoveRefused { of, refusal } => format!("{name} {of} {}", refusal.kind.as_str()),
+        Fact::MoveJoined { of, first } => format!("{name} {of} {first}"),
+        Fact::MoveWeighed { of, weighed } => format!("{name} {of} {weighed:?}"),
+        Fact::MoveWaits { of, until, attempt } => {
+            format!("{name} {of} until {} for try {attempt}", until.since_ms(BEGIN))
+        }
+        Fact::MoveMade { of, action, from, to, .. } => {
+            let to: Vec<&str> = to.iter().map(|state| state.as_str()).collect();
+            format!("{name} {of} {action} from {from} to {}", to.join(", then "))
+        }
+        Fact::MoveEnded { of, outcome, certainty, .. } => {
+            format!("{name} {of} {}, {}", outcome.as_str(), certainty.as_str())
+        }
+        Fact::WalkReset { of, .. } | Fact::WalkAborted { of } => format!("{name} {of}"),
         Fact::Ignored { why } => format!("{name}: {why}"),
         Fact::SuppressedError { doing, reason } => format!("{name}: {doing}: {reason}"),
         Fact::SessionRetired { reason, .. } => format!("{name} {}", reason.as_str()),
@@ -256,6 +273,10 @@ fn effect_lines(effect: &Effect) -> Vec<String> {
             vec![format!("> tell {} {} {what}", telling.attempt, telling.inquiry)]
         }
         Effect::Retract { call, inquiry } => vec![format!("> retract {call} {inquiry}")],
+        Effect::Begin(wish) => vec![format!("> begin {} {} {}", wish.leg.of, wish.leg.part.as_str(), wish.leg.name)],
+        Effect::Weigh { of, what } => vec![format!("> weigh {of} {what:?}")],
+        Effect::Join { of, first } => vec![format!("> join {of} {first}")],
+        Effect::Unwind { of } => vec![format!("> unwind {of}")],
         Effect::Abort(attempt) => vec![format!("> abort {attempt}")],
         Effect::Reply(reply) => {
             let interim = if reply.last { "" } else { ", interim" };

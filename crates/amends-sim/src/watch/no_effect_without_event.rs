@@ -19,6 +19,9 @@ impl Watch {
                         }
                         Fact::InterimAnswered { call } => !reply.last && *call == reply.call,
                         Fact::DoubtResolved { call, .. } => reply.last && *call == reply.call,
+                        Fact::MoveEnded { of, .. } | Fact::MoveRefused { of, .. } | Fact::WalkReset { of, .. } => {
+                            reply.last && *of == reply.call
+                        }
                         _ => false,
                     };
                     (facts().any(said), &reply.call)
@@ -43,6 +46,14 @@ impl Watch {
                         _ => false,
                     };
                     (facts().any(said), &telling.attempt.call)
+                }
+                // They touch nothing outside.
+                Effect::Begin(_) | Effect::Weigh { .. } => continue,
+                Effect::Join { of, .. } => {
+                    (facts().any(|fact| matches!(fact, Fact::MoveJoined { of: joined, .. } if joined == of)), of)
+                }
+                Effect::Unwind { of } => {
+                    (facts().any(|fact| matches!(fact, Fact::WalkAborted { of: given_up } if given_up == of)), of)
                 }
                 Effect::Retract { call: of, inquiry: n } => {
                     let over = |fact: &Fact| matches!(fact, Fact::InquiryClosed { call, inquiry, .. } if call == of && inquiry == n);

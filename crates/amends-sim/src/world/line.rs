@@ -51,6 +51,8 @@ impl World {
             }
             Effect::Tell(telling) => self.told(&telling, lease_until),
             Effect::Retract { .. } => Ok(()),
+            // No session of this world walks through a machine.
+            Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. } | Effect::Unwind { .. } => Ok(()),
             Effect::Reply(reply) => {
                 self.watch.replies(session, &reply, &self.book)?;
                 self.receive(node, session, &reply)

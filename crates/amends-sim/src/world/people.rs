@@ -37,6 +37,7 @@ impl World {
                 Some(false) => (choice::DID_NOT_HAPPEN, choice::HAPPENED),
                 None => return self.later(LOOK_AGAIN_MS, Happening::Look(Box::new(interaction))),
             },
+            Subject::Move => (choice::APPROVE, choice::DENY),
             Subject::Resend if self.chance.percent(60) => (choice::APPROVE, choice::DENY),
             Subject::Resend => (choice::DENY, choice::APPROVE),
             Subject::Notice => (choice::SEEN, choice::SEEN),

@@ -43,6 +43,10 @@ fn answers(step: &Step, at: Timestamp) -> Vec<StoredAnswer> {
         | Effect::Withdraw(_)
         | Effect::Inquire(_)
         | Effect::Tell(_)
+        | Effect::Begin(_)
+        | Effect::Weigh { .. }
+        | Effect::Join { .. }
+        | Effect::Unwind { .. }
         | Effect::Retract { .. } => None,
     });
     replies

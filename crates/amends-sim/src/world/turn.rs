@@ -215,6 +215,10 @@ impl World {
                 | Effect::Withdraw(_)
                 | Effect::Inquire(_)
                 | Effect::Tell(_)
+                | Effect::Begin(_)
+                | Effect::Weigh { .. }
+                | Effect::Join { .. }
+                | Effect::Unwind { .. }
                 | Effect::Retract { .. } => None,
             };
             let news = News::Perform(session.clone(), Box::new(effect), run, justified.lease_until);
@@ -341,6 +345,10 @@ fn early_effects(flaw: Option<Flaw>, step: &Step) -> Vec<(Effect, Option<u64>)> 
         | Effect::Withdraw(_)
         | Effect::Inquire(_)
         | Effect::Tell(_)
+        | Effect::Begin(_)
+        | Effect::Weigh { .. }
+        | Effect::Join { .. }
+        | Effect::Unwind { .. }
         | Effect::Retract { .. } => false,
     };
     let effects = step.effects.iter().filter(wanted);

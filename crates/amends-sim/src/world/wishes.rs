@@ -291,5 +291,6 @@ fn call_of(id: &CallId, tool: &Tool, wish: &Wish, now: u64, flaw: Option<Flaw>) 
         reversal: tool.undo.map(|_| token_of(id)),
         redeems: None,
         view: None,
+        leg: None,
     }
 }

@@ -145,6 +145,7 @@ impl Wish {
             reversal: (self.tool == Tool::Reversible).then(|| Digest::new(TOKEN)),
             redeems,
             view: None,
+            leg: None,
         }
     }
 }

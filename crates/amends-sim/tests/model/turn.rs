@@ -167,6 +167,7 @@ impl State {
             Effect::Reply(reply) => self.tell(session, reply),
             Effect::Ask(_) | Effect::Withdraw(_) => {}
             Effect::Inquire(_) | Effect::Tell(_) | Effect::Retract { .. } => {}
+            Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. } | Effect::Unwind { .. } => {}
         }
     }
 
@@ -305,6 +306,10 @@ fn is_early(flaw: Option<Flaw>, effect: &Effect) -> bool {
         | Effect::Withdraw(_)
         | Effect::Inquire(_)
         | Effect::Tell(_)
+        | Effect::Begin(_)
+        | Effect::Weigh { .. }
+        | Effect::Join { .. }
+        | Effect::Unwind { .. }
         | Effect::Retract { .. } => false,
     }
 }

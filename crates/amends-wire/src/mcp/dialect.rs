@@ -20,6 +20,18 @@ pub enum Dialect {
     Theodosia,
 }
 
+/// What a move gave, as it stands on the wire.
+#[derive(Deserialize)]
+struct Move<'a> {
+    action: Value,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    state: Value,
+    session: Value,
+    next_action_schemas: Value,
+    next_hint: Value,
+}
+
 /// The parts of an envelope that dialects are made from, as they stand on the wire.
 #[derive(Deserialize)]
 struct Native<'a> {
@@ -36,6 +48,15 @@ struct Native<'a> {
     #[serde(default)]
     degradation_reason: Value,
     valid_next_actions: Option<Value>,
+    #[serde(default)]
+    next_action_schemas: Value,
+    #[serde(default)]
+    next_hint: Value,
+    #[serde(default)]
+    known_actions: Value,
+    timeout_ms: Option<u64>,
+    #[serde(default)]
+    session: Value,
     #[serde(default)]
     attempts: Vec<Value>,
     charter_version: String,
@@ -135,7 +156,19 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
         body.insert("valid_next_actions", Part::Own(moves.clone()));
     }
     let Some(error) = &native.error else {
-        body.insert("result", native.data.map_or(Part::Own(Value::Null), Part::Raw));
+        let moved = native.data.filter(|_| native.valid_next_actions.is_some());
+        match moved.and_then(|data| serde_json::from_str::<Move<'a>>(data.get()).ok()) {
+            Some(moved) => {
+                body.insert("action", Part::Own(moved.action));
+                body.insert("result", moved.result.map_or(Part::Own(Value::Null), Part::Raw));
+                // There a state is its fields.
+                body.insert("state", Part::Own(moved.state["fields"].clone()));
+                body.insert("session", Part::Own(moved.session));
+                body.insert("next_hint", Part::Own(moved.next_hint));
+                body.insert("next_action_schemas", Part::Own(parameters(&moved.next_action_schemas)));
+            }
+            None => drop(body.insert("result", native.data.map_or(Part::Own(Value::Null), Part::Raw))),
+        }
         return body;
     };
     let kind = kind(&native.status, error);
@@ -144,10 +177,19 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
             body.insert(name, Part::Own(value.clone()));
         }
     };
+    own("session", &native.session);
+    own("next_hint", &native.next_hint);
+    if native.next_action_schemas.is_object() {
+        own("next_action_schemas", &parameters(&native.next_action_schemas));
+    }
     own("error", &json!(kind));
     own("requested", &error["requested"]);
     match kind {
-        "unknown_action" => own("known_actions", &error["recovery"]["fuzzy_matches"]),
+        "unknown_action" => {
+            let known = &native.known_actions;
+            own("known_actions", if known.is_null() { &error["recovery"]["fuzzy_matches"] } else { known });
+            own("message", &error["message"]);
+        }
         "validation_failed" => {
             own("reason", &error["message"]);
             let fault = &error["details"][0];
@@ -160,13 +202,20 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
             own("error_message", &error["message"]);
         }
         "action_timeout" => {
-            let waited = native.attempts.last().and_then(|attempt| attempt["ms"].as_u64());
+            let waited = || native.attempts.last().and_then(|attempt| attempt["ms"].as_u64());
+            let waited = native.timeout_ms.or_else(waited);
             own("timeout_seconds", &json!(waited.map(|ms| ms as f64 / 1000.0)));
             own("message", &error["message"]);
         }
         _ => own("message", &error["message"]),
     }
     body
+}
+
+/// The inputs of each action as that server shows them: by their names, each with its schema.
+fn parameters(schemas: &Value) -> Value {
+    let of = |schema: &Value| schema.get("properties").cloned().unwrap_or_else(|| json!({}));
+    schemas.as_object().into_iter().flatten().map(|(action, schema)| (action.clone(), of(schema))).collect()
 }
 
 /// The kind in the words of that server: what ran is an action's timeout or error, whatever it was exactly.
@@ -177,6 +226,7 @@ fn kind<'a>(status: &str, error: &'a Value) -> &'a str {
         ("refused", _) if own == RefusalKind::InvalidArgument.as_str() => RefusalKind::ValidationFailed.as_str(),
         ("refused", _) if own == RefusalKind::UnknownName.as_str() => RefusalKind::UnknownAction.as_str(),
         ("refused", _) => own,
+        _ if own == RefusalKind::ActionTimeout.as_str() || own == RefusalKind::ActionError.as_str() => own,
         (_, Some(Code::ExecutionTimeout | Code::NetworkTimeout)) => RefusalKind::ActionTimeout.as_str(),
         _ => RefusalKind::ActionError.as_str(),
     }

@@ -13,6 +13,7 @@ use crate::message::INVALID_PARAMS;
 use crate::object::{Object, is_object, quoted};
 use crate::splice::Splice;
 
+pub use moved::moved;
 pub use recorded::{TO_MEAN_ANOTHER, recorded};
 
 /// The field of a result's `_meta` with the envelope, without its data.
@@ -190,7 +191,8 @@ pub fn envelope(
 /// A tool that was never listed is one, a state that does not count, and an upstream's error that the protocol itself needs.
 pub fn protocol_error(envelope: &Envelope) -> Option<(i64, String, Box<RawValue>)> {
     let error = envelope.error()?;
-    let unknown = error.kind == RefusalKind::UnknownName.as_str();
+    // A name within the arguments is the model's to correct.
+    let unknown = error.kind == RefusalKind::UnknownName.as_str() && error.details.is_empty();
     let words = error.upstream.as_ref().filter(|_| {
         matches!(error.code, Code::MissingCapability | Code::ContractVersionMismatch)
             && error.certainty.nothing_happened()
@@ -226,6 +228,7 @@ fn block(text: &str) -> String {
     format!("{{\"type\":\"text\",\"text\":{}}}", quoted(text))
 }
 
+mod moved;
 mod recorded;
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod doubt;
 mod fit;
+mod machine;
 mod origin;
 mod rows;
 mod tool;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use amends_core::machine::Machines;
 use amends_core::{EffectKind, UpstreamName};
 use amends_gateway::Config;
 use amends_gateway::config::{ConfigError, Reach, Released, Source, UpstreamConfig};
@@ -22,6 +24,7 @@ use serde_json::{Value, json};
 use super::live;
 use super::outcome::print;
 use fit::Fit;
+use machine::CheckedMachine;
 use origin::Keys;
 pub(super) use rows::done;
 use tool::Checked;
@@ -90,7 +93,9 @@ async fn compare(source: &Source, args: &CheckArgs) -> Result<Fit> {
         let upstream = config.upstreams.remove(&wrapped).unwrap_or_else(UpstreamConfig::undeclared);
         config.upstreams = [(wrapped, under_wrap(upstream, &args.command))].into();
     }
-    let seen = live::look(Config::clone(&config), Duration::from_secs(args.wait)).await?;
+    // Without its machines, every tool is served: those that only machines reach are looked at as well.
+    let open = Config { machines: Machines::default(), ..Config::clone(&config) };
+    let seen = live::look(open, Duration::from_secs(args.wait)).await?;
     Ok(fit::compare(&config, &seen)?)
 }
 
@@ -109,6 +114,7 @@ fn under_wrap(mut upstream: UpstreamConfig, command: &[String]) -> UpstreamConfi
 struct Explained {
     upstreams: Vec<CheckedUpstream>,
     tools: Vec<Checked>,
+    machines: Vec<CheckedMachine>,
     /// The released rules that apply.
     release: Option<Released>,
     /// Why payloads rest in the clear, if they do.
@@ -141,7 +147,14 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
         }
     }
     let upstreams = config.upstreams.iter().map(|(name, upstream)| CheckedUpstream::of(name.as_str(), upstream, &keys));
-    Ok(Explained { upstreams: upstreams.collect(), tools, unsealed: config.ledger.unsealed(), release: config.release })
+    let machines = config.machines.declared().map(|machine| CheckedMachine::of(&config, source, machine)).collect();
+    Ok(Explained {
+        upstreams: upstreams.collect(),
+        tools,
+        machines,
+        unsealed: config.ledger.unsealed(),
+        release: config.release,
+    })
 }
 
 fn refused(file: &str, error: &ConfigError) -> Value {
@@ -151,6 +164,7 @@ fn refused(file: &str, error: &ConfigError) -> Value {
         | ConfigError::Invalid { .. }
         | ConfigError::Document(_)
         | ConfigError::Playbook(_) => None,
+        ConfigError::Machines(wrong) => wrong.findings().find_map(|(line, _)| line),
     };
     json!({ "file": file, "valid": false, "line": line, "error": error.to_string() })
 }
@@ -160,6 +174,9 @@ impl Explained {
         let tools: Result<Vec<Value>, _> = self.tools.iter().map(Checked::to_json).collect();
         let upstreams: Vec<Value> = self.upstreams.iter().map(CheckedUpstream::to_json).collect();
         let mut checked = json!({ "file": file, "valid": true, "upstreams": upstreams, "tools": tools? });
+        if !self.machines.is_empty() {
+            checked["machines"] = self.machines.iter().map(CheckedMachine::to_json).collect();
+        }
         if let Some(Released { release, by, at, .. }) = &self.release {
             checked["release"] = json!({ "version": release.version, "hash": release.hash, "by": by, "at": at });
         }
@@ -175,7 +192,8 @@ impl Explained {
     fn as_text(&self, file: &str, fit: Option<&Fit>) -> String {
         let of_tools = self.tools.iter().map(|tool| tool.warnings.len()).sum::<usize>();
         let of_upstreams = self.upstreams.iter().map(|upstream| upstream.warnings.len()).sum::<usize>();
-        let warnings = of_tools + of_upstreams + usize::from(self.unsealed.is_some());
+        let of_machines = self.machines.iter().map(|machine| machine.warnings.len()).sum::<usize>();
+        let warnings = of_tools + of_upstreams + of_machines + usize::from(self.unsealed.is_some());
         let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
         if let Some(Released { release, by, at, rules, .. }) = &self.release {
             let (file, version, hash) = (rules.source().origin(), release.version, &release.hash);
@@ -193,6 +211,10 @@ impl Explained {
         for tool in &self.tools {
             text.push('\n');
             tool.write(&mut text);
+        }
+        for machine in &self.machines {
+            text.push('\n');
+            machine.write(&mut text);
         }
         if let Some(fit) = fit {
             fit.write(&mut text);

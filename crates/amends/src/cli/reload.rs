@@ -69,12 +69,13 @@ impl Reloads {
 }
 
 fn tell(reloaded: &Reloaded) {
-    let Reloaded { started, changed, removed, fixed } = reloaded;
+    let Reloaded { started, changed, removed, machines, fixed } = reloaded;
     let count = |names: &[amends_core::UpstreamName]| names.len();
     tracing::info!(
         started = count(started),
         changed = count(changed),
         removed = count(removed),
+        machines = machines.len(),
         ?fixed,
         "the configuration was read anew"
     );

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use amends_core::playbook::Release;
+use amends_core::walk::Weighed;
 use amends_core::{CallId, Event, Fact, Inquiry, SessionId};
 use amends_ledger::{StoredEvent, Trace};
 use anyhow::{Result, bail};
@@ -119,6 +120,20 @@ fn asks(inquiry: &Inquiry) -> String {
     }
 }
 
+fn said(weighed: &Weighed) -> String {
+    match weighed {
+        Weighed::Proceed => "proceed".to_owned(),
+        Weighed::Retry => "retry".to_owned(),
+        Weighed::Skip => "skip".to_owned(),
+        Weighed::Fail => "fail".to_owned(),
+        Weighed::Arrives { arrival } => {
+            let to: Vec<&str> = arrival.to.iter().map(|state| state.as_str()).collect();
+            format!("it leads to {}", to.join(", then "))
+        }
+        Weighed::Unclear { why } => format!("unclear: {why}"),
+    }
+}
+
 /// What happened, in a word and a line.
 pub(super) fn sentence(event: &Event) -> (&'static str, String) {
     let words = match &event.fact {
@@ -208,6 +223,28 @@ pub(super) fn sentence(event: &Event) -> (&'static str, String) {
         Fact::LateResult { attempt, report } => format!("attempt {}: {}", attempt.n, report.certainty.as_str()),
         Fact::SchemaDrifted { drift } => format!("`{}` of `{}`", drift.tool, drift.upstream),
         Fact::SchemaApproved { drift, by } => format!("`{}` of `{}` by {by}", drift.tool, drift.upstream),
+        Fact::WalkBegan { beginning } => match &beginning.from {
+            Some(fork) => format!("`{}`, from move {} of {}", beginning.machine, fork.seq, fork.session),
+            None => format!("`{}`", beginning.machine),
+        },
+        Fact::WalkMigrated { hash, .. } => format!("under the declaration {hash}"),
+        Fact::MoveReceived { taking, .. } => {
+            let view = taking.view.as_ref().map(|view| format!("  {view}")).unwrap_or_default();
+            let what = if taking.reset { "back to the beginning".to_owned() } else { format!("`{}`", taking.action) };
+            format!("{}  {what}, {} bytes{view}", taking.id, taking.inputs.size)
+        }
+        Fact::MoveRefused { refusal, .. } => format!("{}: {}", refusal.kind.as_str(), refusal.message),
+        Fact::MoveJoined { first, .. } => format!("the answer of {first}"),
+        Fact::MoveWeighed { weighed, .. } => said(weighed),
+        Fact::MoveWaits { until, attempt, .. } => format!("{} ms, then try {attempt}", until.since_ms(event.at)),
+        Fact::MoveMade { action, from, to, enters, .. } => {
+            let to: Vec<&str> = to.iter().map(|state| state.as_str()).collect();
+            let enters = enters.as_ref().map(|machine| format!(", into `{machine}`")).unwrap_or_default();
+            format!("`{action}`: `{from}` -> {}{enters}", to.join(", then "))
+        }
+        Fact::MoveEnded { outcome, certainty, .. } => format!("{}, {}", outcome.as_str(), certainty.as_str()),
+        Fact::WalkReset { moves, .. } => format!("to its beginning, as move {moves}"),
+        Fact::WalkAborted { .. } => "what was done in it is undone".to_owned(),
         Fact::Ignored { why } => why.clone(),
         Fact::SuppressedError { doing, reason } => format!("{doing}: {reason}"),
         Fact::SessionRetired { events, reason, .. } => format!("{events} events were dropped: {}", reason.as_str()),

@@ -176,6 +176,10 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
                 | Effect::Withdraw(_)
                 | Effect::Inquire(_)
                 | Effect::Tell(_)
+                | Effect::Begin(_)
+                | Effect::Weigh { .. }
+                | Effect::Join { .. }
+                | Effect::Unwind { .. }
                 | Effect::Retract { .. } => {}
             }
         }
@@ -221,8 +225,16 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
     /// Goes on in virtual time, after the first difference.
     fn go_on(&mut self, rest: &[Event]) -> Result<(), TraceError> {
         for event in rest {
-            let outside =
-                matches!(event.fact, Fact::CallReceived { .. } | Fact::CancelRequested { .. } | Fact::Resumed { .. });
+            let outside = matches!(
+                event.fact,
+                Fact::CallReceived { .. }
+                    | Fact::CancelRequested { .. }
+                    | Fact::Resumed { .. }
+                    | Fact::WalkBegan { .. }
+                    | Fact::WalkMigrated { .. }
+                    | Fact::MoveReceived { .. }
+                    | Fact::MoveWeighed { .. }
+            );
             if let Some((input, gates)) = self.input(event)?.filter(|_| outside) {
                 self.put(event.at, input, Some(gates));
             }
@@ -274,6 +286,11 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
                 | Effect::Abort(_)
                 | Effect::Withdraw(_)
                 | Effect::Tell(_)
+                // What a move wanted is on the agenda as it was recorded.
+                | Effect::Begin(_)
+                | Effect::Weigh { .. }
+                | Effect::Join { .. }
+                | Effect::Unwind { .. }
                 | Effect::Retract { .. } => {}
             }
         }
@@ -363,6 +380,10 @@ pub fn begins_a_step(fact: &Fact) -> bool {
             | Fact::Resumed { .. }
             | Fact::SchemaDrifted { .. }
             | Fact::SchemaApproved { .. }
+            | Fact::WalkBegan { .. }
+            | Fact::WalkMigrated { .. }
+            | Fact::MoveReceived { .. }
+            | Fact::MoveWeighed { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. }
     )

@@ -44,6 +44,7 @@ fn recorded() -> Vec<Event> {
         reversal: None,
         redeems: None,
         view: None,
+        leg: None,
         rules,
     };
     let failed = Report::answered(Failure::of(Code::Provider5xx), Certainty::NotProcessed, None);

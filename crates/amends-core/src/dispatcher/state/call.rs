@@ -214,6 +214,12 @@ impl CallState {
         self.acts().rev().find_map(|attempt| attempt.end.as_ref().map(|end| (attempt, end)))
     }
 
+    /// What failed last, where something did.
+    pub(in crate::dispatcher) fn last_failed(&self) -> Option<crate::registry::Code> {
+        let failed = |attempt: &AttemptState| attempt.end.as_ref()?.report.failure.as_ref().map(|failure| failure.code);
+        self.acts().rev().find_map(failed).or_else(|| self.attempts.iter().rev().find_map(failed))
+    }
+
     /// When none of the attempts in doubt can take effect any more.
     pub(in crate::dispatcher) fn quiet_at(&self) -> Option<Timestamp> {
         Some(self.last_sent()? + self.contract().settles_within_ms?)

@@ -49,7 +49,7 @@ pub(super) fn spots(machine: &Machine) -> BTreeMap<&StateName, Spot> {
 }
 
 /// The states by their distance from the beginning; in a row, each stands near those that lead to it.
-fn rows(machine: &Machine) -> Vec<Vec<&StateName>> {
+pub(super) fn rows(machine: &Machine) -> Vec<Vec<&StateName>> {
     let mut rows: Vec<Vec<&StateName>> = vec![vec![&machine.initial]];
     // Ends: each further row has states that no earlier one has.
     while let Some(last) = rows.last().filter(|row| !row.is_empty()) {

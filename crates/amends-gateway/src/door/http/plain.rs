@@ -5,6 +5,7 @@ use std::sync::Arc;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Principal, RefusalKind};
 use amends_wire::mcp::classify::structured;
+use amends_wire::mcp::steps::filled;
 use amends_wire::mcp::{Dialect, ToolCall};
 use amends_wire::object::Object;
 use hyper::body::Incoming;
@@ -16,6 +17,7 @@ use super::body::{Bad, Body, Read, read};
 use super::connection::Connection;
 use super::{Door, json, plain_text};
 use crate::door::mcp;
+use crate::door::walk::{self, Asker, Came};
 use crate::driver::{Answered, CallHandle, Form, Listener, Wish};
 
 /// Takes one call and answers it with its envelope.
@@ -35,6 +37,7 @@ pub(super) async fn call(
             Listener::of_the_answer(),
         )
     };
+    let mut instead = None;
     let handle = match read(body, limits.body_bytes, limits.depth).await {
         Read::Gone => return plain_text(StatusCode::BAD_REQUEST, "the body broke off"),
         Read::Bad { why, .. } => match why {
@@ -56,9 +59,21 @@ pub(super) async fn call(
                     let meta = key.map(|meta| format!(r#","_meta":{meta}"#)).unwrap_or_default();
                     let params = format!(r#"{{"name":{name},"arguments":{}{meta}}}"#, arguments.get());
                     match serde_json::from_str::<&RawValue>(&params).map(|raw| ToolCall::parse(Some(raw))) {
-                        Ok(Ok(call)) => {
-                            session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer())
-                        }
+                        Ok(Ok(call)) => match walk::wanted(&door.gateway, &call) {
+                            Some(wanted) => {
+                                let principal = Principal::new("local");
+                                let (gateway, session) = (&door.gateway, &session);
+                                let asker = Asker { gateway, principal: &principal, door: "http", session, own: None };
+                                match walk::call(&asker, &call, wanted, Listener::of_the_answer()).await {
+                                    Came::Handed(handle, moved) => {
+                                        instead = moved;
+                                        handle
+                                    }
+                                    Came::Answered(answered) => return respond(&answered, gateway.config().dialect),
+                                }
+                            }
+                            None => session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer()),
+                        },
                         Ok(Err(error)) => refused(error.kind(), error.to_string()),
                         Err(error) => refused(RefusalKind::InvalidArgument, error.to_string()),
                     }
@@ -70,7 +85,8 @@ pub(super) async fn call(
     let answered = (&mut waiting.handle.answer).await;
     waiting.over = true;
     match answered {
-        Ok(mut answered) => {
+        Ok(answered) => {
+            let mut answered = walk::dressed(&door.gateway, answered, instead);
             let session = waiting.handle.session();
             connection.answers(answered.delivery.take().map(|delivery| delivery.keeping(session)));
             respond(&answered, door.gateway.config().dialect)
@@ -100,6 +116,7 @@ fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
             (envelope.to_json(data_of(&result).as_deref()), None)
         }
         Form::Envelope { envelope, payload } => (envelope.to_json(payload.as_deref()), envelope.error().cloned()),
+        Form::Moved { envelope, moved, names } => (filled(envelope, moved, names), envelope.error().cloned()),
         Form::Stored { json } => (json.clone(), None),
         // Nobody is asked through this door.
         Form::Asked { .. } => (RawValue::NULL.to_owned(), None),

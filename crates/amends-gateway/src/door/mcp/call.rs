@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
 use super::{Answer, Asked, Client, Outbox, ProgressRelay, Running, render, render_protocol_error};
+use crate::door::walk::{self, Asker, Came};
 use crate::driver::{CallHandle, Listener, Wish};
 use crate::router::task;
 use crate::upstream::{self, Aside, AsideSender, Asking, RpcFault, Said};
@@ -32,7 +33,28 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
     let mut relay = relay(meta.as_ref(), &outbox);
     let listener = listener(&client, &asked, &outbox, relay.is_some(), asides_to);
     let params = asked.text().unwrap_or("{}");
+    let own = parsed.as_ref().ok().and_then(|call| Some((call, walk::wanted(&client.gateway, call)?)));
+    let mut instead = None;
     let handle = match (&parsed, Returned::read(params)) {
+        _ if own.is_some() => {
+            let (call, wanted) = own?;
+            let own = client.own_walks(traits.era);
+            let (gateway, principal, door) = (&client.gateway, &client.principal, client.door());
+            let asker = Asker { gateway, principal, door, session: client.session(), own };
+            match walk::call(&asker, call, wanted, listener).await {
+                Came::Handed(handle, moved) => {
+                    instead = moved;
+                    if own.is_some_and(|own| own.last().as_ref() == Some(&handle.session().id)) {
+                        client.walks(&handle.session().id);
+                    }
+                    handle
+                }
+                Came::Answered(answered) => {
+                    let (message, code) = render(&asked.id, &answered, traits);
+                    return Some(Answer { message, code, delivery: None });
+                }
+            }
+        }
         (Ok(call), Ok(Some(returned))) => client.session().go_on(params, call, &returned, listener).await,
         (Ok(call), Ok(None)) => client.session().call(Wish::Call { params, call }, listener),
         (Ok(call), Err(bad)) => {
@@ -61,7 +83,7 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
                     // Too late to be stopped: the answer is there, and its repeat would find it.
                     let _ = say(aside, &mut relay, &outbox, &mut running, &mut questions).await;
                 }
-                let answered = answer.ok()?;
+                let answered = walk::dressed(&client.gateway, answer.ok()?, instead.take());
                 let (mut message, code) = render(&asked.id, &answered, traits);
                 if tasks::wanted(params) {
                     message = with_our_task(message, &client, &parsed);

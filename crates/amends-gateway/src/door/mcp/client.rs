@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use amends_core::Principal;
+use amends_core::{Principal, SessionId};
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_wire::mcp::{ClientTraits, Era, era};
 use amends_wire::object::Object;
@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{oneshot, watch};
 
 use super::{Asked, Wrapped};
+use crate::door::walk::OwnWalks;
 use crate::driver::SessionHandle;
 use crate::gateway::Gateway;
 use crate::hub::{Mailbox, Subscribed, Wants};
@@ -36,6 +37,7 @@ pub struct Client {
     wrapped: Option<Wrapped>,
     mailbox: OnceLock<Arc<Mailbox>>,
     subscribed: Mutex<BTreeMap<String, Subscribed>>,
+    walks: OwnWalks,
 }
 
 /// What a client said of itself.
@@ -96,6 +98,7 @@ impl Client {
             wrapped: None,
             mailbox: OnceLock::new(),
             subscribed: Mutex::default(),
+            walks: OwnWalks::default(),
         }
     }
 
@@ -204,6 +207,26 @@ impl Client {
     pub fn unsubscribes(&self, uri: &str) -> bool {
         self.mailbox().change(|wants| wants.uris.remove(uri));
         self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).remove(uri).is_some()
+    }
+
+    /// The walks of its connection, where it has one: what stands alone has none.
+    pub(crate) fn own_walks(&self, era: Era) -> Option<&OwnWalks> {
+        (era == Era::Legacy).then_some(&self.walks)
+    }
+
+    /// The walk that addresses mean which name none.
+    pub(crate) fn own_walk(&self, era: Era) -> Option<SessionId> {
+        self.own_walks(era).and_then(OwnWalks::last)
+    }
+
+    /// It is in that walk of its own now.
+    pub(crate) fn walks(&self, session: &SessionId) {
+        self.mailbox().change(|wants| wants.walk = Some(session.clone()));
+    }
+
+    /// The door it came through.
+    pub(super) fn door(&self) -> &'static str {
+        self.door
     }
 
     /// It is gone for good.

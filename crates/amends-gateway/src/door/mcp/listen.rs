@@ -2,12 +2,13 @@
 
 use amends_wire::mcp::era;
 use amends_wire::mcp::lists::Kind;
+use amends_wire::mcp::steps::Address;
 use amends_wire::message;
 use amends_wire::object::Object;
 use serde_json::{Value, json};
 
 use super::client::SUBSCRIPTIONS_MAX;
-use super::{Answer, Asked, Client, Outbox};
+use super::{Answer, Asked, Client, Outbox, walk};
 use crate::hub::{Subscribed, Wants, subscribe};
 use crate::router::{Route, route};
 
@@ -29,7 +30,8 @@ pub(super) async fn listen(client: &Client, asked: &Asked, outbox: &Outbox) -> A
     let wants = Wants {
         tools: filter["toolsListChanged"] == true,
         prompts: filter["promptsListChanged"] == true && may(Kind::Prompts),
-        resources: filter["resourcesListChanged"] == true && may(Kind::Resources),
+        resources: filter["resourcesListChanged"] == true
+            && (may(Kind::Resources) || !client.gateway.catalogue.now().machines().is_empty()),
         ..Wants::default()
     };
     // Before anything is said, so that nothing that happens meanwhile is lost.
@@ -75,6 +77,9 @@ fn filter(asked: &Asked) -> Option<Value> {
 
 /// Wants to hear of a resource; nothing where it lives nowhere, or where it lives does not tell.
 async fn subscribed(client: &Client, uri: &str) -> Option<Subscribed> {
+    if Address::is_ours(uri) && !client.gateway.catalogue.now().machines().is_empty() {
+        return walk::hears(client, uri).await;
+    }
     let params = serde_json::value::to_raw_value(&json!({ "uri": uri })).ok()?;
     let Route::To { upstreams, .. } = route(&client.gateway, "resources/subscribe", Some(&params)) else { return None };
     for upstream in upstreams {

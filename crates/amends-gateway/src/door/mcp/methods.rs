@@ -9,7 +9,7 @@ use amends_wire::message;
 use amends_wire::object::Object;
 
 use super::own::{discover, initialize, list};
-use super::{Answer, Asked, Client, Outbox, Running, forward, listen, logging};
+use super::{Answer, Asked, Client, Outbox, Running, forward, listen, logging, walk};
 use crate::hub::{SubscribeError, subscribe};
 use crate::listing;
 use crate::router::{Route, alone, route, task};
@@ -18,7 +18,7 @@ use crate::upstream::Reply;
 /// How long something that is not a tool call may take.
 pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(300);
 /// There is no such resource, before 2026-07-28.
-const RESOURCE_NOT_FOUND: i64 = -32002;
+pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
 
 /// Answers a request, unless the client wants it stopped.
 pub(super) async fn answer(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Option<Answer> {
@@ -65,7 +65,9 @@ async fn by_method(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
 /// anything but tools, byte for byte, for as long as it answers.
 async fn lists(client: &Client, asked: &Asked, outbox: &Outbox, kind: Kind) -> Answer {
     let gateway = &client.gateway;
-    if let Some(only) = alone(gateway).filter(|_| kind != Kind::Tools) {
+    // Where we have machines, their resources are among the upstream's.
+    let merged = matches!(kind, Kind::Resources | Kind::Templates) && !gateway.catalogue.now().machines().is_empty();
+    if let Some(only) = alone(gateway).filter(|_| kind != Kind::Tools && !merged) {
         let known = gateway.catalogue.now().has(&only.name, kind);
         if only.run().is_some() || !known {
             match forward::forward(client, asked, outbox, &only, asked.text(), None).await {
@@ -107,6 +109,9 @@ fn no_method(asked: &Asked) -> Answer {
 
 /// Passes a request on to the upstream it is for.
 async fn pass(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
+    if let Some(uri) = walk::own_address(client, asked) {
+        return walk::read(client, asked, &uri).await;
+    }
     let (upstreams, params, subject) = match route(&client.gateway, &asked.method, asked.params.as_deref()) {
         Route::To { upstreams, params, subject } => (upstreams, params, subject),
         other => return unrouted(client, asked, other),
@@ -168,6 +173,9 @@ async fn subscribes(client: &Client, asked: &Asked) -> Answer {
     let Some(uri) = uri(asked) else {
         return Answer::error(asked, message::INVALID_PARAMS, "`uri` must be a string", None);
     };
+    if walk::own_address(client, asked).is_some() {
+        return walk::subscribes(client, asked, &uri).await;
+    }
     let upstreams = match route(&client.gateway, &asked.method, asked.params.as_deref()) {
         Route::To { upstreams, .. } => upstreams,
         other => return unrouted(client, asked, other),

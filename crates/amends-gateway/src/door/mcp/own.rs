@@ -80,6 +80,9 @@ fn capabilities(gateway: &Gateway) -> Value {
             }
         }
     }
+    if !gateway.catalogue.now().machines().is_empty() {
+        all["resources"] = json!({ "listChanged": true, "subscribe": true });
+    }
     all
 }
 

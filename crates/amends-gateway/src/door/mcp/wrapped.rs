@@ -31,16 +31,24 @@ pub struct Wrapped {
     bridged: AtomicBool,
     /// Set once it is known whether the server knows requests that stand alone.
     met: OnceCell<()>,
+    /// Set once we stand between for the sake of machines.
+    between: OnceCell<()>,
 }
 
 impl Wrapped {
     /// That server, of whose tools nothing is known yet.
     pub fn new(upstream: Arc<Upstream>) -> Self {
-        Self { upstream, listed: AtomicBool::new(false), bridged: AtomicBool::new(false), met: OnceCell::new() }
+        Self {
+            upstream,
+            listed: AtomicBool::new(false),
+            bridged: AtomicBool::new(false),
+            met: OnceCell::new(),
+            between: OnceCell::new(),
+        }
     }
 
-    /// Whether client and server are of different eras, so that we stand between them as the server of the one and the client
-    /// of the other.
+    /// Whether we stand between client and server, as the server of the one and the client of the other: they are of different
+    /// eras, or we have machines of our own to serve.
     pub fn is_bridged(&self) -> bool {
         self.bridged.load(Ordering::Acquire)
     }
@@ -52,12 +60,21 @@ impl Wrapped {
         }
         self.bridged.store(true, Ordering::Release);
         client.gateway.follows(&self.upstream);
-        tracing::info!(upstream = %self.upstream.name, "client and server are of different eras; standing between them");
+        tracing::info!(upstream = %self.upstream.name, "standing between client and server");
         true
     }
 
     /// Finds out, before the first request that stands alone and was not greeted with, whether the server knows such requests.
     pub(super) async fn meet(&self, client: &Client, asked: &Asked) {
+        if serves_machines(client) {
+            let stand = async {
+                if !self.bridge(client).await {
+                    tracing::warn!("the wrapped server takes no greeting of ours, so that the machines are not served");
+                }
+            };
+            self.between.get_or_init(|| stand).await;
+            return;
+        }
         if asked.era() != Some(Era::Modern) || asked.method == "server/discover" {
             return;
         }
@@ -125,12 +142,16 @@ impl Wrapped {
 pub(super) fn pass(client: Arc<Client>, asked: Asked, outbox: Outbox, running: Running) -> Answering {
     let Some(wrapped) = client.wrapped() else { return Box::pin(methods::answer(client, asked, outbox, running)) };
     let greets = matches!(asked.method.as_str(), "initialize" | "server/discover");
-    if greets || asked.era() != Some(Era::Modern) || wrapped.met.initialized() {
+    let between = serves_machines(&client);
+    if !between && (greets || asked.era() != Some(Era::Modern) || wrapped.met.initialized()) {
         return send(client, asked, outbox, running);
     }
     Box::pin(async move {
         if let Some(wrapped) = client.wrapped() {
             wrapped.meet(&client, &asked).await;
+        }
+        if between && asked.method == "initialize" {
+            client.greets(Said::in_greeting(asked.params.as_deref()));
         }
         match client.wrapped() {
             Some(_) => send(client, asked, outbox, running).await,
@@ -198,6 +219,11 @@ fn send(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running)
         }
         Some(passed(&asked, reply))
     })
+}
+
+/// Whether there is anything of ours to serve beside what the server has.
+fn serves_machines(client: &Client) -> bool {
+    !client.gateway.config().machines.is_empty()
 }
 
 /// Whether the answer to a greeting says that the server does not know such a greeting.

@@ -40,7 +40,7 @@ impl Agent {
         self.questions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn write(&self, line: String) {
+    pub(super) async fn write(&self, line: String) {
         // Nobody takes lines any more once the agent has closed its end.
         let _ = self.out.send(Out { line, delivery: None }).await;
     }

@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::{ClientTraits, ENVELOPE, RECEIPT, Receipt, block};
+use crate::mcp::Dialect;
 use crate::mcp::era::{Era, stamped};
 use crate::object::Object;
 use crate::splice::Splice;
@@ -31,17 +32,23 @@ pub fn recorded(envelope: &RawValue, receipt: Option<&Receipt>, traits: ClientTr
     let text = format!("This is the recorded answer of an equal call, given again; nothing was sent.{said} {next}.");
     let mut content = block(&text);
     let spoken = traits.dialect.render(envelope);
+    let marked = failed && (declares_output || traits.dialect.marks_error(&spoken));
     let spoken = spoken.get();
+    if traits.dialect == Dialect::Theodosia {
+        content = format!("{content},{}", block(spoken));
+    }
     let structured = match (declares_output, failed) {
         (false, _) => Some(spoken),
         (true, true) if traits.validates_errors => {
-            content = format!("{content},{}", block(spoken));
+            if traits.dialect != Dialect::Theodosia {
+                content = format!("{content},{}", block(spoken));
+            }
             None
         }
         (true, true) => Some(spoken),
         (true, false) => data.filter(|data| traits.era == Era::Modern || data.starts_with('{')),
     };
-    let is_error = failed || (declares_output && structured.is_none());
+    let is_error = marked || (declares_output && structured.is_none());
     let mut splice = Splice::new(full);
     let _ = splice.remove_member(full, "data");
     let mut meta = format!("\"{ENVELOPE}\":{}", splice.finish());

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use amends_core::EffectKind;
 use amends_core::contract::{Contract, Place};
 use amends_core::expression::Expression;
+use amends_core::machine::{ToolFacts, Weight};
 use amends_core::nearest::nearest;
+use amends_core::{EffectKind, ToolName};
 use amends_gateway::Config;
 use amends_gateway::config::{ConfigError, UpstreamConfig};
 use serde_json::{Value, json};
@@ -77,9 +78,44 @@ pub(super) fn compare(config: &Config, seen: &BTreeMap<String, Seen>) -> Result<
             }
         }
     }
+    machines(config, &served, is_known, &mut fit);
     let declared: BTreeSet<&str> = config.tools.keys().map(String::as_str).collect();
     fit.undeclared = served.keys().filter(|name| !declared.contains(*name)).map(|name| (*name).to_owned()).collect();
     Ok(fit)
+}
+
+/// Whether the machines' tools are there, and take what they are given.
+fn machines(config: &Config, served: &BTreeMap<&str, &LiveTool>, is_known: impl Fn(&str) -> bool, fit: &mut Fit) {
+    for tool in config.machine_tools().into_iter().map(ToolName::as_str) {
+        if !served.contains_key(tool) && is_known(tool) {
+            let near = nearest(tool, served.keys().copied());
+            let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            fit.problems.push(format!("`{tool}`, used by a machine, is offered by no upstream{hint}"));
+        }
+    }
+    let facts = |tool: &ToolName| {
+        let hinted = |live: &&LiveTool| live.entry.pointer("/annotations/readOnlyHint").and_then(Value::as_bool);
+        let trusted = home(config, tool.as_str()).is_some_and(|(_, upstream)| upstream.trust_hints);
+        config.facts(tool.as_str()).or_else(|| {
+            let reads = trusted && served.get(tool.as_str()).and_then(hinted) == Some(true);
+            served.contains_key(tool.as_str()).then_some(ToolFacts { reads, reversible: false })
+        })
+    };
+    let schema = |tool: &ToolName| {
+        let mut schema = served.get(tool.as_str())?.entry.get("inputSchema")?.clone();
+        // The key is ours to give.
+        let key = config.tools.get(tool.as_str()).and_then(|tool| tool.spec().key.as_ref()?.argument.clone());
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|name| name.as_str() != key.as_deref());
+        }
+        Some(schema)
+    };
+    for machine in config.machines.declared() {
+        let found = machine.look(facts).into_iter().chain(machine.misfits(schema));
+        for finding in found.filter(|finding| finding.weight == Weight::Error) {
+            fit.problems.push(format!("machine `{}`: {finding}", machine.name()));
+        }
+    }
 }
 
 /// The tools that a contract rests on, and the arguments it gives them.

@@ -48,6 +48,8 @@ struct SessionLine {
     cut: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cut_link: Option<Digest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
 }
 
 /// What an export holds.
@@ -87,6 +89,7 @@ pub(super) fn write_session(row: &SessionRow, trace: &Trace, out: &mut dyn Write
         events: trace.cut + trace.events.len() as u64,
         cut: trace.cut,
         cut_link: trace.cut_link.clone(),
+        machine: row.machine.clone(),
     };
     write(&Line::Session(Box::new(line)), out)?;
     for stored in &trace.events {
@@ -159,9 +162,18 @@ impl<R: BufRead> Reader<R> {
             Some(next @ (Owned::Session(_) | Owned::Rules(..))) => self.next = Some(next),
             Some(Owned::Export(_) | Owned::Event(_)) => return Err(self.bad("the session above has no such event")),
         }
-        let SessionLine { id, principal, door, opened, updated, events: count, cut, cut_link } = head;
-        let row =
-            SessionRow { session: id.clone(), principal, door, opened, updated, events: count, cut, open_calls: 0 };
+        let SessionLine { id, principal, door, opened, updated, events: count, cut, cut_link, machine } = head;
+        let row = SessionRow {
+            session: id.clone(),
+            principal,
+            door,
+            opened,
+            updated,
+            events: count,
+            cut,
+            open_calls: 0,
+            machine,
+        };
         Ok(Exported::Session(Box::new(row), Trace { session: id, epoch: 1, cut, cut_link, events }))
     }
 

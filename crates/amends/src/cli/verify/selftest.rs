@@ -119,6 +119,7 @@ async fn record(ledger: &dyn Ledger, number: u64) -> Result<()> {
         reversal: None,
         redeems: None,
         view: None,
+        leg: None,
     };
     let received = dispatcher.handle(now, &Gates::default(), Input::Call(Box::new(call)));
     let attempt = received.effects.iter().find_map(|effect| match effect {

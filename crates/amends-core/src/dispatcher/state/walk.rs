@@ -1,0 +1,487 @@
+//! A walk as its session knows it: where it is, the move that is being made, and what is not settled of an earlier one.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::certainty::Certainty;
+use crate::dispatcher::Deadline;
+use crate::dispatcher::cancel::CancelReason;
+use crate::event::Fact;
+use crate::id::{ActionName, CallId, Digest, InteractionId, MachineName, StateName};
+use crate::machine::{Action, Machine, Machines, Position};
+use crate::outcome::Outcome;
+use crate::registry::Code;
+use crate::time::Timestamp;
+use crate::walk::{Beginning, Frame, Part, Taking, Weighed};
+
+/// How many moves are remembered for their repeats.
+const RECENT_MAX: usize = 64;
+/// How long a move is found by its repeat after it was made.
+pub(in crate::dispatcher) const REPEATED_MS: u64 = 15 * 60 * 1000;
+/// How long a move is found by the agent's own key after it was made.
+pub(in crate::dispatcher) const KEYED_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// A walk through a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct WalkState {
+    pub(in crate::dispatcher) root: MachineName,
+    pub(in crate::dispatcher) hash: Digest,
+    pub(in crate::dispatcher) machines: Arc<Machines>,
+    /// Where it is, the machine it began in first.
+    pub(in crate::dispatcher) frames: Vec<Frame>,
+    /// How many moves were made.
+    pub(in crate::dispatcher) moves: u64,
+    pub(in crate::dispatcher) began: Timestamp,
+    /// How long people took.
+    pub(super) people_ms: u64,
+    pub(in crate::dispatcher) open: Option<MoveState>,
+    pub(in crate::dispatcher) unsettled: Option<Unsettled>,
+    /// When actions can be taken again that failed for now.
+    pub(in crate::dispatcher) later: BTreeMap<ActionName, Timestamp>,
+    /// The wish that a person allowed after its agent had gone.
+    pub(in crate::dispatcher) granted: Option<Digest>,
+    /// The moves that were made and whose answer may not have arrived.
+    pub(in crate::dispatcher) recent: VecDeque<Made>,
+    /// How often what was done is done again on purpose, since the last move.
+    pub(in crate::dispatcher) redone: u32,
+    pub(in crate::dispatcher) aborted: bool,
+}
+
+/// A move that was made.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct Made {
+    pub(in crate::dispatcher) id: CallId,
+    pub(in crate::dispatcher) taking: Taking,
+    pub(in crate::dispatcher) at: Timestamp,
+    pub(in crate::dispatcher) delivered: bool,
+}
+
+/// A move that is being made.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct MoveState {
+    pub(in crate::dispatcher) taking: Taking,
+    pub(in crate::dispatcher) at: Timestamp,
+    pub(in crate::dispatcher) machine: MachineName,
+    /// When the agent's patience is over, or the action's own time. A wait for a person does not count.
+    pub(in crate::dispatcher) deadline: Timestamp,
+    /// The question whether it may be made.
+    pub(in crate::dispatcher) question: Option<InteractionId>,
+    pub(in crate::dispatcher) approved: bool,
+    /// Which try this is, from 1.
+    pub(in crate::dispatcher) attempt: u32,
+    /// When this try begins.
+    pub(in crate::dispatcher) not_before: Option<Timestamp>,
+    /// The calls of all tries.
+    pub(in crate::dispatcher) legs: Vec<LegState>,
+    /// What its gate said in this try.
+    pub(in crate::dispatcher) gated: Option<Weighed>,
+    /// What was said of the act of this try.
+    pub(in crate::dispatcher) weighed: Option<Weighed>,
+    /// It is passed over, with nothing to show.
+    pub(in crate::dispatcher) skips: bool,
+    /// The agent has an answer, though the move is not over.
+    pub(in crate::dispatcher) answered: bool,
+    pub(in crate::dispatcher) cancel: Option<CancelReason>,
+}
+
+/// One call of a move.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct LegState {
+    pub(in crate::dispatcher) call: CallId,
+    pub(in crate::dispatcher) part: Part,
+    pub(in crate::dispatcher) name: String,
+    pub(in crate::dispatcher) attempt: u32,
+    /// It is still being settled, and the move waits no longer.
+    pub(in crate::dispatcher) overdue: bool,
+    pub(in crate::dispatcher) end: Option<LegEnd>,
+}
+
+/// How a call of a move ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct LegEnd {
+    pub(in crate::dispatcher) outcome: Outcome,
+    pub(in crate::dispatcher) certainty: Certainty,
+    /// What failed, where something did.
+    pub(in crate::dispatcher) code: Option<Code>,
+}
+
+/// A move that may have been made, or was made and not told.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct Unsettled {
+    pub(in crate::dispatcher) taking: Taking,
+    pub(in crate::dispatcher) machine: MachineName,
+    /// The calls that it is about, of its last try.
+    pub(in crate::dispatcher) legs: Vec<LegState>,
+}
+
+impl LegEnd {
+    pub(in crate::dispatcher) fn done(&self) -> bool {
+        matches!(self.outcome, Outcome::Succeeded | Outcome::SucceededAfterCompensation)
+    }
+}
+
+impl LegState {
+    pub(in crate::dispatcher) fn certainty(&self) -> Certainty {
+        self.end.as_ref().map_or(Certainty::InDoubt, |end| end.certainty)
+    }
+}
+
+impl Unsettled {
+    /// Whether something of it is still in doubt.
+    pub(in crate::dispatcher) fn in_doubt(&self) -> bool {
+        self.legs.iter().any(|leg| leg.certainty() == Certainty::InDoubt)
+    }
+
+    /// Whether all of it was done, so that the next equal wish can go on with it.
+    pub(in crate::dispatcher) fn done(&self) -> bool {
+        self.legs.iter().all(|leg| leg.certainty() == Certainty::Processed)
+    }
+}
+
+impl MoveState {
+    fn new(taking: &Taking, machine: &MachineName, at: Timestamp, timeout_ms: Option<u64>) -> Self {
+        let deadline = timeout_ms.map_or(taking.deadline, |budget| taking.deadline.min(at + budget));
+        Self {
+            taking: taking.clone(),
+            at,
+            machine: machine.clone(),
+            deadline,
+            question: None,
+            approved: false,
+            attempt: 1,
+            not_before: None,
+            legs: Vec::new(),
+            gated: None,
+            weighed: None,
+            skips: false,
+            answered: false,
+            cancel: None,
+        }
+    }
+
+    /// The calls of this try for that part.
+    pub(in crate::dispatcher) fn part(&self, part: Part) -> impl Iterator<Item = &LegState> {
+        self.legs.iter().filter(move |leg| leg.part == part && leg.attempt == self.attempt)
+    }
+
+    /// What is known of what it did, over all its tries.
+    pub(in crate::dispatcher) fn certainty(&self) -> Certainty {
+        let acts = || self.legs.iter().filter(|leg| leg.part == Part::Act).map(LegState::certainty);
+        if acts().any(|certainty| certainty == Certainty::InDoubt) {
+            Certainty::InDoubt
+        } else if acts().any(|certainty| certainty == Certainty::Processed) {
+            Certainty::Processed
+        } else if acts().all(|certainty| certainty == Certainty::NotSent) {
+            Certainty::NotSent
+        } else {
+            Certainty::NotProcessed
+        }
+    }
+}
+
+impl WalkState {
+    /// Whether a walk can begin like that.
+    pub(in crate::dispatcher) fn can_begin(beginning: &Beginning) -> bool {
+        Self::begin(beginning, Timestamp::default()).is_some()
+    }
+
+    pub(super) fn begin(beginning: &Beginning, at: Timestamp) -> Option<Self> {
+        let machines = Machines::read(&beginning.definition).ok()?;
+        let machine = machines.get(&beginning.machine)?;
+        let first = frame(machine, None);
+        let (frames, moves) = match &beginning.from {
+            Some(fork) => (fork.frames.clone(), fork.seq),
+            None => (vec![first], 0),
+        };
+        let known =
+            |frame: &Frame| machines.get(&frame.machine).is_some_and(|machine| machine.states().contains(&frame.state));
+        (!frames.is_empty() && frames.iter().all(known)).then(|| Self {
+            root: beginning.machine.clone(),
+            hash: beginning.hash.clone(),
+            frames,
+            moves,
+            began: at,
+            people_ms: 0,
+            open: None,
+            unsettled: None,
+            later: BTreeMap::new(),
+            granted: None,
+            recent: VecDeque::new(),
+            redone: 0,
+            aborted: false,
+            machines: Arc::new(machines),
+        })
+    }
+
+    /// The machine it is in, and where.
+    pub(in crate::dispatcher) fn top(&self) -> (&Machine, &Frame) {
+        let frame = self.frames.last().expect("a walk is always in a machine");
+        let machine =
+            self.machines.get(&frame.machine).expect("every frame's machine was looked up when it was entered");
+        (machine, frame)
+    }
+
+    /// Where it is, as far as its machine needs to know for the order of moves.
+    pub(in crate::dispatcher) fn position(&self) -> Position {
+        let (_, frame) = self.top();
+        let (state, taken) = (frame.state.clone(), frame.taken.clone());
+        Position { state, fields: serde_json::Map::new(), seq: frame.moves, taken }
+    }
+
+    /// The action of the move that is being made.
+    pub(in crate::dispatcher) fn action(&self) -> Option<(&MoveState, &Action)> {
+        let open = self.open.as_ref()?;
+        let (_, action) = self.machines.get(&open.machine)?.action(open.taking.action.as_str())?;
+        Some((open, action))
+    }
+
+    /// Whether it can go no further: it is where its first machine ends, or was given up.
+    pub(in crate::dispatcher) fn is_over(&self) -> bool {
+        let (machine, frame) = self.top();
+        self.aborted || (self.frames.len() == 1 && machine.is_terminal(&frame.state))
+    }
+
+    /// How long it has been going on, without the time that people took.
+    pub(in crate::dispatcher) fn worked_ms(&self, now: Timestamp) -> u64 {
+        now.since_ms(self.began).saturating_sub(self.people_ms)
+    }
+
+    pub(in crate::dispatcher) fn deadline(&self) -> Option<Deadline> {
+        let open = self.open.as_ref()?;
+        let call = || open.taking.id.clone();
+        if let Some(at) = open.not_before {
+            return Some(Deadline { at, call: call(), reason: "the move's next try is due" });
+        }
+        let asks = open.question.is_some() && !open.approved && !open.answered;
+        asks.then(|| Deadline { at: open.deadline, call: call(), reason: "the agent's answer is due" })
+    }
+
+    /// Whether where those states lead follows from the action: one state for each machine that it goes on in.
+    pub(in crate::dispatcher) fn leads(
+        &self,
+        action: &ActionName,
+        to: &[StateName],
+        enters: Option<&MachineName>,
+    ) -> bool {
+        let mut depth = self.frames.len();
+        let mut action = Some(action.clone());
+        if let Some(enters) = enters {
+            return to.is_empty() && self.machines.get(enters).is_some();
+        }
+        for (n, state) in to.iter().enumerate() {
+            let Some(frame) = depth.checked_sub(1).and_then(|at| self.frames.get(at)) else { return false };
+            let Some(machine) = self.machines.get(&frame.machine) else { return false };
+            let taken = action.as_ref().and_then(|action| machine.action(action.as_str()));
+            if !taken.is_some_and(|(_, taken)| taken.to.states().any(|target| target == state)) {
+                return false;
+            }
+            let ends = machine.is_terminal(state) && depth > 1;
+            if ends == (n + 1 == to.len()) {
+                return false;
+            }
+            action.clone_from(&frame.via);
+            depth -= 1;
+        }
+        !to.is_empty()
+    }
+
+    /// Goes where a move leads.
+    fn arrive(&mut self, action: &ActionName, to: &[StateName], enters: Option<&MachineName>) {
+        if let Some(machine) = enters.and_then(|name| self.machines.get(name)) {
+            let entered = frame(machine, Some(action.clone()));
+            self.frames.push(entered);
+            return;
+        }
+        let mut action = Some(action.clone());
+        for (n, state) in to.iter().enumerate() {
+            if n > 0 {
+                self.frames.pop();
+            }
+            let Some(frame) = self.frames.last_mut() else { return };
+            if let Some(action) = action.take() {
+                *frame.taken.entry(action).or_default() += 1;
+            }
+            frame.state = state.clone();
+            frame.moves += 1;
+            action.clone_from(&frame.via);
+        }
+    }
+
+    /// Changes with what a move did.
+    pub(super) fn apply(&mut self, fact: &Fact, at: Timestamp) {
+        match fact {
+            Fact::WalkMigrated { definition, hash } => {
+                if let Ok(machines) = Machines::read(definition) {
+                    self.machines = Arc::new(machines);
+                    self.hash = hash.clone();
+                }
+            }
+            Fact::MoveReceived { taking, .. } => {
+                // It is open once something hangs on it: a refusal or a join follows in the same step.
+                if self.open.is_none() && !taking.reset {
+                    let (machine, frame) = self.top();
+                    let timeout_ms = machine.action(taking.action.as_str()).and_then(|(_, action)| action.timeout_ms);
+                    let mut open = MoveState::new(taking, &frame.machine, at, timeout_ms);
+                    if let Some(unsettled) = self
+                        .unsettled
+                        .as_ref()
+                        .filter(|past| past.taking.fingerprint == taking.fingerprint && past.done())
+                    {
+                        open.legs.clone_from(&unsettled.legs);
+                        open.attempt = unsettled.legs.first().map_or(1, |leg| leg.attempt);
+                        open.gated = Some(Weighed::Proceed);
+                        open.approved = true;
+                    }
+                    self.open = Some(open);
+                }
+            }
+            Fact::MoveRefused { of, .. } | Fact::MoveJoined { of, .. } => {
+                if self.open.as_ref().is_some_and(|open| open.taking.id == *of) {
+                    self.open = None;
+                }
+            }
+            Fact::MoveWeighed { weighed, .. } => {
+                let gates =
+                    self.action().is_some_and(|(open, action)| action.stage.gate.is_some() && open.gated.is_none());
+                if let Some(open) = &mut self.open {
+                    match weighed {
+                        Weighed::Proceed => open.gated = Some(weighed.clone()),
+                        Weighed::Skip => open.skips = true,
+                        Weighed::Retry if gates => open.gated = Some(weighed.clone()),
+                        _ => open.weighed = Some(weighed.clone()),
+                    }
+                }
+            }
+            Fact::MoveWaits { until, attempt, .. } => {
+                if let Some(open) = &mut self.open {
+                    if open.certainty() == Certainty::Processed {
+                        self.redone += 1;
+                    }
+                    open.attempt = *attempt;
+                    open.not_before = Some(*until);
+                    (open.gated, open.weighed, open.skips) = (None, None, false);
+                }
+            }
+            Fact::MoveMade { of, action, to, enters, moves, .. } => {
+                self.arrive(action, to, enters.as_ref());
+                self.moves = *moves;
+                self.redone = 0;
+                self.unsettled = None;
+                self.granted = None;
+                self.later.clear();
+                if let Some(open) = &self.open {
+                    self.recent.push_back(Made { id: of.clone(), taking: open.taking.clone(), at, delivered: false });
+                    if self.recent.len() > RECENT_MAX {
+                        self.recent.pop_front();
+                    }
+                }
+            }
+            Fact::MoveEnded { certainty, outcome, not_before, granted, .. } => {
+                let Some(open) = self.open.take() else { return };
+                if *granted {
+                    self.granted = Some(open.taking.fingerprint.clone());
+                }
+                if let Some(until) = not_before {
+                    self.later.insert(open.taking.action.clone(), *until);
+                }
+                let doubtful = *certainty == Certainty::InDoubt;
+                let untold = *outcome == Outcome::Unresolved && *certainty == Certainty::Processed;
+                if doubtful || untold {
+                    let legs = open.part(Part::Act).cloned().collect();
+                    self.unsettled = Some(Unsettled { taking: open.taking.clone(), machine: open.machine, legs });
+                }
+            }
+            Fact::WalkReset { moves, .. } => {
+                let machine = self.machines.get(&self.root).expect("a walk's own machine was read when it began");
+                self.frames = vec![frame(machine, None)];
+                self.moves = *moves;
+                (self.unsettled, self.granted, self.redone, self.aborted) = (None, None, 0, false);
+                self.later.clear();
+                self.recent.clear();
+                self.began = at;
+                self.people_ms = 0;
+            }
+            Fact::WalkAborted { .. } => self.aborted = true,
+            Fact::AnswerDelivered { call } => {
+                if let Some(made) = self.recent.iter_mut().find(|made| made.id == *call) {
+                    made.delivered = true;
+                }
+            }
+            Fact::InterimAnswered { call } => match &mut self.open {
+                Some(open) if open.taking.id == *call => open.answered = true,
+                Some(open) => {
+                    if let Some(leg) = open.legs.iter_mut().find(|leg| leg.call == *call) {
+                        leg.overdue = true;
+                    }
+                }
+                None => {}
+            },
+            Fact::CancelRequested { call, reason } => {
+                if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == *call)
+                    && !open.cancel.is_some_and(CancelReason::is_wish)
+                {
+                    open.cancel = Some(*reason);
+                }
+            }
+            Fact::Resumed { .. } => {
+                if let Some(open) = &mut self.open {
+                    open.cancel = open.cancel.or(Some(CancelReason::Disconnected));
+                }
+            }
+            Fact::DoubtResolved { call, certainty, .. } => self.settle(call, *certainty),
+            _ => {}
+        }
+    }
+
+    /// A call of a move begins.
+    pub(super) fn leg_begins(&mut self, leg: &crate::walk::LegOf, call: &CallId) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == leg.of) {
+            open.not_before = None;
+            let (call, part, name, attempt) = (call.clone(), leg.part, leg.name.clone(), leg.attempt);
+            open.legs.push(LegState { call, part, name, attempt, overdue: false, end: None });
+        }
+    }
+
+    /// A call of a move ended, of the one that is open or of one that is not settled.
+    pub(super) fn leg_ends(&mut self, call: &CallId, end: LegEnd) {
+        let open = self.open.as_mut().into_iter().flat_map(|open| open.legs.iter_mut());
+        let unsettled = self.unsettled.as_mut().into_iter().flat_map(|past| past.legs.iter_mut());
+        for leg in open.chain(unsettled).filter(|leg| leg.call == *call) {
+            leg.end = Some(end.clone());
+        }
+        self.forget_settled();
+    }
+
+    /// Something becomes known of a call that had ended.
+    fn settle(&mut self, call: &CallId, certainty: Certainty) {
+        let past = self.unsettled.as_mut().and_then(|past| past.legs.iter_mut().find(|leg| leg.call == *call));
+        if let Some(end) = past.and_then(|leg| leg.end.as_mut()) {
+            end.certainty = certainty;
+            if certainty == Certainty::Processed {
+                end.outcome = Outcome::SucceededAfterCompensation;
+            }
+        }
+        self.forget_settled();
+    }
+
+    /// What turned out not to be done, or only in part, stands in nobody's way.
+    fn forget_settled(&mut self) {
+        if self.unsettled.as_ref().is_some_and(|past| !past.in_doubt() && !past.done()) {
+            self.unsettled = None;
+        }
+    }
+
+    /// A person answered, or did not: their time is not the walk's. A No ends the move in the same step.
+    pub(super) fn person_took(&mut self, id: &InteractionId, ms: u64) {
+        self.people_ms = self.people_ms.saturating_add(ms);
+        if let Some(open) = self.open.as_mut().filter(|open| open.question.as_ref() == Some(id)) {
+            open.deadline = open.deadline + ms;
+            open.approved = true;
+        }
+    }
+}
+
+fn frame(machine: &Machine, via: Option<ActionName>) -> Frame {
+    let (machine, state) = (machine.name().clone(), machine.initial().clone());
+    Frame { machine, state, moves: 0, taken: BTreeMap::new(), via }
+}

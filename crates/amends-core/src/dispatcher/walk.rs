@@ -1,0 +1,207 @@
+//! A walk through a machine: an action is wished for, refused or taken; its calls are made; where it leads is weighed; it is over.
+//!
+//! Nothing here remembers what to do next: `next` derives it from what is recorded of the move, so that a crash between any two
+//! events loses nothing.
+
+mod ending;
+mod look;
+mod next;
+mod refuse;
+
+use std::collections::BTreeMap;
+
+use crate::dispatcher::Dispatcher;
+use crate::dispatcher::cancel::CancelReason;
+use crate::dispatcher::state::{KEYED_MS, MoveState, REPEATED_MS, WalkState};
+use crate::effect::Effect;
+use crate::event::Fact;
+use crate::gates::Gates;
+use crate::id::{CallId, Digest, MachineName};
+use crate::machine::{MachineSpec, Machines};
+use crate::refusal::{Refusal, RefusalKind};
+use crate::time::Timestamp;
+use crate::walk::{Beginning, LegWish, Taking, Weighed};
+
+pub use look::{Look, Standing};
+use next::Next;
+
+/// How many things a move may lead to in one step, before it has to wait for something.
+const TURNS_MAX: usize = 32;
+
+/// What a wish is to those before it.
+enum Kin {
+    /// It is a wish of its own.
+    None,
+    /// It repeats that move, which is open or was made.
+    Repeats(CallId),
+    /// It brings a key that was used for something else.
+    Another,
+}
+
+impl Dispatcher {
+    pub(super) fn begin(&mut self, now: Timestamp, beginning: Box<Beginning>) {
+        if self.state.walk.is_some() {
+            return self.ignore(now, "the session walks through a machine already".to_owned());
+        }
+        if !WalkState::can_begin(&beginning) {
+            return self
+                .ignore(now, format!("the machine `{}` cannot be walked through as it is given", beginning.machine));
+        }
+        self.emit(now, Fact::WalkBegan { beginning });
+    }
+
+    pub(super) fn migrate(&mut self, now: Timestamp, definition: BTreeMap<MachineName, MachineSpec>, hash: Digest) {
+        let fits = |walk: &WalkState| {
+            let machines = Machines::read(&definition).ok();
+            let has = |frame: &crate::walk::Frame| {
+                let machine = machines.as_ref().and_then(|machines| machines.get(&frame.machine));
+                machine.is_some_and(|machine| machine.states().contains(&frame.state))
+            };
+            walk.open.is_none() && walk.unsettled.is_none() && walk.frames.iter().all(has)
+        };
+        if !self.state.walk.as_ref().is_some_and(fits) {
+            return self.ignore(now, "the walk does not fit the machine as it is declared now".to_owned());
+        }
+        self.emit(now, Fact::WalkMigrated { definition, hash });
+    }
+
+    /// An agent wants an action taken.
+    pub(super) fn take(&mut self, now: Timestamp, gates: &Gates, taking: Taking) {
+        let Some(walk) = &self.state.walk else {
+            return self.ignore(
+                now,
+                format!("the session walks through no machine, so that `{}` cannot be taken", taking.action),
+            );
+        };
+        if self.knows(&taking.id) {
+            return self.ignore(now, format!("the move `{}` was wished for already", taking.id));
+        }
+        let id = taking.id.clone();
+        let kin = walk.kin(&taking, now);
+        let no = match &kin {
+            Kin::None => walk.no(&taking, gates, now),
+            Kin::Another => {
+                let message =
+                    "this `amends/key` was used before for another action or with other inputs; send a fresh one";
+                Some(Refusal::of(RefusalKind::Duplicate, message))
+            }
+            Kin::Repeats(_) => None,
+        };
+        let reset = taking.reset;
+        self.emit(now, Fact::MoveReceived { taking: Box::new(taking), gates: gates.clone() });
+        match (kin, no) {
+            (Kin::Repeats(first), _) => {
+                self.emit(now, Fact::MoveJoined { of: id.clone(), first: first.clone() });
+                self.step.effects.push(Effect::Join { of: id, first });
+            }
+            (_, Some(refusal)) => self.refuse_move(now, &id, refusal),
+            (_, None) if reset => self.reset(now, id),
+            // `walk_on` does the rest.
+            (_, None) => {}
+        }
+    }
+
+    /// What was evaluated of a move.
+    pub(super) fn weighed(&mut self, now: Timestamp, of: &CallId, weighed: Weighed) {
+        let Some(walk) = &self.state.walk else {
+            return self.ignore(now, "there is no walk to weigh anything of".to_owned());
+        };
+        let awaited = walk.next(now).filter(|_| walk.open.as_ref().is_some_and(|open| open.taking.id == *of));
+        let Some(Next::Weigh(what)) = awaited else {
+            return self.ignore(now, format!("nothing of `{of}` was to be weighed"));
+        };
+        let follows = walk.is_answer(what, &weighed);
+        let unclear = || Weighed::Unclear { why: "what was said of it does not follow from its machine".to_owned() };
+        let weighed = if follows { weighed } else { unclear() };
+        self.emit(now, Fact::MoveWeighed { of: of.clone(), weighed });
+    }
+
+    /// Somebody wants the open move stopped: its calls are.
+    pub(super) fn cancel_move(&mut self, now: Timestamp, id: CallId, reason: CancelReason) {
+        self.emit(now, Fact::CancelRequested { call: id, reason });
+        let legs: Vec<CallId> = match self.state.open_move() {
+            Some(open) => open.legs.iter().filter(|leg| leg.end.is_none()).map(|leg| leg.call.clone()).collect(),
+            None => return,
+        };
+        for leg in legs {
+            if self.state.calls.contains_key(&leg) {
+                self.emit(now, Fact::CancelRequested { call: leg.clone(), reason });
+                self.cancel_call(now, leg, reason);
+            }
+        }
+    }
+
+    /// Goes on with the open move as far as it can.
+    pub(super) fn walk_on(&mut self, now: Timestamp) {
+        for _ in 0..TURNS_MAX {
+            let Some(next) = self.state.walk.as_ref().and_then(|walk| walk.next(now)) else { return };
+            match next {
+                Next::Wait => return,
+                Next::Ask => return self.ask_for_move(now),
+                Next::Interim => return self.answer_asking(now),
+                Next::Begin(leg) => return self.step.effects.push(Effect::Begin(leg)),
+                Next::Weigh(what) => {
+                    let Some(open) = self.state.open_move() else { return };
+                    let of = open.taking.id.clone();
+                    return self.step.effects.push(Effect::Weigh { of, what });
+                }
+                Next::Again { until } => {
+                    let Some(open) = self.state.open_move() else { return };
+                    let (of, attempt) = (open.taking.id.clone(), open.attempt + 1);
+                    self.emit(now, Fact::MoveWaits { of, until, attempt });
+                }
+                Next::Made => return self.make_move(now),
+                Next::Over(end) => return self.end_move(now, end),
+            }
+        }
+    }
+
+    fn reset(&mut self, now: Timestamp, of: CallId) {
+        let Some(moves) = self.state.walk.as_ref().map(|walk| walk.moves + 1) else { return };
+        self.emit(now, Fact::WalkReset { of: of.clone(), moves });
+        self.reply_done(of);
+    }
+}
+
+impl WalkState {
+    /// Whether a wish repeats an earlier one.
+    fn kin(&self, taking: &Taking, now: Timestamp) -> Kin {
+        let open = self.open.as_ref().map(|open| (&open.taking, true));
+        let made = self.recent.iter().rev().filter(|made| {
+            let kept_ms = if made.taking.key.is_some() { KEYED_MS } else { REPEATED_MS };
+            now.since_ms(made.at) < kept_ms
+        });
+        let past = made.map(|made| (&made.taking, !made.delivered));
+        for (other, undelivered) in open.into_iter().chain(past) {
+            let equal = other.fingerprint == taking.fingerprint
+                && other.principal == taking.principal
+                && other.reset == taking.reset;
+            match (&taking.key, &other.key) {
+                (Some(key), Some(its)) if key == its => {
+                    return if equal { Kin::Repeats(other.id.clone()) } else { Kin::Another };
+                }
+                // Who counts the moves means the next one, not the one that was made.
+                (None, None) if equal && undelivered && taking.expect_seq.is_none_or(|seq| seq != self.moves) => {
+                    return Kin::Repeats(other.id.clone());
+                }
+                _ => {}
+            }
+        }
+        Kin::None
+    }
+
+    /// What makes a call of a move the same intention, however often the move is wished for.
+    fn leg_key(&self, open: &MoveState, part: &str, name: &str) -> String {
+        let Taking { action, fingerprint, .. } = &open.taking;
+        format!("{}.{}/{}/{action}/{part}/{name}/{fingerprint}", self.moves, self.redone, open.machine)
+    }
+
+    fn wish(&self, open: &MoveState, leg: crate::walk::LegOf) -> Box<LegWish> {
+        let key = self.leg_key(open, leg.part.as_str(), &leg.name);
+        let (machine, action) = (open.machine.clone(), open.taking.action.clone());
+        Box::new(LegWish { leg, machine, action, key, deadline: open.deadline })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! The ways a move ends, and what its agent is told.
+
+use serde_json::Value;
+
+use super::next::End;
+use crate::certainty::Certainty;
+use crate::dispatcher::Dispatcher;
+use crate::dispatcher::state::{MoveState, WalkState};
+use crate::effect::{Answer, Effect, Reply};
+use crate::envelope::{Body, Data, Envelope, Trouble};
+use crate::event::Fact;
+use crate::id::{CallId, InteractionId, ToolName};
+use crate::interaction::{Interaction, InteractionKind, Subject, choice};
+use crate::limits::ANSWER_WITHIN_MS;
+use crate::machine::Resolution;
+use crate::outcome::Outcome;
+use crate::recovery::Recovery;
+use crate::refusal::{Refusal, RefusalKind};
+use crate::registry::{Code, WhoMustAct};
+use crate::time::Timestamp;
+use crate::walk::Weighed;
+
+impl Dispatcher {
+    pub(super) fn refuse_move(&mut self, now: Timestamp, of: &CallId, refusal: Refusal) {
+        let requested = self.requested(of);
+        let error = Box::new(Trouble::refused(&requested, &refusal));
+        self.emit(now, Fact::MoveRefused { of: of.clone(), refusal: Box::new(refusal) });
+        self.reply_move(of.clone(), Envelope::of(Body::Refused { error }), true);
+    }
+
+    /// The move was weighed, and leads somewhere.
+    pub(super) fn make_move(&mut self, now: Timestamp) {
+        let Some(walk) = &self.state.walk else { return };
+        let Some((open, _)) = walk.action() else { return };
+        let Some(Weighed::Arrives { arrival }) = open.weighed.clone() else { return };
+        let (of, action) = (open.taking.id.clone(), open.taking.action.clone());
+        let from = walk.top().1.state.clone();
+        let certainty = Certainty::Processed;
+        let tried = open.attempt > 1
+            || open
+                .legs
+                .iter()
+                .any(|leg| leg.end.as_ref().is_some_and(|end| end.outcome == Outcome::SucceededAfterCompensation));
+        let outcome = if tried { Outcome::SucceededAfterCompensation } else { Outcome::Succeeded };
+        let legs: Vec<CallId> = open.legs.iter().map(|leg| leg.call.clone()).collect();
+        let enters = walk.enters();
+        let moves = walk.moves + 1;
+        let made =
+            Fact::MoveMade { of: of.clone(), action, moves, from, to: arrival.to, enters, fields: arrival.fields };
+        self.emit(now, made);
+        // What its calls gave has arrived where it was wanted.
+        for leg in legs {
+            if self.state.ended.contains_key(&leg) {
+                self.delivery(now, leg);
+            }
+        }
+        self.emit(now, Fact::MoveEnded { of: of.clone(), outcome, certainty, not_before: None, granted: false });
+        let data = Data::Value(Value::Null);
+        self.reply_move(of, Envelope::of(Body::Success { outcome, data }), true);
+    }
+
+    /// Something that is no move was done.
+    pub(super) fn reply_done(&mut self, of: CallId) {
+        let (outcome, data) = (Outcome::Succeeded, Data::Value(Value::Null));
+        self.reply_move(of, Envelope::of(Body::Success { outcome, data }), true);
+    }
+
+    pub(super) fn end_move(&mut self, now: Timestamp, end: End) {
+        let Some(walk) = &self.state.walk else { return };
+        let Some((open, action)) = walk.action() else { return };
+        let of = open.taking.id.clone();
+        let certainty = open.certainty();
+        if end == End::Granted {
+            let granted =
+                Fact::MoveEnded { of, outcome: Outcome::Escalated, certainty, not_before: None, granted: true };
+            return self.emit(now, granted);
+        }
+        let told = open.answered;
+        let settled = certainty != Certainty::InDoubt;
+        let outcome = match &end {
+            End::Cancelled => Outcome::Cancelled,
+            End::Failed { .. } | End::NotWell if settled => Outcome::Exhausted,
+            End::Failed { .. } | End::NotWell | End::TimedOut { .. } | End::Unclear { .. } | End::Granted => {
+                Outcome::Unresolved
+            }
+        };
+        let resolution = action.stage.resolution.filter(|_| settled && open.cancel.is_none());
+        let not_before = match resolution {
+            Some(Resolution::RetryLater { after_ms }) => Some(now + after_ms),
+            Some(Resolution::Skip | Resolution::AbortWorkflow) | None => None,
+        };
+        let aborts = resolution == Some(Resolution::AbortWorkflow);
+        let question = open.question.clone().filter(|id| self.state.questions.contains_key(id));
+        let quoted = self.quoted(open, &end);
+        let trouble = trouble(open, &end, outcome, not_before, now, quoted);
+        if let Some(interaction) = question {
+            self.emit(now, Fact::InteractionWithdrawn { interaction: interaction.clone() });
+            self.step.effects.push(Effect::Withdraw(interaction));
+        }
+        self.emit(now, Fact::MoveEnded { of: of.clone(), outcome, certainty, not_before, granted: false });
+        if aborts {
+            self.emit(now, Fact::WalkAborted { of: of.clone() });
+            self.step.effects.push(Effect::Unwind { of: of.clone() });
+        }
+        if !told {
+            let error = Box::new(trouble);
+            self.reply_move(of, Envelope::of(Body::Error { outcome: Some(outcome), error }), true);
+        }
+    }
+
+    /// What is told of the call that failed, where it ended in this step.
+    fn quoted(&self, open: &MoveState, end: &End) -> Option<Trouble> {
+        let (End::Failed { leg, .. } | End::TimedOut { leg }) = end else { return None };
+        let call = &open.legs.get(*leg)?.call;
+        self.step.effects.iter().rev().find_map(|effect| match effect {
+            Effect::Reply(reply) if reply.call == *call => match &reply.answer {
+                Answer::Envelope(envelope) => envelope.error().cloned(),
+                Answer::Forward { .. } | Answer::Recorded { .. } | Answer::Asked { .. } => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// Asks a person whether the move may be made.
+    pub(super) fn ask_for_move(&mut self, now: Timestamp) {
+        let Some((open, action)) = self.state.walk.as_ref().and_then(WalkState::action) else { return };
+        let Some(queue) = action.queue.clone() else { return };
+        let name = open.taking.id.as_str().strip_prefix("call_").unwrap_or(open.taking.id.as_str());
+        let interaction = Interaction {
+            id: InteractionId::new(format!("int_{name}")),
+            session: self.state.id.clone(),
+            call: open.taking.id.clone(),
+            tool: ToolName::new(open.taking.action.as_str()),
+            principal: open.taking.principal.clone(),
+            queue,
+            kind: InteractionKind::Approve,
+            subject: Subject::Move,
+            question: format!("may `{}` of `{}` be done?", open.taking.action, open.machine),
+            view: open.taking.view.clone(),
+            options: vec![choice::APPROVE.to_owned(), choice::DENY.to_owned()],
+            default: choice::DENY.to_owned(),
+            opened: now,
+            due: now + ANSWER_WITHIN_MS,
+            arrives_by: None,
+        };
+        self.emit(now, Fact::InteractionOpened { interaction: Box::new(interaction.clone()) });
+        self.step.effects.push(Effect::Ask(Box::new(interaction)));
+    }
+
+    /// The agent waits no longer for a person, who is still being asked.
+    pub(super) fn answer_asking(&mut self, now: Timestamp) {
+        let Some(open) = self.state.open_move() else { return };
+        let (of, requested) = (open.taking.id.clone(), open.taking.action.to_string());
+        let message = format!(
+            "a person is asked whether `{requested}` may be done: tell the user, and do not call again in this turn"
+        );
+        let mut error = Trouble::refused(&requested, &Refusal::of(RefusalKind::AwaitingPerson, message));
+        error.interaction.clone_from(&open.question);
+        error.retryable = false;
+        self.emit(now, Fact::InterimAnswered { call: of.clone() });
+        self.reply_move(of, Envelope::of(Body::Error { outcome: None, error: Box::new(error) }), false);
+    }
+
+    /// A person did not allow the move, or nobody said anything in time.
+    pub(in crate::dispatcher) fn deny_move(&mut self, now: Timestamp, of: &CallId, kind: RefusalKind) {
+        let Some(open) = self.state.open_move().filter(|open| open.taking.id == *of) else { return };
+        let requested = open.taking.action.to_string();
+        let message = match kind {
+            RefusalKind::ApprovalDenied => {
+                format!("a person said no to `{requested}`; that is final, nothing was sent")
+            }
+            _ => format!("nobody said yes to `{requested}` in time; nothing was sent"),
+        };
+        if open.answered {
+            // The agent was told that a person is asked; it hears the answer when it comes back.
+            let ended = Fact::MoveEnded {
+                of: of.clone(),
+                outcome: Outcome::Refused,
+                certainty: Certainty::NotSent,
+                not_before: None,
+                granted: false,
+            };
+            return self.emit(now, ended);
+        }
+        self.refuse_move(now, of, Refusal::of(kind, message));
+    }
+
+    fn reply_move(&mut self, of: CallId, envelope: Envelope, last: bool) {
+        let answer = Answer::Envelope(envelope);
+        self.step.effects.push(Effect::Reply(Box::new(Reply { call: of, answer, last })));
+    }
+
+    fn requested(&self, of: &CallId) -> String {
+        let received = self.step.events.iter().rev().find_map(|event| match &event.fact {
+            Fact::MoveReceived { taking, .. } if taking.id == *of => Some(taking.action.to_string()),
+            _ => None,
+        });
+        let open = || self.state.open_move().map(|open| open.taking.action.to_string());
+        received.or_else(open).unwrap_or_default()
+    }
+}
+
+/// What went wrong with a move. What failed below keeps its class and its code.
+fn trouble(
+    open: &MoveState,
+    end: &End,
+    outcome: Outcome,
+    not_before: Option<Timestamp>,
+    now: Timestamp,
+    quoted: Option<Trouble>,
+) -> Trouble {
+    let action = &open.taking.action;
+    let certainty = open.certainty();
+    let below = quoted.as_ref().map(|trouble| trouble.message.as_str());
+    let (kind, code, what) = match end {
+        End::Cancelled | End::Granted => {
+            let code = open.cancel.map_or(Code::ToolCancelled, crate::dispatcher::cancel::CancelReason::code);
+            (code.kind(), code, format!("`{action}` was stopped"))
+        }
+        End::Failed { leg, code } => {
+            let code = code.or(quoted.as_ref().map(|trouble| trouble.code)).unwrap_or(Code::ActionError);
+            let name = open.legs.get(*leg).map_or("", |leg| leg.name.as_str());
+            let which = if name == "act" { String::new() } else { format!(" in `{name}`") };
+            let words = below.map_or_else(|| code.means().trim_end_matches('.').to_owned(), str::to_owned);
+            (RefusalKind::ActionError.as_str(), code, format!("`{action}` failed{which}: {words}"))
+        }
+        End::TimedOut { .. } => {
+            let budget_ms = open.deadline.since_ms(open.at);
+            let code = RefusalKind::ActionTimeout.code();
+            (RefusalKind::ActionTimeout.as_str(), code, format!("`{action}` was not done within {budget_ms} ms"))
+        }
+        End::NotWell => {
+            (RefusalKind::ActionError.as_str(), Code::ActionError, format!("`{action}` did not do what it should"))
+        }
+        End::Unclear { why } => {
+            let message = format!("`{action}` cannot be judged: {why}");
+            (RefusalKind::ActionError.as_str(), Code::OutputMalformed, message)
+        }
+    };
+    let consequence = match certainty {
+        Certainty::InDoubt => {
+            "; it may have happened and is being settled: the machine stays where it is, and nothing else can be done in it until then"
+        }
+        Certainty::Processed => "; it was done, and the machine stays where it is",
+        Certainty::NotProcessed => "; nothing was done, and the machine stays where it is",
+        Certainty::NotSent => "; nothing was sent, and the machine stays where it is",
+    };
+    let safe = certainty.nothing_happened();
+    let mut trouble = Trouble {
+        kind,
+        code,
+        verdict: quoted.as_ref().and_then(|trouble| trouble.verdict),
+        requested: action.to_string(),
+        message: format!("{what}{consequence}"),
+        certainty,
+        retryable: safe && code.retryable(),
+        safe_to_repeat: safe,
+        who_must_act: match outcome {
+            Outcome::Unresolved if certainty == Certainty::InDoubt => WhoMustAct::Nobody,
+            _ => quoted.as_ref().map_or(code.who_must_act(), |trouble| trouble.who_must_act),
+        },
+        retry_after_ms: quoted.as_ref().and_then(|trouble| trouble.retry_after_ms),
+        details: quoted.as_ref().map(|trouble| trouble.details.clone()).unwrap_or_default(),
+        recovery: Some(Recovery::default()),
+        upstream: quoted.as_ref().and_then(|trouble| trouble.upstream.clone()),
+        upstream_result: None,
+        item: None,
+        changed: quoted.as_ref().map(|trouble| trouble.changed.clone()).unwrap_or_default(),
+        interaction: quoted.as_ref().and_then(|trouble| trouble.interaction.clone()),
+        advice: None,
+    };
+    if let Some(until) = not_before {
+        trouble.kind = RefusalKind::RetryLater.as_str();
+        trouble.retry_after_ms = Some(until.since_ms(now));
+        trouble.retryable = safe;
+        trouble.recovery.get_or_insert_default().not_before = Some(until.ms());
+    }
+    trouble
+}

@@ -1,0 +1,74 @@
+//! A walk as others see it: where it is, and why it may not go on.
+
+use std::sync::Arc;
+
+use crate::dispatcher::Dispatcher;
+use crate::id::{ActionName, CallId, Digest, MachineName};
+use crate::machine::Machines;
+use crate::time::Timestamp;
+use crate::walk::{Frame, Part};
+
+/// A walk as others see it.
+#[derive(Clone, Debug)]
+pub struct Look<'a> {
+    /// The machine it began in.
+    pub root: &'a MachineName,
+    /// The digest of what was declared.
+    pub hash: &'a Digest,
+    /// The machines it may go through.
+    pub machines: &'a Arc<Machines>,
+    /// Where it is, the machine it began in first.
+    pub frames: &'a [Frame],
+    /// How many moves were made.
+    pub moves: u64,
+    /// Whether it can go no further.
+    pub over: bool,
+    /// What stands in the way of other moves.
+    pub standing: Standing<'a>,
+    /// Actions that can be taken again only later.
+    pub later: Vec<(&'a ActionName, Timestamp)>,
+    /// What the open move is, and the calls that were made for it: the part, the name and the call of each, in its last try.
+    pub open: Option<(&'a CallId, &'a ActionName, &'a MachineName, Vec<(Part, &'a str, &'a CallId)>)>,
+}
+
+/// What stands in the way of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing<'a> {
+    /// Nothing.
+    Free,
+    /// A move is being made.
+    Open(&'a ActionName),
+    /// An earlier one may have been done.
+    InDoubt(&'a ActionName),
+    /// An earlier one was done after its time was over; only an equal wish goes on.
+    Done(&'a ActionName),
+}
+
+impl Dispatcher {
+    /// The session's walk, if it has one.
+    pub fn walk(&self) -> Option<Look<'_>> {
+        let walk = self.state.walk.as_ref()?;
+        let standing = match (&walk.open, &walk.unsettled) {
+            (Some(open), _) => Standing::Open(&open.taking.action),
+            (None, Some(past)) if past.in_doubt() => Standing::InDoubt(&past.taking.action),
+            (None, Some(past)) => Standing::Done(&past.taking.action),
+            (None, None) => Standing::Free,
+        };
+        let open = walk.open.as_ref().map(|open| {
+            let legs = open.legs.iter().filter(|leg| leg.attempt == open.attempt);
+            let legs = legs.map(|leg| (leg.part, leg.name.as_str(), &leg.call)).collect();
+            (&open.taking.id, &open.taking.action, &open.machine, legs)
+        });
+        Some(Look {
+            root: &walk.root,
+            hash: &walk.hash,
+            machines: &walk.machines,
+            frames: &walk.frames,
+            moves: walk.moves,
+            over: walk.is_over(),
+            standing,
+            later: walk.later.iter().map(|(action, until)| (action, *until)).collect(),
+            open,
+        })
+    }
+}

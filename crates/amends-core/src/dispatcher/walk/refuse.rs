@@ -1,0 +1,105 @@
+//! Our No to a wish, as far as the order of moves can say it.
+
+use crate::dispatcher::state::WalkState;
+use crate::gates::Gates;
+use crate::id::ActionName;
+use crate::machine::No;
+use crate::recovery::Recovery;
+use crate::refusal::{ArgumentFault, Refusal, RefusalKind};
+use crate::registry::Code;
+use crate::time::Timestamp;
+use crate::walk::Taking;
+
+impl WalkState {
+    /// Why that wish is not granted; nothing where it is.
+    pub(super) fn no(&self, taking: &Taking, gates: &Gates, now: Timestamp) -> Option<Refusal> {
+        let (machine, _) = self.top();
+        let action = taking.action.as_str();
+        let known = machine.action(action);
+        if !taking.reset && known.is_none() {
+            let Err(No::Unknown { nearest }) = machine.find(&self.position(), action, None) else { return None };
+            let known: Vec<&str> = machine.actions().map(|(name, _)| name.as_str()).collect();
+            let shown: String = action.chars().take(64).collect();
+            let hint = nearest.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let message = format!("there is no action `{shown}`{hint} There are: `{}`", known.join("`, `"));
+            let recovery = Some(Recovery { fuzzy_matches: nearest, ..Recovery::default() });
+            return Some(Refusal { recovery, ..Refusal::of(RefusalKind::UnknownAction, message) });
+        }
+        if let Some(seq) = taking.expect_seq.filter(|seq| *seq != self.moves) {
+            let message =
+                format!("the machine is elsewhere by now: {} moves were made, not {seq}; look again", self.moves);
+            let details = vec![ArgumentFault {
+                field: "expect_seq".into(),
+                expected: self.moves.to_string(),
+                got: Some(seq.to_string()),
+                nearest: Vec::new(),
+            }];
+            return Some(Refusal { details, ..Refusal::of(RefusalKind::StaleState, message) });
+        }
+        if let Some(open) = &self.open {
+            let waits = match (&open.question, open.approved) {
+                (Some(_), false) => format!("a person is asked whether `{}` may be done", open.taking.action),
+                _ => format!("`{}` is being done", open.taking.action),
+            };
+            let message = format!("{waits}; nothing else can be done until that is over");
+            return Some(busy(message, Some(1_000)));
+        }
+        if let Some(past) = &self.unsettled {
+            let its = &past.taking.action;
+            if past.in_doubt() {
+                let message =
+                    format!("`{its}` may have happened and is not settled yet; nothing else can be done until it is");
+                return Some(busy(message, Some(5_000)));
+            }
+            if past.taking.fingerprint != taking.fingerprint {
+                let message = format!(
+                    "`{its}` was done after its time was over; take it again with the same inputs to go on from there"
+                );
+                return Some(busy(message, None));
+            }
+        }
+        if taking.reset {
+            return gates.refusal.as_deref().cloned();
+        }
+        if self.aborted {
+            let message = "the walk was given up, and what was done in it is undone; reset it to begin again";
+            return Some(Refusal::of(RefusalKind::InvalidTransition, message));
+        }
+        if let Err(no) = machine.find(&self.position(), action, None) {
+            return Some(self.structural(&taking.action, no));
+        }
+        if let Some(most) = machine.bounds().time_ms_max.filter(|most| self.worked_ms(now) > *most) {
+            let message =
+                format!("the walk has gone on for longer than the {most} ms it may take; reset it to begin again");
+            return Some(Refusal::of(RefusalKind::InvalidTransition, message));
+        }
+        if let Some(until) = self.later.get(&taking.action).filter(|until| **until > now) {
+            let message = format!("`{action}` failed for now, and can be taken again later");
+            let mut refusal = Refusal::of(RefusalKind::RetryLater, message);
+            refusal.retry_after_ms = Some(until.since_ms(now));
+            refusal.recovery = Some(Recovery { not_before: Some(until.ms()), ..Recovery::default() });
+            return Some(refusal);
+        }
+        gates.refusal.as_deref().cloned()
+    }
+
+    fn structural(&self, action: &ActionName, no: No) -> Refusal {
+        let (_, frame) = self.top();
+        let state = &frame.state;
+        let message = match no {
+            No::Over => format!("the machine is over, in `{state}`; reset it to begin again"),
+            No::NotFromHere => format!("`{action}` does not lead away from `{state}`"),
+            No::Exhausted { bound, most } => {
+                format!("`{action}` cannot be taken again: `{bound}` is bounded to {most}")
+            }
+            No::Unknown { .. } | No::Stale { .. } | No::Guarded { .. } => {
+                format!("`{action}` cannot be taken in `{state}`")
+            }
+        };
+        Refusal::of(RefusalKind::InvalidTransition, message)
+    }
+}
+
+fn busy(message: String, retry_after_ms: Option<u64>) -> Refusal {
+    Refusal { code: Code::ResourceBusy, retry_after_ms, ..Refusal::of(RefusalKind::InFlight, message) }
+}

@@ -1,0 +1,157 @@
+//! What about a machine may surprise, and what is wrong with it by what its tools are.
+
+use super::flow::Flow;
+use super::inputs::requires;
+use super::{Action, Does, Finding, Machine, Resolution};
+use crate::expression::Expression;
+use crate::id::{ActionName, ToolName};
+
+/// What the checks must know of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolFacts {
+    /// Whether it changes nothing.
+    pub reads: bool,
+    /// Whether what it does can be undone.
+    pub reversible: bool,
+}
+
+impl Machine {
+    /// What is legal and may still surprise, and what is wrong by what its tools are. `tools` says what is known of a tool;
+    /// nothing for one that is not.
+    pub fn look(&self, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
+        let flow = Flow::of(self);
+        let mut found = Vec::new();
+        self.guarded_ends(&flow, &mut found);
+        self.endings(&flow, &mut found);
+        self.fields_that_may_lack(&flow, &mut found);
+        self.pivots(&flow, &tools, &mut found);
+        for (name, action) in &self.actions {
+            self.tools_of(name, action, &tools, &mut found);
+            action.passed_over(name, &mut found);
+        }
+        found
+    }
+
+    fn tools_of(
+        &self,
+        name: &ActionName,
+        action: &Action,
+        tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
+        found: &mut Vec<Finding>,
+    ) {
+        for tool in action.tools().filter(|tool| tools(tool).is_none()) {
+            let message = format!("nothing is known of the tool `{tool}`");
+            let fix = format!("declare `[tools.{tool}]`, or see that its upstream lists it");
+            found.push(Finding::warning(&["actions", name.as_str(), "tool"], message, fix));
+        }
+        let writes = |tool: &ToolName| tools(tool).is_some_and(|facts| !facts.reads);
+        for (_, used) in action.stage.setup.iter().filter(|(_, used)| writes(&used.tool)) {
+            let message = format!("`{}` changes something, and a setup only reads", used.tool);
+            let fix = format!("say `effect = \"read\"` in `[tools.{}]` if it does, or make it an action", used.tool);
+            found.push(Finding::error(&["actions", name.as_str(), "setup"], message, fix));
+        }
+    }
+
+    fn guarded_ends(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
+        for state in flow.reach([&self.initial]) {
+            let mut away = flow.away_from(state).peekable();
+            if away.peek().is_none() || !away.all(|(_, action)| action.guard.is_some()) {
+                continue;
+            }
+            let names: Vec<&str> = flow.away_from(state).map(|(name, _)| name.as_str()).collect();
+            let message = format!("`{state}` is a dead end while the guards of `{}` do not hold", names.join("`, `"));
+            let fix = "add an action without a guard that leads away, so that an agent is never stuck";
+            found.push(Finding::warning(&["actions", names[0], "guard"], message, fix));
+        }
+    }
+
+    fn endings(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
+        for state in flow.reach([&self.initial]) {
+            if !self.terminal.is_empty() && !flow.reach([state]).into_iter().any(|state| self.is_terminal(state)) {
+                let message = format!("from `{state}` it can never end");
+                found.push(Finding::warning(&["terminal"], message, "add an action that leads on to a terminal state"));
+            }
+        }
+    }
+
+    fn fields_that_may_lack(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
+        let sure = flow.sure_fields();
+        for (name, action) in &self.actions {
+            for (part, expression) in action.expressions() {
+                let (needed, tested) = expression.fields("state");
+                for field in needed.difference(&tested) {
+                    let lacking = action
+                        .from
+                        .iter()
+                        .find(|from| sure.get(from).is_some_and(|sure| !sure.contains(field.as_str())));
+                    if let Some(from) = lacking {
+                        let message = format!(
+                            "`{}` reads `state.{field}`, which may not be there in `{from}`",
+                            expression.source()
+                        );
+                        let fix = format!("give it a value in `fields`, or ask `has(state.{field})` first");
+                        found.push(Finding::warning(&["actions", name.as_str(), part], message, fix));
+                    }
+                }
+                let (needed, tested) = expression.fields("inputs");
+                for field in needed.difference(&tested) {
+                    if action.input.as_ref().is_none_or(|schema| !requires(schema, field)) {
+                        let message =
+                            format!("`{}` reads `inputs.{field}`, which is not required", expression.source());
+                        let fix = format!("require it in `input`, or ask `has(inputs.{field})` first");
+                        found.push(Finding::warning(&["actions", name.as_str(), part], message, fix));
+                    }
+                }
+            }
+        }
+    }
+
+    /// After what cannot be undone comes only what need not be.
+    fn pivots(&self, flow: &Flow<'_>, tools: &impl Fn(&ToolName) -> Option<ToolFacts>, found: &mut Vec<Finding>) {
+        let can_be_undone = |action: &Action| {
+            let facts: Vec<ToolFacts> = action.tools().filter_map(tools).filter(|tool| !tool.reads).collect();
+            match (action.reversible, &action.does) {
+                (_, Does::Nothing) => None,
+                (Some(said), _) => Some(said),
+                (None, _) if facts.is_empty() => None,
+                (None, _) => Some(facts.iter().all(|tool| tool.reversible)),
+            }
+        };
+        for (name, action) in self.actions.iter().filter(|(_, action)| can_be_undone(action) == Some(true)) {
+            let before = self.actions.iter().find(|(other, pivot)| {
+                let after = || flow.reach(pivot.to.states());
+                *other != name
+                    && can_be_undone(pivot) == Some(false)
+                    && action.from.iter().any(|from| after().contains(from))
+            });
+            if let Some((pivot, _)) = before {
+                let message = format!("it can be undone, and comes after `{pivot}`, which cannot");
+                let fix =
+                    format!("take it before `{pivot}`: once something cannot be undone, a workflow can only go on");
+                found.push(Finding::warning(&["actions", name.as_str()], message, fix));
+            }
+        }
+    }
+}
+
+impl Action {
+    /// Where it may be passed over there is no result then.
+    fn passed_over(&self, name: &ActionName, found: &mut Vec<Finding>) {
+        let says_skip = |judge: &Option<Expression>| {
+            judge.as_ref().and_then(Expression::answers).is_some_and(|answers| answers.contains("skip"))
+        };
+        let skips = self.stage.resolution == Some(Resolution::Skip);
+        if !skips && !says_skip(&self.stage.gate) && !says_skip(&self.stage.assert) {
+            return;
+        }
+        let needs = |expression: &Expression| {
+            !expression.fields("result").0.is_empty() && !expression.source().contains("null")
+        };
+        let after = self.expressions().filter(|(part, _)| matches!(*part, "writes" | "to"));
+        for (part, expression) in after.filter(|(_, expression)| needs(expression)) {
+            let message = format!("it may be passed over, and then `{}` has no `result`", expression.source());
+            let fix = "ask first: `result == null ? … : …`";
+            found.push(Finding::warning(&["actions", name.as_str(), part], message, fix));
+        }
+    }
+}

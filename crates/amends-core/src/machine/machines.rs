@@ -1,0 +1,134 @@
+//! Machines that are declared together: each may run another to its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Does, Finding, Machine, MachineSpec};
+use crate::id::{ActionName, MachineName};
+use crate::limits::MACHINE_DEPTH_MAX;
+use crate::nearest::nearest;
+
+/// Machines that are declared together, in which every machine that one of them runs is known, and none runs itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Machines {
+    specs: BTreeMap<MachineName, MachineSpec>,
+    declared: BTreeMap<MachineName, Machine>,
+    stages: BTreeMap<MachineName, Machine>,
+}
+
+impl Machines {
+    /// Reads all of them. What is wrong is given back at once, each finding with the machine's name before its place.
+    pub fn read(specs: &BTreeMap<MachineName, MachineSpec>) -> Result<Self, Vec<Finding>> {
+        let mut findings = Vec::new();
+        let mut machines = Self { specs: specs.clone(), ..Self::default() };
+        for (name, spec) in specs {
+            match Machine::read(name.as_str(), spec) {
+                Ok(machine) => {
+                    let stages = machine.actions().filter_map(|(action, _)| machine.stage(action));
+                    machines.stages.extend(stages.map(|stage| (stage.name().clone(), stage)));
+                    machines.declared.insert(name.clone(), machine);
+                }
+                Err(found) => findings.extend(found.into_iter().map(|finding| finding.of(name.as_str()))),
+            }
+        }
+        for (name, machine) in &machines.declared {
+            findings.extend(machines.unfit(machine).into_iter().map(|finding| finding.of(name.as_str())));
+        }
+        if findings.is_empty() { Ok(machines) } else { Err(findings) }
+    }
+
+    /// The machine of that name; that of a stage is named `MACHINE.ACTION`.
+    pub fn get(&self, name: &MachineName) -> Option<&Machine> {
+        self.declared.get(name).or_else(|| self.stages.get(name))
+    }
+
+    /// The machines that were declared, by name, without those of stages.
+    pub fn declared(&self) -> impl Iterator<Item = &Machine> {
+        self.declared.values()
+    }
+
+    /// Whether none is declared.
+    pub fn is_empty(&self) -> bool {
+        self.declared.is_empty()
+    }
+
+    /// What was written of a machine and of every other that it uses, itself among them.
+    pub fn definition(&self, name: &MachineName) -> BTreeMap<MachineName, MachineSpec> {
+        let mut used = BTreeSet::new();
+        let mut left: Vec<&MachineName> = self.declared.get_key_value(name).map(|(name, _)| name).into_iter().collect();
+        // Ends: a machine is looked at only when it is new, and there are finitely many.
+        while let Some(name) = left.pop() {
+            if used.insert(name) {
+                left.extend(self.declared.get(name).into_iter().flat_map(Machine::runs).map(|(_, run)| run));
+            }
+        }
+        used.into_iter().filter_map(|name| Some((name.clone(), self.specs.get(name)?.clone()))).collect()
+    }
+
+    /// The machines that are declared in only one of them, or otherwise, or use one that is.
+    pub fn differences(&self, other: &Self) -> BTreeSet<MachineName> {
+        let names = self.declared.keys().chain(other.declared.keys());
+        names.filter(|name| self.definition(name) != other.definition(name)).cloned().collect()
+    }
+
+    /// What is wrong with the machines that one runs.
+    fn unfit(&self, machine: &Machine) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for (name, run) in machine.runs() {
+            let mut wrong = |part, message, fix: String| {
+                found.push(Finding::error(&["actions", name.as_str(), part], message, fix));
+            };
+            let Some(other) = self.declared.get(run) else {
+                if !self.specs.contains_key(run) {
+                    let fix = match nearest(run.as_str(), self.specs.keys().map(MachineName::as_str)).first() {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!("declare it: `[machines.{run}]`"),
+                    };
+                    wrong("machine", format!("there is no machine `{run}`"), fix);
+                }
+                continue;
+            };
+            if self.definition(run).contains_key(&machine.name) {
+                let fix = "make it an action that leads back, with a bound".to_owned();
+                wrong("machine", format!("`{}` would run itself by way of `{run}`", machine.name), fix);
+                continue;
+            }
+            if self.is_deep(machine) {
+                let message = format!("more than {MACHINE_DEPTH_MAX} machines would run in each other");
+                wrong("machine", message, "run some of them one after the other".into());
+            }
+            if other.terminal.is_empty() {
+                let fix = format!("say where it is over: `[machines.{run}]` `terminal = [\"done\"]`");
+                wrong("machine", format!("`{run}` never ends, so what waits for it never goes on"), fix);
+            }
+            let known = other.known_fields();
+            for field in machine.actions[name].args.keys().filter(|field| !known.contains(field.as_str())) {
+                let fix = match nearest(field, known.iter().copied()).first() {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("declare it in `fields` or `state` of `[machines.{run}]`, or drop it"),
+                };
+                wrong("args", format!("`{run}` has no field `{field}`"), fix);
+            }
+        }
+        found
+    }
+
+    /// Whether too many machines would run in each other.
+    fn is_deep(&self, machine: &Machine) -> bool {
+        let mut level = BTreeSet::from([&machine.name]);
+        for _ in 0..MACHINE_DEPTH_MAX {
+            let next = level.iter().filter_map(|name| self.declared.get(*name)).flat_map(Machine::runs);
+            level = next.map(|(_, run)| run).collect();
+        }
+        !level.is_empty()
+    }
+}
+
+impl Machine {
+    /// The machines that its actions run, with the actions.
+    fn runs(&self) -> impl Iterator<Item = (&ActionName, &MachineName)> {
+        self.actions.iter().filter_map(|(name, action)| match &action.does {
+            Does::Machine(run) => Some((name, run)),
+            Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) | Does::Allowed(_) => None,
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! What is served of machines: the tools that move them, and the tools that only they may write with.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use amends_core::id::{ActionName, MachineName};
+use amends_core::machine::{Does, Machine, Machines, Mode};
+use amends_core::recovery::Template;
+use amends_core::{Recovery, Refusal, RefusalKind, ToolName};
+use amends_wire::mcp::lists::Kind;
+use amends_wire::mcp::steps::{Names, Tool, What, action_tool, definition, resource, template};
+use serde_json::{Map, Value};
+
+use super::ServedTool;
+use crate::config::Config;
+use crate::router::page::Listed;
+
+/// What is served of machines at one moment.
+#[derive(Debug, Default)]
+pub struct ServedMachines {
+    names: Arc<Names>,
+    roots: Vec<MachineName>,
+    tools: Vec<(String, String)>,
+    resources: Vec<(String, String)>,
+    templates: Vec<(String, String)>,
+    guarded: BTreeMap<ToolName, (MachineName, ActionName)>,
+}
+
+impl ServedMachines {
+    pub(super) fn of(config: &Config, served: &BTreeMap<ToolName, Arc<ServedTool>>) -> Self {
+        let machines = &config.machines;
+        if machines.is_empty() {
+            return Self::default();
+        }
+        let all: Vec<&Machine> = machines.declared().collect();
+        let run: BTreeSet<&MachineName> = all.iter().flat_map(|machine| machine.actions()).filter_map(runs).collect();
+        let roots: Vec<&Machine> = all.iter().copied().filter(|machine| !run.contains(machine.name())).collect();
+        let guarded = guarded(config, &all, served);
+        // What only a machine may call leaves its name to nobody: a call of it is told what to do instead.
+        let taken = |name: &str| served.contains_key(&ToolName::new(name));
+        let actions: Vec<_> = all
+            .iter()
+            .filter(|machine| machine.mode() == Mode::Tools)
+            .flat_map(|machine| machine.actions().map(|(action, _)| (machine.name().clone(), action.clone())))
+            .collect();
+        let stages = all.iter().flat_map(|machine| machine.actions()).any(|(_, action)| matches!(action.does, Does::Allowed(_)));
+        let steps = stages || all.iter().any(|machine| machine.mode() == Mode::Step);
+        let own: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| *tool != Tool::Step || steps).collect();
+        let stages = all.iter().flat_map(|machine| machine.actions().filter_map(|(action, _)| machine.stage(action)));
+        let stages: Vec<Machine> = stages.collect();
+        let names = Names::assign(&own, &actions, taken).knowing(all.iter().copied().chain(&stages));
+        let mut tools: Vec<(String, String)> = own
+            .iter()
+            .filter_map(|tool| Some((names.own(*tool)?.to_owned(), definition(*tool, names.own(*tool)?, &roots))))
+            .collect();
+        for machine in all.iter().filter(|machine| machine.mode() == Mode::Tools) {
+            for (action, what) in machine.actions() {
+                let Some(name) = names.action(machine.name(), action.as_str()) else { continue };
+                tools.push((name.to_owned(), action_tool(name, machine, action.as_str(), what)));
+            }
+        }
+        Self {
+            names: Arc::new(names),
+            roots: roots.iter().map(|machine| machine.name().clone()).collect(),
+            tools,
+            resources: What::ALL.into_iter().map(resource).collect(),
+            templates: What::ALL.into_iter().map(template).collect(),
+            guarded,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.roots.is_empty()
+    }
+
+    /// The names under which their tools are served.
+    pub fn names(&self) -> &Arc<Names> {
+        &self.names
+    }
+
+    /// The machines that a walk can begin with: those that no other runs.
+    pub fn roots(&self) -> &[MachineName] {
+        &self.roots
+    }
+
+    /// Whether that tool is called only by machines.
+    pub fn guards(&self, tool: &str) -> bool {
+        self.guarded.contains_key(&ToolName::new(tool))
+    }
+
+    /// The refusal of a direct call of a tool that only machines call: it names the action that does.
+    pub fn refusal(&self, tool: &str, machines: &Machines) -> Option<Refusal> {
+        let (machine, action) = self.guarded.get(&ToolName::new(tool))?;
+        let words = format!("`{tool}` is called only by the action `{action}` of the machine `{machine}`");
+        let mut refusal = Refusal::of(RefusalKind::InvalidTransition, words);
+        let schema = machines.get(machine).and_then(|machine| machine.action(action.as_str())?.1.input.as_ref());
+        let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
+        let required = required.into_iter().flatten().filter_map(Value::as_str);
+        let template = match self.names.action(machine, action.as_str()) {
+            Some(own) => Template {
+                tool: own.to_owned(),
+                args: Map::new(),
+                missing: required.map(str::to_owned).collect(),
+            },
+            None => {
+                let mut args = Map::from_iter([("action".to_owned(), Value::String(action.to_string()))]);
+                if self.roots.len() > 1 && self.roots.contains(machine) {
+                    args.insert("machine".into(), Value::String(machine.to_string()));
+                }
+                Template {
+                    tool: self.names.own(Tool::Step)?.to_owned(),
+                    args,
+                    missing: required.map(|name| format!("inputs.{name}")).collect(),
+                }
+            }
+        };
+        refusal.recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
+        Some(refusal)
+    }
+
+    /// What they add to a list.
+    pub(super) fn entries(&self, kind: Kind) -> impl Iterator<Item = Listed<'_>> {
+        let entries = match kind {
+            Kind::Tools => self.tools.as_slice(),
+            Kind::Resources => &self.resources,
+            Kind::Templates => &self.templates,
+            Kind::Prompts => &[],
+        };
+        entries.iter().map(|(key, entry)| (key.as_str(), Cow::Borrowed(entry.as_str())))
+    }
+
+    /// Whether an agent would see the same in that list.
+    pub(super) fn is_same(&self, other: &Self, kind: Kind) -> bool {
+        let hidden = kind != Kind::Tools || self.guarded.keys().eq(other.guarded.keys());
+        hidden && self.entries(kind).eq(other.entries(kind))
+    }
+}
+
+fn runs<'a>((_, action): (&'a ActionName, &'a amends_core::machine::Action)) -> Option<&'a MachineName> {
+    match &action.does {
+        Does::Machine(run) => Some(run),
+        Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) | Does::Allowed(_) => None,
+    }
+}
+
+/// The tools that machines write with and that nobody exposed: each with the first action that calls it.
+fn guarded(
+    config: &Config,
+    machines: &[&Machine],
+    served: &BTreeMap<ToolName, Arc<ServedTool>>,
+) -> BTreeMap<ToolName, (MachineName, ActionName)> {
+    let mut guarded = BTreeMap::new();
+    for machine in machines {
+        for (name, action) in machine.actions() {
+            for tool in action.tools() {
+                let Some(known) = served.get(tool) else { continue };
+                let enclosed = config.encloses(tool, &known.local, &known.upstream.config);
+                if enclosed && !known.rules.contract.effect.is_read() {
+                    guarded.entry(tool.clone()).or_insert_with(|| (machine.name().clone(), name.clone()));
+                }
+            }
+        }
+    }
+    guarded
+}

@@ -1,0 +1,313 @@
+//! The machines of a configuration.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use amends_core::ToolName;
+use amends_core::id::MachineName;
+use amends_core::machine::{Does, Finding, Machine, MachineSpec, Machines, ToolFacts, Weight};
+use amends_wire::Schema;
+use amends_wire::schema::PRESENT;
+use serde_json::Value;
+
+use super::{Config, ConfigError, Source, UpstreamConfig};
+
+/// What is wrong with the machines of a configuration: all of it, each with its line where that is known.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WrongMachines {
+    origin: String,
+    found: Vec<(Option<usize>, Finding)>,
+}
+
+impl WrongMachines {
+    /// Each finding, with the line it is about where that is known.
+    pub fn findings(&self) -> impl Iterator<Item = (Option<usize>, &Finding)> {
+        self.found.iter().map(|(line, finding)| (*line, finding))
+    }
+
+    /// The same with the lines of a source.
+    pub(super) fn placed(self, source: &Source) -> Self {
+        let line = |finding: &Finding| source.line(&key(finding));
+        let found = self.found.into_iter().map(|(_, finding)| (line(&finding), finding)).collect();
+        Self { origin: source.origin().to_owned(), found }
+    }
+}
+
+impl fmt::Display for WrongMachines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (line, finding)) in self.found.iter().enumerate() {
+            if n > 0 {
+                writeln!(f)?;
+            }
+            if let Some(line) = line {
+                write!(f, "{}:{line}: ", self.origin)?;
+            }
+            write!(f, "`{}`: {}; {}", key(finding), finding.message, finding.fix)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for WrongMachines {}
+
+/// The key of the configuration that a finding is about.
+fn key(finding: &Finding) -> String {
+    format!("machines.{}", finding.at.join("."))
+}
+
+/// Reads the machines that are declared.
+pub(super) fn settle(specs: BTreeMap<String, MachineSpec>) -> Result<Machines, ConfigError> {
+    let specs = specs.into_iter().map(|(name, spec)| (MachineName::new(name), spec)).collect();
+    Machines::read(&specs).map_err(wrong)
+}
+
+/// Refuses machines that cannot work by what is declared of their tools.
+pub(super) fn fit(config: &Config) -> Result<(), ConfigError> {
+    let found = config.look_at_machines(|tool| config.facts(tool.as_str()));
+    let mut errors: Vec<Finding> = found.into_iter().filter(|finding| finding.weight == Weight::Error).collect();
+    errors.extend(config.machines.declared().flat_map(schemas));
+    if errors.is_empty() { Ok(()) } else { Err(wrong(errors)) }
+}
+
+/// The schemas of a machine that cannot be used.
+fn schemas(machine: &Machine) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut check = |at: &[&str], schema: Option<&Value>| -> Option<Schema> {
+        let compiled = Schema::from_value(schema?.clone());
+        compiled.map_err(|error| found.push(Finding::error(at, error.to_string(), "mend the schema"))).ok()
+    };
+    for (name, action) in machine.actions() {
+        check(&["actions", name.as_str(), "input"], action.input.as_ref());
+        if let Does::Allowed(allowed) = &action.does {
+            check(&["actions", name.as_str(), "completion"], allowed.completion.as_ref());
+        }
+    }
+    let typed = check(&["state"], machine.schema());
+    let begun = Value::Object(machine.begin().fields);
+    let wrong = typed.map(|schema| schema.check(&begun)).unwrap_or_default();
+    // What an action writes later need not be there yet.
+    for fault in wrong.iter().filter(|fault| fault.expected != PRESENT) {
+        let message = format!("`{}` does not fit `state`: expected {}", fault.field, fault.expected);
+        found.push(Finding::error(&["fields"], message, "mend the value, or the schema"));
+    }
+    found.into_iter().map(|finding| finding.of(machine.name().as_str())).collect()
+}
+
+fn wrong(found: Vec<Finding>) -> ConfigError {
+    let found = found.into_iter().map(|finding| (None, finding)).collect();
+    ConfigError::Machines(WrongMachines { origin: String::new(), found })
+}
+
+impl Config {
+    /// What is found by looking at each machine with what is known of its tools; each place begins with the machine's name.
+    pub fn look_at_machines(&self, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
+        let found = |machine: &Machine| {
+            let name = machine.name().as_str().to_owned();
+            machine.look(&tools).into_iter().map(move |finding| finding.of(&name))
+        };
+        self.machines.declared().flat_map(found).collect()
+    }
+
+    /// What the file says of the tool of that served name; nothing where it says nothing.
+    pub fn facts(&self, tool: &str) -> Option<ToolFacts> {
+        let promised = || self.upstreams.values().find_map(|upstream| upstream.promised(tool));
+        match self.tools.get(tool) {
+            Some(declared) => {
+                let spec = declared.spec();
+                let effect = spec.effect.or_else(promised).unwrap_or_default();
+                Some(ToolFacts { reads: effect.is_read(), reversible: spec.reverse.is_some() })
+            }
+            None => Some(ToolFacts { reads: promised()?.is_read(), reversible: false }),
+        }
+    }
+
+    /// Whether the tool of that served name is not served beside the machines that use it: those it would go past. One that its
+    /// upstream exposes by name is, and so is one that only reads; the caller knows that.
+    pub fn encloses(&self, tool: &ToolName, local: &str, upstream: &UpstreamConfig) -> bool {
+        let exposed = !upstream.patterns.expose.is_empty() && upstream.patterns.shows(local);
+        !exposed && self.machine_tools().contains(tool)
+    }
+
+    /// The tools that machines call, by their served names.
+    pub fn machine_tools(&self) -> BTreeSet<&ToolName> {
+        self.machines.declared().flat_map(|machine| machine.actions()).flat_map(|(_, action)| action.tools()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use amends_core::machine::{ActionSpec, Mode, ResolutionSpec, TryAgainSpec};
+    use amends_core::playbook::Backoff;
+    use amends_core::span::Span;
+    use serde_json::json;
+
+    const ORDER: &str = r#"
+[tools.charge]
+effect = "write"
+
+[machines.order]
+initial = "new"
+terminal = ["paid"]
+
+[machines.order.actions.pay]
+from = ["new"]
+to = "paid"
+tool = "charge"
+args = { amount = "inputs.amount" }
+input = { type = "object", properties = { amount = { type = "integer" } }, required = ["amount"] }
+"#;
+
+    fn settled(text: &str) -> Result<Config, ConfigError> {
+        Source::of(text.to_owned(), "test").settle()
+    }
+
+    #[test]
+    fn machines_are_read_with_the_rest() {
+        let config = settled(ORDER).unwrap();
+        let machine = config.machines.get(&"order".into()).unwrap();
+        assert_eq!(machine.action("pay").unwrap().1.input.as_ref().unwrap()["required"][0], "amount");
+        let (mut upstream, charge) = (UpstreamConfig::undeclared(), ToolName::new("charge"));
+        assert!(config.encloses(&charge, "charge", &upstream) && !config.encloses(&"other".into(), "other", &upstream));
+        upstream.patterns.expose = vec!["char*".into()];
+        assert!(!config.encloses(&charge, "charge", &upstream));
+        assert_eq!(config.machine_tools().into_iter().map(ToolName::as_str).collect::<Vec<_>>(), ["charge"]);
+    }
+
+    #[test]
+    fn a_machine_that_is_built_in_rust_is_the_one_that_is_written() {
+        let written = r#"
+            description = "A rug, from order to door."
+            initial = "new"
+            terminal = ["sent", "dropped"]
+            mode = "tools"
+            fields = { tries = 0 }
+            limits = { steps = 20, loops = 3 }
+
+            [actions.pay]
+            description = "Charges the card."
+            from = ["new"]
+            to = [{ when = "result.ok", state = "paid" }, { when = "result.stolen", state = "dropped" }, { state = "new" }]
+            tool = "charge"
+            args = { amount = "inputs.amount" }
+            input = { type = "object", properties = { amount = { type = "integer" } }, required = ["amount"] }
+            guard = "inputs.amount > 0"
+            writes = { tries = "state.tries + 1" }
+            times = 3
+            queue = "billing"
+
+            [actions.send]
+            from = ["paid"]
+            to = "sent"
+            parallel = { one = { tool = "pack", args = { n = "1" } }, two = { tool = "label" } }
+            setup = [{ tool = "stock", as = "before", args = { of = "'rug'" } }]
+            gate = "setup.before.n > 0 ? 'proceed' : 'retry'"
+            assert = "result.one.ok ? 'ok' : 'fail'"
+            exit = [{ tool = "note", as = "log" }]
+            retry = { max_attempts = 2, backoff = "fixed", initial = "5s" }
+            resolution = "abort_workflow"
+
+            [actions.look]
+            from = ["new"]
+            to = "new"
+            allowed = ["stock"]
+            completion = { type = "object" }
+            turns = 3
+        "#;
+        let amount =
+            json!({ "type": "object", "properties": { "amount": { "type": "integer" } }, "required": ["amount"] });
+        let pay = ActionSpec::new(["new"], "new")
+            .or_to("result.ok", "paid")
+            .or_to("result.stolen", "dropped")
+            .description("Charges the card.")
+            .tool("charge")
+            .arg("amount", "inputs.amount")
+            .input(amount)
+            .guard("inputs.amount > 0")
+            .writes("tries", "state.tries + 1")
+            .times(3)
+            .queue("billing");
+        let retry = TryAgainSpec {
+            max_attempts: Some(2),
+            backoff: Some(Backoff::Fixed),
+            initial: Span::parse("5s"),
+            ..TryAgainSpec::default()
+        };
+        let send = ActionSpec::new(["paid"], "sent")
+            .parallel("one", "pack", &[("n", "1")])
+            .parallel("two", "label", &[])
+            .setup("before", "stock", &[("of", "'rug'")])
+            .gate("setup.before.n > 0 ? 'proceed' : 'retry'")
+            .assert("result.one.ok ? 'ok' : 'fail'")
+            .exit("log", "note", &[])
+            .retry(retry)
+            .resolution(ResolutionSpec::AbortWorkflow);
+        let built = MachineSpec::new("new")
+            .description("A rug, from order to door.")
+            .terminal(["sent", "dropped"])
+            .mode(Mode::Tools)
+            .field("tries", json!(0))
+            .steps(20)
+            .loops(3)
+            .action("pay", pay)
+            .action("send", send)
+            .action("look", ActionSpec::new(["new"], "new").allowed(["stock"], json!({ "type": "object" }), 3));
+        let written: MachineSpec = toml::from_str(written).unwrap();
+        assert_eq!(built, written);
+        assert_eq!(Machine::read("rug", &built).unwrap(), Machine::read("rug", &written).unwrap());
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said_at_once_with_its_line() {
+        let text = ORDER.replace("to = \"paid\"", "to = \"payed\"").replace("inputs.amount", "input.amount");
+        let refused = settled(&text).unwrap_err().to_string();
+        let lines: Vec<&str> = refused.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "test:13: `machines.order.actions.pay.args.amount`: nothing is called `input` here; did you mean `inputs`?",
+                "test:7: `machines.order.terminal`: nothing leads to `paid`; did you mean `payed`?",
+                "test:11: `machines.order.actions.pay.to`: `payed` is a dead end: nothing leads away from it; add `payed` to `terminal`, or an action that leads away from it",
+            ]
+        );
+    }
+
+    #[test]
+    fn schemas_that_cannot_be_used_and_fields_that_do_not_fit_are_refused() {
+        let text = ORDER.replace("{ type = \"integer\" }", "{ type = \"intger\" }").replace(
+            "terminal = [\"paid\"]",
+            "terminal = [\"paid\"]\nfields = { n = \"x\" }\nstate = { properties = { n = { type = \"integer\" } }, required = [\"later\"] }",
+        );
+        let refused = settled(&text).unwrap_err().to_string();
+        let lines: Vec<&str> = refused.lines().collect();
+        assert!(
+            lines[0].starts_with("test:16: `machines.order.actions.pay.input`: the schema cannot be used"),
+            "{lines:?}"
+        );
+        assert_eq!(
+            lines[1],
+            "test:8: `machines.order.fields`: `n` does not fit `state`: expected an integer; mend the value, or the schema"
+        );
+        assert_eq!(lines.len(), 2);
+    }
+
+    #[test]
+    fn a_setup_that_writes_is_refused_by_what_is_declared_of_its_tool() {
+        let text =
+            ORDER.replace("tool = \"charge\"", "tool = \"charge\"\nsetup = [{ tool = \"charge\", as = \"first\" }]");
+        let refused = settled(&text).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("test:13: `machines.order.actions.pay.setup`: `charge` changes something"),
+            "{refused}"
+        );
+        settled(&text.replace("effect = \"write\"", "effect = \"read\"")).unwrap();
+    }
+
+    #[test]
+    fn a_key_that_is_not_known_is_refused_with_the_nearest() {
+        let refused = settled(&ORDER.replace("args =", "arg =")).unwrap_err().to_string();
+        assert_eq!(refused, "test:13: unknown key `arg`; did you mean `args`?");
+        let refused = settled(&ORDER.replace("to = \"paid\"", "to = 3")).unwrap_err().to_string();
+        assert!(refused.ends_with("the name of a state, or a list such as `[{ when = \"result.ok\", state = \"paid\" }, { state = \"failed\" }]`"), "{refused}");
+    }
+}

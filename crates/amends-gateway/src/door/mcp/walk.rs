@@ -1,0 +1,74 @@
+//! What can be read of a walk, as MCP resources and through the tool that mirrors them.
+
+use amends_core::{Refusal, RefusalKind, SessionId};
+use amends_wire::mcp::steps::{Address, What, content};
+use amends_wire::mcp::{Era, era};
+use amends_wire::message;
+use amends_wire::object::Object;
+
+use super::methods::RESOURCE_NOT_FOUND;
+use super::{Answer, Asked, Client};
+use crate::door::walk::{Shown, look};
+use crate::hub::{Subscribed, subscribe_own};
+
+/// The address in a request about resources, where it is ours.
+pub(super) fn own_address(client: &Client, asked: &Asked) -> Option<String> {
+    if !asked.method.starts_with("resources/") || client.gateway.catalogue.now().machines().is_empty() {
+        return None;
+    }
+    let uri = asked.text().and_then(Object::parse)?.string("uri")?.into_owned();
+    Address::is_ours(&uri).then_some(uri)
+}
+
+/// `resources/read` of an address of ours.
+pub(super) async fn read(client: &Client, asked: &Asked, uri: &str) -> Answer {
+    let era = client.era(asked);
+    let Some(address) = Address::parse(uri) else { return unknown(asked, era, uri) };
+    match shown(client, era, &address).await {
+        Ok(shown) => {
+            let result = content(uri, address.what, &shown.text());
+            Answer::result(asked, &era::stamped(&result, "resources/read", era))
+        }
+        Err(refusal) if refusal.kind == RefusalKind::UnknownName => unknown(asked, era, uri),
+        Err(refusal) => {
+            let code = match refusal.kind {
+                RefusalKind::ValidationFailed => message::INVALID_PARAMS,
+                _ => message::INTERNAL_ERROR,
+            };
+            Answer::error(asked, code, &refusal.message, None)
+        }
+    }
+}
+
+/// `resources/subscribe` to an address of ours.
+pub(super) async fn subscribes(client: &Client, asked: &Asked, uri: &str) -> Answer {
+    match hears(client, uri).await {
+        Some(subscribed) => match client.subscribes(uri, subscribed) {
+            true => Answer::result(asked, "{}"),
+            false => Answer::error(asked, message::INVALID_PARAMS, "these are too many subscriptions", None),
+        },
+        None => unknown(asked, client.era(asked), uri),
+    }
+}
+
+/// Wants to hear of an address of ours; nothing where there is nothing to hear of.
+pub(super) async fn hears(client: &Client, uri: &str) -> Option<Subscribed> {
+    let address = Address::parse(uri)?;
+    if let Some(session) = &address.session {
+        let session = Some(SessionId::new(session.as_str()));
+        look(&client.gateway, &client.principal, session, What::State).await.ok()?;
+    }
+    Some(subscribe_own(&client.gateway.hub, uri))
+}
+
+async fn shown(client: &Client, era: Era, address: &Address) -> Result<Shown, Box<Refusal>> {
+    let named = address.session.as_deref().map(SessionId::new);
+    let session = named.or_else(|| client.own_walk(era));
+    look(&client.gateway, &client.principal, session, address.what).await
+}
+
+fn unknown(asked: &Asked, era: Era, uri: &str) -> Answer {
+    let code = if era == Era::Legacy { RESOURCE_NOT_FOUND } else { message::INVALID_PARAMS };
+    let words = format!("there is no resource `{}`", amends_core::failure::bounded(uri));
+    Answer::error(asked, code, &words, None)
+}

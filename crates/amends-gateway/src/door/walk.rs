@@ -1,0 +1,410 @@
+//! What every door does for machines: it finds out which of our tools is called, and shows what can be read of a walk.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use amends_core::envelope::{Body, Data};
+use amends_core::id::MachineName;
+use amends_core::machine::Machine;
+use amends_core::machine::graph::Marks;
+use amends_core::refusal::ArgumentFault;
+use amends_core::walk::Frame;
+use amends_core::{Envelope, Outcome, Principal, Refusal, RefusalKind, SessionId};
+use amends_wire::mcp::ToolCall;
+use amends_wire::mcp::steps::{
+    Inputs, Moved, Next, View, Wanted, What, action_of, history, next_body, read, read_action, session_of, state_body,
+};
+use amends_wire::schema::PRESENT;
+use serde_json::{Value, json};
+
+use crate::driver::{self, Answered, CallHandle, Form, Listener, Rendered, SessionHandle};
+use crate::gateway::Gateway;
+use crate::walks::{self, Order, Which, Wish};
+
+/// The walks of a connection: one for each machine that a walk can begin with.
+#[derive(Debug, Default)]
+pub(crate) struct OwnWalks {
+    begun: Mutex<Begun>,
+    /// Held while a walk begins, so that two who come first begin one.
+    beginning: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Begun {
+    by_machine: BTreeMap<MachineName, SessionId>,
+    last: Option<SessionId>,
+}
+
+impl OwnWalks {
+    /// The walk that was used last.
+    pub(crate) fn last(&self) -> Option<SessionId> {
+        self.begun().last.clone()
+    }
+
+    /// The walk through that machine.
+    fn through(&self, machine: &MachineName) -> Option<SessionId> {
+        self.begun().by_machine.get(machine).cloned()
+    }
+
+    fn uses(&self, machine: Option<&MachineName>, session: &SessionId) {
+        let mut begun = self.begun();
+        begun.last = Some(session.clone());
+        if let Some(machine) = machine {
+            begun.by_machine.insert(machine.clone(), session.clone());
+        }
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Begun> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who calls, as far as machines need to know.
+pub(crate) struct Asker<'a> {
+    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) principal: &'a Principal,
+    pub(crate) door: &'static str,
+    /// Where what is refused before a walk is known is recorded.
+    pub(crate) session: &'a SessionHandle,
+    /// The walks of its connection; nothing where it has none.
+    pub(crate) own: Option<&'a OwnWalks>,
+}
+
+/// What came of a call of one of our tools.
+pub(crate) enum Came {
+    /// It is on its way. A refusal of it that knows no walk says what could be done in this one.
+    Handed(CallHandle, Option<Box<Moved>>),
+    /// It is answered.
+    Answered(Box<Answered>),
+}
+
+/// Does what a call of one of our tools wants.
+pub(crate) async fn call(
+    asker: &Asker<'_>,
+    call: &ToolCall<'_>,
+    wanted: Result<Wanted, Box<Refusal>>,
+    listener: Listener,
+) -> Came {
+    let meta = match call.meta() {
+        Ok(meta) => meta,
+        Err(error) => return asker.refused(call.name(), Box::new(error.refusal()), None),
+    };
+    let named = |session: Option<String>| session.or_else(|| meta.session.clone()).map(SessionId::new);
+    let order = |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms, refusal: None };
+    match wanted {
+        Ok(Wanted::Look { session, what }) => {
+            let session = named(session).or_else(|| asker.own.and_then(OwnWalks::last));
+            match look(asker.gateway, asker.principal, session, what).await {
+                Ok(shown) => Came::Answered(Box::new(shown.answered())),
+                Err(refusal) => asker.refused(call.name(), refusal, None),
+            }
+        }
+        Ok(Wanted::Step { machine, action, inputs, session, expect_seq }) => {
+            let order = order(Wish::Step { action: action.clone(), inputs, expect_seq });
+            asker.step(call.name(), machine.as_deref(), named(session), &action, order, listener).await
+        }
+        Ok(Wanted::Reset { session }) => asker.known(call.name(), named(session), order(Wish::Reset), listener).await,
+        Ok(Wanted::Cancel { session }) => asker.known(call.name(), named(session), order(Wish::Cancel), listener).await,
+        Ok(Wanted::Fork { session, seq }) => {
+            asker.known(call.name(), named(session), order(Wish::Fork(seq)), listener).await
+        }
+        Err(refusal) => {
+            let action = action_of(call.arguments()).unwrap_or_else(|| call.name().to_owned());
+            let session = named(session_of(call.arguments())).or_else(|| asker.own.and_then(OwnWalks::last));
+            let Some(session) = session else { return asker.refused(&action, refusal, asker.unbegun(&action)) };
+            let what = Wish::Step { action: action.clone(), inputs: Inputs::nothing(), expect_seq: None };
+            let order = Order { refusal: Some(refusal), ..order(what) };
+            asker.hand_in(&action, Which::Known(session), order, listener).await
+        }
+    }
+}
+
+impl Asker<'_> {
+    /// An action in the walk that was named, in that of the connection, or in a new one.
+    async fn step(
+        &self,
+        tool: &str,
+        machine: Option<&str>,
+        session: Option<SessionId>,
+        action: &str,
+        order: Order,
+        listener: Listener,
+    ) -> Came {
+        if let Some(session) = session {
+            return self.hand_in(action, Which::Known(session), order, listener).await;
+        }
+        // An action of a machine that another runs is taken in the walk that is in it.
+        let config = self.gateway.config();
+        let run = machine.filter(|name| self.roots().iter().all(|root| root.as_str() != *name));
+        let run = run.is_some_and(|name| config.machines.get(&MachineName::new(name)).is_some());
+        let machine = machine.filter(|_| !run);
+        let Some(own) = self.own else {
+            return match root(self.gateway, machine) {
+                Ok(root) => self.hand_in(action, Which::New(root), order, listener).await,
+                Err(refusal) => self.refused(tool, refusal, None),
+            };
+        };
+        let _one_at_a_time = own.beginning.lock().await;
+        if let (None, Some(last)) = (machine, own.last()) {
+            return self.hand_in(action, Which::Known(last), order, listener).await;
+        }
+        let root = match root(self.gateway, machine) {
+            Ok(root) => root,
+            Err(refusal) => return self.refused(tool, refusal, None),
+        };
+        let which = own.through(&root).map_or_else(|| Which::New(root.clone()), Which::Known);
+        let came = self.hand_in(action, which, order, listener).await;
+        if let Came::Handed(handle, None) = &came {
+            own.uses(Some(&root), &handle.session().id);
+        }
+        came
+    }
+
+    /// Something in a walk that has begun.
+    async fn known(&self, tool: &str, session: Option<SessionId>, order: Order, listener: Listener) -> Came {
+        match session.or_else(|| self.own.and_then(OwnWalks::last)) {
+            Some(session) => self.hand_in(tool, Which::Known(session), order, listener).await,
+            None => {
+                let words = "no walk has begun here; name one with `session`".to_owned();
+                self.refused(tool, unfit(words, "session", PRESENT, None, Vec::new()), self.unbegun(tool))
+            }
+        }
+    }
+
+    async fn hand_in(&self, requested: &str, which: Which, order: Order, listener: Listener) -> Came {
+        match walks::order(self.gateway, self.principal, self.door, which, order, listener).await {
+            Ok(handle) => Came::Handed(handle, None),
+            Err(refusal) => self.refused(requested, refusal, None),
+        }
+    }
+
+    /// Says no where there is no walk to say it in, and records that.
+    fn refused(&self, requested: &str, mut refusal: Box<Refusal>, instead: Option<Box<Moved>>) -> Came {
+        if refusal.kind == RefusalKind::UnknownName && refusal.details.is_empty() {
+            let expected = "a walk of yours, as an answer named it".to_owned();
+            refusal.details = vec![ArgumentFault { field: "session".into(), expected, got: None, nearest: Vec::new() }];
+        }
+        let wish = driver::Wish::Unreadable { requested: requested.to_owned(), refusal };
+        Came::Handed(self.session.call(wish, Listener::of_the_answer()), instead)
+    }
+
+    fn roots(&self) -> Vec<MachineName> {
+        self.gateway.catalogue.now().machines().roots().to_vec()
+    }
+
+    /// Where a walk would begin, if there is only one way.
+    fn unbegun(&self, action: &str) -> Option<Box<Moved>> {
+        let config = self.gateway.config();
+        let [only] = &self.roots()[..] else { return None };
+        let view = unbegun(config.machines.get(only)?);
+        Some(Box::new(Moved { action: action.to_owned(), result: None, view }))
+    }
+}
+
+/// An answer as it goes out: a refusal that knows no walk says where one would begin.
+pub(crate) fn dressed(gateway: &Gateway, mut answered: Answered, instead: Option<Box<Moved>>) -> Answered {
+    let Some(moved) = instead else { return answered };
+    answered.rendered.form = match answered.rendered.form {
+        Form::Envelope { envelope, payload: None } if envelope.error().is_some() => {
+            let names = gateway.catalogue.now().machines().names().clone();
+            Form::Moved { envelope, moved, names }
+        }
+        other => other,
+    };
+    answered
+}
+
+/// What of a walk was asked for: data, or a text of its own type.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Shown {
+    Data(Value),
+    Text(String),
+}
+
+impl Shown {
+    /// As the text of a resource.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Data(value) => value.to_string(),
+            Self::Text(text) => text.clone(),
+        }
+    }
+
+    /// As the answer of a tool. Nothing was done for it, so that nothing is recorded.
+    fn answered(self) -> Answered {
+        let value = match self {
+            Self::Data(value) => value,
+            Self::Text(text) => Value::String(text),
+        };
+        let envelope = Envelope::of(Body::Success { outcome: Outcome::Succeeded, data: Data::Value(value) });
+        let form = Form::Envelope { envelope: Box::new(envelope), payload: None };
+        let rendered = Rendered { form, replayed: false };
+        Answered { rendered, receipt: None, last: true, delivery: None, declares_output: false }
+    }
+}
+
+/// What a call wants of a walk, if it calls one of our tools for machines.
+pub(crate) fn wanted(gateway: &Gateway, call: &ToolCall<'_>) -> Option<Result<Wanted, Box<Refusal>>> {
+    let listing = gateway.catalogue.now();
+    let names = listing.machines().names();
+    if let Some(tool) = names.find(call.name()) {
+        return Some(read(tool, call.name(), call.arguments()));
+    }
+    let (machine, action) = names.find_action(call.name())?;
+    let config = gateway.config();
+    let (_, declared) = config.machines.get(machine)?.action(action.as_str())?;
+    Some(read_action(call.name(), machine.as_str(), action.as_str(), declared.input.as_ref(), call.arguments()))
+}
+
+/// The machine that a walk begins with: the one that was named, or the only one.
+pub(crate) fn root(gateway: &Gateway, named: Option<&str>) -> Result<MachineName, Box<Refusal>> {
+    let listing = gateway.catalogue.now();
+    let roots = listing.machines().roots();
+    let known: Vec<&str> = roots.iter().map(MachineName::as_str).collect();
+    match named {
+        Some(named) => match roots.iter().find(|root| root.as_str() == named) {
+            Some(root) => Ok(root.clone()),
+            None => {
+                let near = amends_core::nearest::nearest(named, known.iter().copied());
+                let words = format!("there is no machine `{}` to begin with", amends_core::failure::bounded(named));
+                Err(unfit(words, "machine", &one_of(&known), Some(named), near))
+            }
+        },
+        None => match roots {
+            [only] => Ok(only.clone()),
+            _ => {
+                let words = "there are several machines: say with which one to begin".to_owned();
+                Err(unfit(words, "machine", PRESENT, None, known.iter().map(|name| (*name).to_owned()).collect()))
+            }
+        },
+    }
+}
+
+fn one_of(names: &[&str]) -> String {
+    format!("one of {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+}
+
+fn unfit(message: String, field: &str, expected: &str, got: Option<&str>, nearest: Vec<String>) -> Box<Refusal> {
+    let mut refusal = Refusal::of(RefusalKind::ValidationFailed, message);
+    let got = got.map(amends_core::failure::bounded);
+    refusal.details = vec![ArgumentFault { field: field.to_owned(), expected: expected.to_owned(), got, nearest }];
+    Box::new(refusal)
+}
+
+/// Shows something of a walk: of the named one, else of the own one, else of one that has not begun.
+pub(crate) async fn look(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    session: Option<SessionId>,
+    what: What,
+) -> Result<Shown, Box<Refusal>> {
+    let listing = gateway.catalogue.now();
+    let names = listing.machines().names();
+    let Some(session) = session else { return before(gateway, what) };
+    let view = walks::look(gateway, principal, &session).await?;
+    match what {
+        What::Next => Ok(Shown::Data(next_body(&view, names))),
+        What::State => Ok(Shown::Data(state_body(&view))),
+        What::Graph | What::GraphMermaid | What::GraphDot => {
+            let config = gateway.config();
+            let machine = config.machines.get(&view.machine).ok_or_else(|| gone(&view.machine))?;
+            Ok(drawn(machine, &view, what))
+        }
+        What::History | What::Trace => told(gateway, &session, what).await,
+    }
+}
+
+/// What is shown where no walk has begun: where each machine would begin.
+fn before(gateway: &Gateway, what: What) -> Result<Shown, Box<Refusal>> {
+    let listing = gateway.catalogue.now();
+    let config = gateway.config();
+    let machines: Vec<&Machine> =
+        listing.machines().roots().iter().filter_map(|name| config.machines.get(name)).collect();
+    let names = listing.machines().names();
+    let each = |show: &dyn Fn(&View) -> Value| match machines.as_slice() {
+        [only] => show(&unbegun(only)),
+        several => {
+            let shown = several.iter().map(|machine| (machine.name().to_string(), show(&unbegun(machine))));
+            json!({ "machines": shown.collect::<serde_json::Map<_, _>>() })
+        }
+    };
+    match what {
+        What::Next => Ok(Shown::Data(each(&|view| next_body(view, names)))),
+        What::State => Ok(Shown::Data(each(&state_body))),
+        What::History => Ok(Shown::Data(json!({ "moves": [] }))),
+        What::Trace => Ok(Shown::Data(json!({ "events": [] }))),
+        What::Graph | What::GraphMermaid | What::GraphDot => match machines.as_slice() {
+            [only] => Ok(drawn(only, &unbegun(only), what)),
+            _ => {
+                let words = "there are several machines, and no walk has begun; name one with `session`".to_owned();
+                Err(unfit(words, "session", PRESENT, None, Vec::new()))
+            }
+        },
+    }
+}
+
+/// A walk that has not begun: it has no handle yet.
+fn unbegun(machine: &Machine) -> View {
+    let at = machine.begin();
+    let next = machine.moves(&at).into_iter().map(|legal| Next {
+        action: legal.name.to_string(),
+        description: legal.action.description.clone(),
+        schema: legal.action.input.clone(),
+    });
+    let (state, via) = (at.state.clone(), None);
+    let frame = Frame { machine: machine.name().clone(), state, moves: 0, taken: [].into(), via };
+    View {
+        session: SessionId::new(""),
+        root: machine.name().clone(),
+        machine: machine.name().clone(),
+        seq: 0,
+        over: machine.is_terminal(&at.state),
+        next: next.collect(),
+        waits: None,
+        frames: vec![frame],
+        state: at.state,
+        fields: at.fields,
+    }
+}
+
+fn drawn(machine: &Machine, view: &View, what: What) -> Shown {
+    let taken = view.frames.last().map(|frame| frame.taken.keys().cloned().collect()).unwrap_or_default();
+    let now = (!view.session.as_str().is_empty()).then(|| view.state.clone());
+    let marks = Marks { now, taken };
+    Shown::Text(match what {
+        What::GraphMermaid => machine.mermaid(&marks),
+        What::GraphDot => machine.dot(&marks),
+        What::Graph | What::Next | What::History | What::State | What::Trace => machine.svg(&marks),
+    })
+}
+
+fn gone(machine: &MachineName) -> Box<Refusal> {
+    let words = format!("the machine `{machine}` is not declared any more, so that it cannot be drawn");
+    Box::new(Refusal::of(RefusalKind::SchemaDrift, words))
+}
+
+/// What the ledger tells of a walk.
+async fn told(gateway: &Gateway, session: &SessionId, what: What) -> Result<Shown, Box<Refusal>> {
+    let unread = |error: amends_ledger::Error| {
+        tracing::warn!(%error, "a walk could not be read");
+        Box::new(Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read"))
+    };
+    let trace = gateway.ledger.trace(session).await.map_err(unread)?;
+    let events = trace.map(|trace| trace.events).unwrap_or_default();
+    let told: Vec<Value> = match what {
+        What::History => {
+            let moves = history(events.iter().map(|stored| &stored.event));
+            moves.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect()
+        }
+        _ => events
+            .iter()
+            .map(|stored| {
+                let mut event = serde_json::to_value(&stored.event).unwrap_or_default();
+                event["hash"] = json!(stored.hash);
+                event
+            })
+            .collect(),
+    };
+    let member = if what == What::History { "moves" } else { "events" };
+    Ok(Shown::Data(json!({ "session": session, member: told })))
+}

@@ -1,0 +1,50 @@
+//! Where a walk is, what may be done there, and what came of a move: what the doors show of a walk.
+
+use amends_core::dispatcher::walk::{Look, Standing};
+use amends_core::machine::{Machine, Position};
+use amends_core::{SessionId, Timestamp};
+use serde_json::{Map, Value};
+
+pub use amends_wire::mcp::steps::{Moved, Next, View, Waits};
+
+/// Where a walk is, with the fields of the machine it is in. Nothing where that machine is not known.
+pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, now: Timestamp) -> Option<View> {
+    let frame = look.frames.last()?;
+    let machine = look.machines.get(&frame.machine)?;
+    let at = Position { state: frame.state.clone(), fields, seq: frame.moves, taken: frame.taken.clone() };
+    let later = look.later.iter().find(|(_, until)| *until > now);
+    let (next, waits) = match look.standing {
+        Standing::Open(action) => (Vec::new(), Some(Waits::Open { action: action.to_string() })),
+        Standing::InDoubt(action) => {
+            (Vec::new(), Some(Waits::Unsettled { action: action.to_string(), done: false }))
+        }
+        Standing::Done(action) => {
+            let again = named(machine, action.as_str()).into_iter().collect();
+            (again, Some(Waits::Unsettled { action: action.to_string(), done: true }))
+        }
+        Standing::Free => {
+            let free = |next: &Next| !look.later.iter().any(|(name, until)| name.as_str() == next.action && *until > now);
+            let legal = machine.moves(&at).into_iter().filter_map(|legal| named(machine, legal.name.as_str()));
+            let waits = later.map(|(action, until)| Waits::Later { action: action.to_string(), not_before_ms: until.ms() });
+            (legal.filter(free).collect(), waits)
+        }
+    };
+    Some(View {
+        session: session.clone(),
+        root: look.root.clone(),
+        machine: frame.machine.clone(),
+        state: at.state,
+        seq: look.moves,
+        fields: at.fields,
+        over: look.over,
+        next: if look.over { Vec::new() } else { next },
+        waits,
+        frames: look.frames.to_vec(),
+    })
+}
+
+fn named(machine: &Machine, action: &str) -> Option<Next> {
+    let (name, action) = machine.action(action)?;
+    let (description, schema) = (action.description.clone(), action.input.clone());
+    Some(Next { action: name.to_string(), description, schema })
+}

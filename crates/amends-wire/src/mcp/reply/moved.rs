@@ -1,0 +1,34 @@
+//! The answer of a move as a result.
+
+use amends_core::{Envelope, Status};
+
+use super::{ClientTraits, ENVELOPE, RECEIPT, Receipt, block};
+use crate::mcp::Dialect;
+use crate::mcp::era::stamped;
+use crate::mcp::steps::{Moved, Names, filled, guided, text};
+
+/// The answer of a move as a result: where the walk is and what may be done next is part of every one.
+pub fn moved(
+    envelope: &Envelope,
+    moved: &Moved,
+    names: &Names,
+    receipt: Option<&Receipt>,
+    traits: ClientTraits,
+) -> String {
+    let spoken = traits.dialect.render(&filled(envelope, moved, names));
+    let failed = matches!(envelope.status(), Status::Error | Status::Refused);
+    let is_error = failed && traits.dialect.marks_error(&spoken);
+    let mut content = block(&text(envelope, moved, names));
+    if traits.dialect == Dialect::Theodosia {
+        content = format!("{content},{}", block(spoken.get()));
+    }
+    let mut meta = format!("\"{ENVELOPE}\":{}", guided(envelope, moved, names).to_json(None).get());
+    if let Some(receipt) = receipt {
+        meta.push_str(&format!(",\"{RECEIPT}\":{}", receipt.json()));
+    }
+    let result = format!(
+        "{{\"content\":[{content}],\"structuredContent\":{},\"isError\":{is_error},\"_meta\":{{{meta}}}}}",
+        spoken.get()
+    );
+    stamped(&result, "tools/call", traits.era)
+}

@@ -1,0 +1,128 @@
+//! What the answer of a move says, as JSON.
+
+use amends_core::{Envelope, RefusalKind, Status};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::guide::{guided, hint};
+use super::names::Names;
+use super::view::{Moved, View, Waits};
+use crate::splice::Splice;
+
+/// The envelope of a move as JSON. What was done is its data; a refusal and an error carry where the walk is beside the error.
+pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue> {
+    let bare = guided(envelope, moved, names).to_json(None);
+    let hint = hint(&moved.view, names);
+    let mut splice = Splice::new(bare.get());
+    let mut set = |name: &str, value: String| {
+        // An envelope is an object, so that there is a place for every member.
+        let _ = splice.set_member(bare.get(), name, value);
+    };
+    if matches!(envelope.status(), Status::Error | Status::Refused) {
+        set("state", state(&moved.view).to_string());
+        if !moved.view.session.as_str().is_empty() {
+            set("session", json!(moved.view.session).to_string());
+        }
+        set("seq", moved.view.seq.to_string());
+        set("next_action_schemas", Value::Object(moved.view.schemas()).to_string());
+        set("next_hint", json!(hint).to_string());
+        let is = |kind: RefusalKind| envelope.error().is_some_and(|error| error.kind == kind.as_str());
+        let known = names.known(&moved.view.machine);
+        if is(RefusalKind::UnknownAction) && !known.is_empty() {
+            set("known_actions", json!(known).to_string());
+        }
+        let timeout = names.timeout_ms(&moved.view.machine, &moved.action);
+        if let Some(ms) = timeout.filter(|_| is(RefusalKind::ActionTimeout)) {
+            set("timeout_ms", ms.to_string());
+        }
+        if let Some(waits) = &moved.view.waits {
+            set("waits", waiting(waits).to_string());
+        }
+    } else {
+        let body = Done {
+            action: &moved.action,
+            result: moved.result.as_deref(),
+            state: state(&moved.view),
+            session: moved.view.session.as_str(),
+            seq: moved.view.seq,
+            valid_next_actions: moved.view.legal(),
+            next_action_schemas: moved.view.schemas(),
+            next_hint: hint,
+            waits: moved.view.waits.as_ref().map(waiting),
+        };
+        set("data", serde_json::to_string(&body).unwrap_or_else(|_| "{}".to_owned()));
+    }
+    RawValue::from_string(splice.finish()).unwrap_or(bare)
+}
+
+/// What a move that was made says.
+#[derive(Serialize)]
+struct Done<'a> {
+    action: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawValue>,
+    state: Value,
+    session: &'a str,
+    seq: u64,
+    valid_next_actions: Vec<String>,
+    next_action_schemas: Map<String, Value>,
+    next_hint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<Value>,
+}
+
+/// What may be done now, as it is read. A walk that has not begun has no handle yet.
+pub fn next_body(view: &View, names: &Names) -> Value {
+    let mut body = json!({
+        "machine": view.machine, "state": view.state, "seq": view.seq, "over": view.over,
+        "valid_next_actions": view.legal(), "next_action_schemas": view.schemas(), "next_hint": hint(view, names),
+    });
+    let about: Map<String, Value> = view
+        .next
+        .iter()
+        .filter_map(|next| Some((next.action.clone(), Value::String(next.description.clone()?))))
+        .collect();
+    if !about.is_empty() {
+        body["descriptions"] = Value::Object(about);
+    }
+    name_walk(&mut body, view);
+    body
+}
+
+/// Where a walk is, as it is read.
+pub fn state_body(view: &View) -> Value {
+    let mut body = json!({ "state": state(view), "seq": view.seq, "over": view.over });
+    if view.frames.len() > 1 {
+        body["frames"] = view
+            .frames
+            .iter()
+            .map(|frame| json!({ "machine": frame.machine, "state": frame.state, "moves": frame.moves }))
+            .collect();
+    }
+    name_walk(&mut body, view);
+    body
+}
+
+fn name_walk(body: &mut Value, view: &View) {
+    if !view.session.as_str().is_empty() {
+        body["session"] = json!(view.session);
+    }
+    if let Some(waits) = &view.waits {
+        body["waits"] = waiting(waits);
+    }
+}
+
+fn state(view: &View) -> Value {
+    json!({ "machine": view.machine, "name": view.state, "fields": view.fields })
+}
+
+fn waiting(waits: &Waits) -> Value {
+    match waits {
+        Waits::Open { action } => json!({ "for": "open", "action": action }),
+        Waits::Unsettled { action, done } => json!({ "for": "unsettled", "action": action, "done": done }),
+        Waits::Later { action, not_before_ms } => {
+            json!({ "for": "later", "action": action, "not_before": not_before_ms })
+        }
+    }
+}

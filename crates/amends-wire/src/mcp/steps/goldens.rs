@@ -1,0 +1,283 @@
+//! Golden tools, answers and refusals in `fixtures/wire/mcp/steps`. `UPDATE=1` writes them anew; the diff is read like code.
+
+use std::path::PathBuf;
+
+use amends_core::envelope::{Body, Data, Trouble};
+use amends_core::id::{MachineName, StateName};
+use amends_core::machine::Machine;
+use amends_core::walk::Frame;
+use amends_core::{Certainty, Code, Envelope, Outcome, Refusal, RefusalKind, SessionId, Verdict, WhoMustAct};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::mcp::reply::{self, Receipt};
+use crate::mcp::{ClientTraits, Dialect, Era};
+
+const NATIVE: ClientTraits = ClientTraits { era: Era::Modern, validates_errors: false, dialect: Dialect::Amends };
+const FLAT: ClientTraits = ClientTraits { era: Era::Legacy, validates_errors: true, dialect: Dialect::Theodosia };
+
+fn machine() -> Machine {
+    let declared = json!({
+        "description": "an order and its payment",
+        "initial": "created", "terminal": ["fulfilled"],
+        "actions": {
+            "take_order": {
+                "description": "Writes the order down.", "from": ["created"], "to": "ordered",
+                "input": {
+                    "type": "object", "properties": { "item": { "type": "string" } }, "required": ["item"],
+                    "additionalProperties": false,
+                },
+                "writes": { "item": "inputs.item" },
+            },
+            "pay": {
+                "from": ["ordered"], "to": "paid", "tool": "charge_card", "timeout": "5s",
+                "input": { "type": "object", "properties": { "amount": { "type": "number" } }, "required": ["amount"] },
+            },
+            "hand_over": { "from": ["paid"], "to": "fulfilled" },
+        },
+    });
+    Machine::read("order", &serde_json::from_value(declared).unwrap()).unwrap()
+}
+
+fn names(tools: bool) -> Names {
+    let machine = machine();
+    let actions: Vec<_> = machine.actions().map(|(name, _)| (machine.name().clone(), name.clone())).collect();
+    Names::assign(&Tool::ALL, if tools { &actions } else { &[] }, |name| name == "pay").knowing([&machine])
+}
+
+fn view(state: &str, seq: u64) -> View {
+    let machine = machine();
+    let at = StateName::new(state);
+    let legal = machine.actions().filter(|(_, action)| action.from.contains(&at));
+    let next = legal.map(|(name, action)| Next {
+        action: name.to_string(),
+        description: action.description.clone(),
+        schema: action.input.clone(),
+    });
+    let frame = Frame { machine: machine.name().clone(), state: at.clone(), moves: seq, taken: [].into(), via: None };
+    View {
+        session: SessionId::new("ses_1"),
+        root: machine.name().clone(),
+        machine: machine.name().clone(),
+        seq,
+        fields: json!({ "item": "latte" }).as_object().cloned().filter(|_| seq > 0).unwrap_or_default(),
+        over: machine.is_terminal(&at),
+        next: next.collect(),
+        waits: None,
+        frames: vec![frame],
+        state: at,
+    }
+}
+
+fn moved(action: &str, view: View) -> Moved {
+    Moved { action: action.into(), result: None, view }
+}
+
+fn done() -> Envelope {
+    Envelope::of(Body::Success { outcome: Outcome::Succeeded, data: Data::Value(Value::Null) })
+}
+
+fn refused(requested: &str, kind: RefusalKind, message: &str) -> Envelope {
+    let mut refusal = Refusal::of(kind, message);
+    if kind == RefusalKind::ValidationFailed {
+        let faults = read(Tool::Step, "step", Some(&raw(r#"{"action":"pay","inputs":"{\"amount\""}"#))).unwrap_err();
+        refusal = *faults;
+    }
+    if kind == RefusalKind::UnknownAction {
+        refusal.recovery.get_or_insert_default().fuzzy_matches = vec!["pay".into()];
+    }
+    Envelope::of(Body::Refused { error: Box::new(Trouble::refused(requested, &refusal)) })
+}
+
+fn failed(kind: RefusalKind, certainty: Certainty, message: &str) -> Envelope {
+    let refusal = Refusal::of(kind, message);
+    let code = if kind == RefusalKind::ActionTimeout { Code::NetworkTimeout } else { Code::ActionError };
+    let trouble = Trouble {
+        code,
+        verdict: Some(Verdict::InDoubt).filter(|_| certainty == Certainty::InDoubt),
+        certainty,
+        safe_to_repeat: certainty.nothing_happened(),
+        who_must_act: WhoMustAct::Nobody,
+        ..Trouble::refused("pay", &refusal)
+    };
+    Envelope::of(Body::Error { outcome: Some(Outcome::Unresolved), error: Box::new(trouble) })
+}
+
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+/// Every answer: its name, its envelope, and what came of the move.
+fn answers() -> Vec<(&'static str, Envelope, Moved)> {
+    let no = refused;
+    let paid = Moved { result: Some(raw(r#"{ "charge":"ch_1","amount":5.00 }"#)), ..moved("pay", view("paid", 2)) };
+    let waiting = |waits: Waits| View { waits: Some(waits), next: Vec::new(), ..view("ordered", 1) };
+    let again = View { waits: Some(Waits::Unsettled { action: "pay".into(), done: true }), ..view("ordered", 1) };
+    let mut within = view("created", 3);
+    within.machine = MachineName::new("delivery");
+    within.frames.push(Frame { machine: within.machine.clone(), ..within.frames[0].clone() });
+    let doubt = "no answer from `shop` in 5 s; it may have happened, and is still being settled";
+    let unsettled = || waiting(Waits::Unsettled { action: "pay".into(), done: false });
+    vec![
+        ("taken", done(), moved("take_order", view("ordered", 1))),
+        ("paid", done(), paid),
+        ("ended", done(), moved("hand_over", view("fulfilled", 3))),
+        ("within_another", done(), moved("take_order", within)),
+        (
+            "invalid_transition",
+            no("pay", RefusalKind::InvalidTransition, "`pay` is not reachable from `created`; legal now: `take_order`"),
+            moved("pay", view("created", 0)),
+        ),
+        (
+            "unknown_action",
+            no("pya", RefusalKind::UnknownAction, "`order` has no action `pya`"),
+            moved("pya", view("ordered", 1)),
+        ),
+        ("validation_failed", no("pay", RefusalKind::ValidationFailed, ""), moved("pay", view("ordered", 1))),
+        (
+            "over",
+            no("pay", RefusalKind::InvalidTransition, "`order` is over in `fulfilled`"),
+            moved("pay", view("fulfilled", 3)),
+        ),
+        ("stale_state", no("pay", RefusalKind::StaleState, "1 move was made, not 0"), moved("pay", view("ordered", 1))),
+        (
+            "duplicate",
+            no("pay", RefusalKind::Duplicate, "this key was used for another move"),
+            moved("pay", view("paid", 2)),
+        ),
+        (
+            "in_flight",
+            no("pay", RefusalKind::InFlight, "`pay` is being made"),
+            moved("pay", waiting(Waits::Open { action: "pay".into() })),
+        ),
+        (
+            "in_flight_done",
+            no("drop", RefusalKind::InFlight, "`pay` was done, and nobody was told"),
+            moved("drop", again),
+        ),
+        (
+            "retry_later",
+            no("pay", RefusalKind::RetryLater, "`pay` can be taken again later"),
+            moved("pay", waiting(Waits::Later { action: "pay".into(), not_before_ms: 1_800_000_000_000 })),
+        ),
+        ("action_timeout", failed(RefusalKind::ActionTimeout, Certainty::InDoubt, doubt), moved("pay", unsettled())),
+        (
+            "action_error",
+            failed(RefusalKind::ActionError, Certainty::NotProcessed, "`charge_card` reported an error"),
+            moved("pay", view("ordered", 1)),
+        ),
+    ]
+}
+
+fn golden(name: &str, value: &Value) {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/wire/mcp/steps"));
+    let pretty = serde_json::to_string_pretty(value).unwrap() + "\n";
+    let path = folder.join(format!("{name}.json"));
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(&path, pretty).unwrap();
+    } else {
+        assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), pretty, "{name}");
+    }
+}
+
+#[test]
+fn answers_of_moves_are_as_their_goldens_say() {
+    let receipt = Receipt {
+        trace: "ses_1".into(),
+        sequence: Some(7),
+        hash: Some("ab12".into()),
+        checkpoint: None,
+        unrecorded: None,
+    };
+    for (name, envelope, moved) in answers() {
+        for (dialect, traits) in [("", NATIVE), ("theodosia_", FLAT)] {
+            let reply = reply::moved(&envelope, &moved, &names(false), Some(&receipt), traits);
+            golden(&format!("{dialect}{name}"), &serde_json::from_str(&reply).unwrap());
+        }
+    }
+}
+
+#[test]
+fn tools_are_defined_as_their_goldens_say() {
+    let machine = machine();
+    let names = names(true);
+    let mut tools: Vec<Value> = Vec::new();
+    for tool in Tool::ALL {
+        tools.push(serde_json::from_str(&definition(tool, names.own(tool).unwrap(), &[&machine])).unwrap());
+    }
+    for (name, action) in machine.actions() {
+        let served = names.action(machine.name(), name.as_str()).unwrap();
+        tools.push(serde_json::from_str(&action_tool(served, &machine, name.as_str(), action)).unwrap());
+    }
+    let resources: Vec<Value> =
+        What::ALL.iter().map(|what| serde_json::from_str(&resource(*what).1).unwrap()).collect();
+    let templates: Vec<Value> =
+        What::ALL.iter().map(|what| serde_json::from_str(&template(*what).1).unwrap()).collect();
+    let read = json!({ "next": next_body(&view("ordered", 1), &names), "state": state_body(&view("ordered", 1)) });
+    golden("tools", &json!({ "tools": tools, "resources": resources, "templates": templates, "read": read }));
+}
+
+#[test]
+fn every_answer_says_what_may_be_done_now_and_with_what() {
+    for (name, envelope, moved) in answers() {
+        let native: Value = serde_json::from_str(filled(&envelope, &moved, &names(false)).get()).unwrap();
+        let failed = native.get("error").is_some();
+        let place = if failed { &native } else { &native["data"] };
+        assert_eq!(place["valid_next_actions"], json!(moved.view.legal()), "{name}");
+        assert_eq!(place["session"], "ses_1", "{name}");
+        assert_eq!(place["seq"], moved.view.seq, "{name}");
+        let hint = place["next_hint"].as_str().unwrap();
+        assert!(moved.view.next.iter().all(|next| hint.contains(&next.action)), "{name}: {hint}");
+        for next in &moved.view.next {
+            assert!(place["next_action_schemas"][&next.action].is_object(), "{name}");
+        }
+        assert_eq!(native.get("data").is_some(), !failed, "{name}");
+        assert!(!native.to_string().contains("null"), "{name}: {native}");
+    }
+}
+
+#[test]
+fn every_answer_is_an_envelope() {
+    let schema = crate::Schema::from_value(amends_core::envelope::schema::whole()).unwrap();
+    for (name, envelope, moved) in answers() {
+        let native: Value = serde_json::from_str(filled(&envelope, &moved, &names(false)).get()).unwrap();
+        assert!(schema.check(&native).is_empty(), "{name}: {:?}", schema.check(&native));
+    }
+}
+
+#[test]
+fn where_a_walk_is_over_the_way_to_begin_again_is_named() {
+    let over = view("fulfilled", 3);
+    assert!(hint(&over, &names(false)).contains("call `reset` to begin again"));
+    let envelope = refused("pay", RefusalKind::InvalidTransition, "`order` is over in `fulfilled`");
+    let guided = guided(&envelope, &moved("pay", over), &names(false));
+    let call = guided.error().unwrap().recovery.clone().unwrap().call.unwrap();
+    assert_eq!((call.tool.as_str(), json!(call.args)), ("reset", json!({ "session": "ses_1" })));
+}
+
+#[test]
+fn nothing_invites_to_repeat_what_is_in_doubt() {
+    let (_, envelope, moved) = answers().into_iter().find(|(name, ..)| *name == "action_timeout").unwrap();
+    let text = text(&envelope, &moved, &names(false));
+    assert!(text.contains("Do not call it again") && text.contains("Do not take it again"), "{text}");
+    assert!(
+        guided(&envelope, &moved, &names(false)).error().unwrap().recovery.as_ref().is_none_or(|it| it.call.is_none())
+    );
+}
+
+#[test]
+fn a_template_names_the_tool_that_takes_the_action() {
+    let envelope = refused("pay", RefusalKind::InvalidTransition, "no");
+    let of = |names: &Names| {
+        let guided = guided(&envelope, &moved("pay", view("created", 0)), names);
+        guided.error().unwrap().recovery.clone().unwrap().template.unwrap()
+    };
+    let step = of(&names(false));
+    assert_eq!((step.tool.as_str(), step.missing), ("step", vec!["inputs.item".to_owned()]));
+    assert_eq!(json!(step.args), json!({ "action": "take_order", "session": "ses_1" }));
+    let own = of(&names(true));
+    assert_eq!((own.tool.as_str(), own.missing), ("take_order", vec!["item".to_owned()]));
+    assert_eq!(json!(own.args), json!({ "session": "ses_1" }));
+}

@@ -1,0 +1,54 @@
+//! What a model reads of a move.
+
+use amends_core::failure::bounded;
+use amends_core::{Envelope, Outcome, Status};
+use serde_json::Value;
+
+use super::guide::{guided, hint};
+use super::names::Names;
+use super::view::Moved;
+use crate::mcp::text as envelope;
+
+/// How many bytes of what a move gave, of the fields and of the schemas are spelled out; more is in the structured answer.
+const SPELLED_BYTES_MAX: usize = 4096;
+
+/// What a model reads of a move: what became of it, where the walk is, and what can be done next with which inputs.
+pub fn text(answer: &Envelope, moved: &Moved, names: &Names) -> String {
+    let view = &moved.view;
+    let failed = matches!(answer.status(), Status::Error | Status::Refused);
+    let mut lines = if failed {
+        let told = guided(answer, moved, names);
+        vec![envelope::text(&Envelope { valid_next_actions: None, ..told }, None)]
+    } else {
+        let how = match answer.outcome() {
+            None | Some(Outcome::Succeeded) => "",
+            Some(_) => "; it took more than the first attempt to know it",
+        };
+        vec![format!("`{}` was done{how}.", bounded(&moved.action))]
+    };
+    lines.push(hint(view, names));
+    if let (false, Some(result)) = (failed, &moved.result) {
+        lines.push(spelled("It gave", result.get()));
+    }
+    if !failed && !view.fields.is_empty() {
+        lines.push(spelled("The fields are", &Value::Object(view.fields.clone()).to_string()));
+    }
+    let schemas = view.schemas();
+    if schemas.values().any(|schema| schema.as_object().is_some_and(|schema| !schema.is_empty())) {
+        lines.push(spelled("The inputs of each", &Value::Object(schemas).to_string()));
+    }
+    if !view.session.as_str().is_empty() {
+        lines.push(format!("The walk is `{}`, after {} moves.", view.session, view.seq));
+    }
+    if answer.replayed && !failed {
+        lines.push("This is the recorded answer of an equal move; nothing was done again for this one.".to_owned());
+    }
+    lines.join("\n")
+}
+
+fn spelled(what: &str, json: &str) -> String {
+    if json.len() > SPELLED_BYTES_MAX {
+        return format!("{what}: {} bytes, in the structured answer.", json.len());
+    }
+    format!("{what}: {json}")
+}

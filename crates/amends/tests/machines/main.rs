@@ -1,0 +1,15 @@
+//! Machines as agents meet them, through the real binary: what is listed, what is taken and refused, what can be read.
+
+#[path = "../many/place.rs"]
+#[allow(dead_code, reason = "the other tests of this file's use more of it")]
+mod bare;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod command_line;
+mod dialect;
+mod listed;
+mod moves;
+mod order;
+mod resources;
+mod wrapped;
