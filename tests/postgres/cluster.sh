@@ -3,6 +3,7 @@
 #   cluster.sh start FOLDER          makes the folder and a cluster in it where there is none, starts it, prints its address
 #   cluster.sh stop FOLDER [MODE]    stops it: fast, or immediate as in a crash
 #   cluster.sh hold FOLDER           starts it, prints its address, and stops and removes it when its standard input ends
+# With TLS_PORT it also listens on that port of 127.0.0.1, over TLS with the certificate TLS_CERTIFICATE and its key TLS_KEY.
 set -euo pipefail
 
 main() {
@@ -57,8 +58,18 @@ start() {
     if [ "$(id -u)" = 0 ]; then chown postgres "$folder"; fi
     run "$bin/initdb" --pgdata "$folder/data" --username postgres --auth trust --encoding UTF8 --no-sync >&2
   fi
-  run "$bin/pg_ctl" start --pgdata "$folder/data" --log "$folder/log" --wait --silent \
-    --options "-c listen_addresses='' -c unix_socket_directories='$folder' -c max_connections=200" >&2
+  local options="-c unix_socket_directories='$folder' -c max_connections=200"
+  if [ -n "${TLS_PORT:-}" ]; then
+    local owner=()
+    if [ "$(id -u)" = 0 ]; then owner=(-o postgres); fi
+    install "${owner[@]}" -m 600 "$TLS_CERTIFICATE" "$folder/tls.crt"
+    install "${owner[@]}" -m 600 "$TLS_KEY" "$folder/tls.key"
+    options+=" -c listen_addresses=127.0.0.1 -c port=$TLS_PORT -c ssl=on"
+    options+=" -c ssl_cert_file='$folder/tls.crt' -c ssl_key_file='$folder/tls.key'"
+  else
+    options+=" -c listen_addresses=''"
+  fi
+  run "$bin/pg_ctl" start --pgdata "$folder/data" --log "$folder/log" --wait --silent --options "$options" >&2
   echo "postgres:///postgres?user=postgres&host=$folder"
 }
 

@@ -14,6 +14,8 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/postgres/
 #[derive(Debug)]
 pub(crate) struct Cluster {
     folder: PathBuf,
+    /// The port on which it is reached over TLS.
+    pub(crate) port: Option<u16>,
     holder: Option<Child>,
 }
 
@@ -23,7 +25,7 @@ impl Cluster {
         match std::env::var("AMENDS_TEST_POSTGRES") {
             Ok(url) => {
                 let (_, folder) = url.rsplit_once("host=").expect("its address names a folder");
-                Arc::new(Self { folder: folder.into(), holder: None })
+                Arc::new(Self { folder: folder.into(), port: None, holder: None })
             }
             Err(_) => Self::own(),
         }
@@ -31,17 +33,30 @@ impl Cluster {
 
     /// One of its own, for a test that stops it.
     pub(crate) fn own() -> Arc<Self> {
+        Self::held(None)
+    }
+
+    /// One of its own that also listens on a port, over TLS with the certificate and the key in those files.
+    pub(crate) fn over_tls(certificate: &Path, key: &Path) -> Arc<Self> {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        Self::held(Some((port.expect("a free port").port(), certificate, key)))
+    }
+
+    fn held(tls: Option<(u16, &Path, &Path)>) -> Arc<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("amends-pg-{}-{number}", std::process::id()));
         let mut script = Command::new(SCRIPT);
         script.arg("hold").arg(&folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+        if let Some((port, certificate, key)) = tls {
+            script.env("TLS_PORT", port.to_string()).env("TLS_CERTIFICATE", certificate).env("TLS_KEY", key);
+        }
         let mut holder = script.spawn().expect("the script can be run");
         let out = holder.stdout.take().expect("it is piped");
         let lines = BufReader::new(out).lines().map_while(Result::ok);
         let address = lines.into_iter().find(|line| line.starts_with("postgres://"));
         assert!(address.is_some(), "PostgreSQL did not start");
-        Arc::new(Self { folder, holder: Some(holder) })
+        Arc::new(Self { folder, port: tls.map(|(port, ..)| port), holder: Some(holder) })
     }
 
     /// Makes a database, and gives its address.
@@ -70,6 +85,7 @@ impl Cluster {
         let mut psql = Command::new("psql");
         psql.args(["--no-psqlrc", "--tuples-only", "--no-align", "--quiet", "--set", "ON_ERROR_STOP=1"]);
         psql.args(["--username", "postgres", "--dbname", database, "--command", statement]);
+        psql.args(self.port.map(|port| format!("--port={port}")));
         let output = psql.arg("--host").arg(&self.folder).output().expect("psql can be run");
         assert!(output.status.success(), "{statement}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim().to_owned()

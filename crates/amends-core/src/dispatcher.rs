@@ -86,6 +86,13 @@ pub enum Input {
         /// The digest and size of what it gave.
         inputs: Payload,
     },
+    /// The upstream takes back what it asked while it works.
+    Withdrawal {
+        /// Whose call it is.
+        call: CallId,
+        /// The inquiry's number in the call.
+        inquiry: u32,
+    },
     /// Somebody wants a call stopped.
     Cancel {
         /// Which one.
@@ -278,6 +285,7 @@ impl Dispatcher {
             Input::Answer { interaction, answer } => self.answer(now, gates, interaction, answer),
             Input::Inquiry { attempt, inquiry } => self.inquiry(now, gates, attempt, inquiry),
             Input::Inputs { call, inquiry, inputs } => self.inputs(now, gates, call, inquiry, inputs),
+            Input::Withdrawal { call, inquiry } => self.withdrawal(now, call, inquiry),
             Input::Cancel { call, reason } => self.cancel(now, call, reason),
             Input::Delivery { call } => self.delivery(now, call),
             Input::Tick => self.tick(now, gates),

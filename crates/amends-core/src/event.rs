@@ -267,6 +267,13 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Gates::is_open")]
         gates: Gates,
     },
+    /// Input: the upstream took back what it asked while it works.
+    InquiryWithdrawn {
+        /// The call.
+        call: CallId,
+        /// The inquiry's number in the call.
+        inquiry: u32,
+    },
     /// An inquiry is over without an answer.
     InquiryClosed {
         /// The call.
@@ -531,6 +538,7 @@ impl Fact {
             Self::InquiryMade { .. } => "inquiry_made",
             Self::InquiryOpened { .. } => "inquiry_opened",
             Self::InputsGiven { .. } => "inputs_given",
+            Self::InquiryWithdrawn { .. } => "inquiry_withdrawn",
             Self::InquiryClosed { .. } => "inquiry_closed",
             Self::DoubtResolved { .. } => "doubt_resolved",
             Self::ReversalMinted { .. } => "reversal_minted",
@@ -583,6 +591,7 @@ impl Fact {
             | Self::CallEnded { call, .. }
             | Self::EvidenceCompared { call, .. }
             | Self::InputsGiven { call, .. }
+            | Self::InquiryWithdrawn { call, .. }
             | Self::InquiryClosed { call, .. }
             | Self::DoubtResolved { call, .. }
             | Self::ReversalMinted { call, .. }

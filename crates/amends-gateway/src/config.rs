@@ -54,6 +54,8 @@ pub struct Config {
     pub http: SocketAddr,
     /// The names by which the doors may be addressed, beside the loopback ones.
     pub hosts: Vec<String>,
+    /// Where the token is that whoever reads the metrics must show; without one, only this machine reads them.
+    pub metrics: Option<KeySource>,
     /// The words in which our own answers are given, where a call does not say.
     pub dialect: Dialect,
     /// The upstreams, by name.

@@ -18,10 +18,13 @@ mod returning;
 mod session;
 mod turn;
 mod undo;
+mod walk;
 
 use std::sync::Arc;
 
 use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::machine::Course;
+use amends_core::walk::Beginning;
 use amends_core::{CallId, Principal, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
@@ -34,6 +37,7 @@ pub use redeem::{REVERSE_TOOL, Redeemer};
 pub use retire::{Retirement, retire, retire_old};
 pub(crate) use session::Mail;
 pub use undo::token_digest;
+pub(crate) use walk::{MoveWish, look_from_outside, past, raise_walk, told};
 
 use crate::gateway::Gateway;
 use crate::mint;
@@ -98,6 +102,52 @@ impl SessionHandle {
         Self { id, gateway, principal, user: Arc::new(User { mail }) }
     }
 
+    /// Begins a walk through a machine, in a session of its own.
+    pub(crate) fn walk(
+        gateway: &Arc<Gateway>,
+        principal: &Principal,
+        door: &str,
+        beginning: Beginning,
+        course: Course,
+    ) -> Self {
+        let id = mint::session();
+        let (mail, inbox) = mpsc::unbounded_channel();
+        let mut session = Session::open(gateway.clone(), id.clone(), principal.clone(), door, mail.clone());
+        session.begin_walk(beginning, course);
+        let driven = gateway.drives(&id, mail.clone());
+        tokio::spawn(async move {
+            session.run(inbox, true).await;
+            drop(driven);
+        });
+        Self { id, gateway: gateway.clone(), principal: principal.clone(), user: Arc::new(User { mail }) }
+    }
+
+    /// A session that is driven here, used by that principal.
+    pub(crate) fn of_driver(
+        gateway: &Arc<Gateway>,
+        principal: &Principal,
+        id: SessionId,
+        mail: mpsc::UnboundedSender<Mail>,
+    ) -> Option<Self> {
+        mail.send(Mail::Used).ok()?;
+        Some(Self { id, gateway: gateway.clone(), principal: principal.clone(), user: Arc::new(User { mail }) })
+    }
+
+    /// Who uses it.
+    pub(crate) fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// Sends something to its driver; it comes back where that has ended.
+    pub(crate) fn post(&self, mail: Mail) -> Result<(), Mail> {
+        self.user.mail.send(mail).map_err(|unsent| unsent.0)
+    }
+
+    /// A call of this session that waits for its answer there.
+    pub(crate) fn waiting(&self, id: CallId, answer: oneshot::Receiver<Answered>) -> CallHandle {
+        CallHandle { id, answer, session: self.clone() }
+    }
+
     /// Hands in a call, for that listener.
     pub fn call(&self, wish: Wish<'_>, listener: Listener) -> CallHandle {
         if let Wish::Call { call, .. } = &wish
@@ -130,7 +180,7 @@ impl SessionHandle {
     /// The refusal of a call of a tool that only machines call.
     fn only_in_machines(&self, tool: &str) -> Option<amends_core::Refusal> {
         let listing = self.gateway.catalogue.now();
-        if !listing.machines().guards(tool) {
+        if !listing.machines().encloses(tool) {
             return None;
         }
         listing.machines().refusal(tool, &self.gateway.config().machines)

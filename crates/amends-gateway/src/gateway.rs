@@ -11,7 +11,7 @@ use amends_core::{Digest, Principal, SessionId, Timestamp, UpstreamName};
 use amends_ledger::{Ledger, MemoryLedger, Node, PostgresLedger, SqliteLedger};
 use futures_util::future::join_all;
 use thiserror::Error;
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::catalogue::Catalogue;
@@ -23,10 +23,12 @@ use crate::key::{self, KeyError};
 use crate::metrics::Metrics;
 use crate::pin::{self, Pins};
 use crate::request_state::Seal;
-use crate::restraint::Rates;
+use crate::restraint::{Rates, Room};
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::telemetry::Telemetry;
 use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
+use crate::walks::kit::Kits;
+use crate::walks::owners::Owners;
 use tending::Tending;
 
 /// How long a heartbeat counts.
@@ -59,8 +61,8 @@ pub struct Gateway {
     pub(crate) seal: Seal,
     /// Told whenever an answer is stored.
     pub(crate) answered: Notify,
-    /// How many calls may be open.
-    pub(crate) room: Arc<Semaphore>,
+    /// How many calls are open.
+    pub(crate) room: Room,
     /// How often each principal called.
     pub(crate) rates: Rates,
     /// The rules that are on the ledger.
@@ -73,6 +75,10 @@ pub struct Gateway {
     pub(crate) telemetry: Option<Telemetry>,
     /// The tools that are not called since they are not what they were.
     pub(crate) pins: Pins,
+    /// What the inputs and fields of machines are checked with.
+    pub(crate) kits: Kits,
+    /// Whose the walks are.
+    pub(crate) owners: Owners,
     /// Who signs the log, where there is a key.
     signer: Option<Signer>,
     /// How many sessions are driven right now.
@@ -190,13 +196,15 @@ impl Gateway {
             greeting,
             unasked,
             answered: Notify::new(),
-            room: Arc::new(Semaphore::new(config.limits.calls)),
-            rates: Rates::new(config.limits.rate),
+            room: Room::default(),
+            rates: Rates::default(),
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
             telemetry: Telemetry::start(&config.telemetry, metrics.exports()),
             metrics,
             pins: Pins::default(),
+            kits: Kits::default(),
+            owners: Owners::default(),
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
             given_up: std::sync::Mutex::default(),
@@ -244,6 +252,14 @@ impl Gateway {
     /// Begins a session for that principal.
     pub fn open_session(self: &Arc<Self>, principal: Principal, door: &str) -> SessionHandle {
         SessionHandle::open(self.clone(), principal, door)
+    }
+
+    /// Ends the walks that only wait for their agents. They are on the ledger.
+    pub fn rest(&self) {
+        for driver in self.drivers().values() {
+            // One that ends just now rests already.
+            let _ = driver.send(Mail::Rest);
+        }
     }
 
     /// Waits until no session is driven any more: nothing is open, and everything is recorded.

@@ -1,12 +1,14 @@
 //! What upstreams say of their own accord, on its way to the clients that want to hear it.
 
 mod ear;
+mod hearing;
 mod level;
 mod mailbox;
 mod news;
 mod subscription;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use amends_core::{SessionId, UpstreamName};
@@ -16,6 +18,7 @@ use crate::gateway::Upstreams;
 use crate::upstream::Upstream;
 
 pub use ear::listen;
+pub use hearing::Hearing;
 pub use level::Level;
 pub use mailbox::{Mailbox, Overrun, Reader, Wants};
 pub use news::News;
@@ -27,6 +30,9 @@ pub struct Hub {
     mailboxes: Mutex<Vec<Weak<Mailbox>>>,
     /// How many clients want to hear of a resource.
     subscribed: Mutex<HashMap<UpstreamName, HashMap<String, usize>>>,
+    /// Who hears a log for the time of one request.
+    hearing: Mutex<BTreeMap<u64, hearing::Wish>>,
+    next: AtomicU64,
     /// Who has which name now.
     here: Mutex<HashMap<UpstreamName, Weak<Upstream>>>,
 }
@@ -64,13 +70,16 @@ impl Hub {
     }
 
     /// An upstream has something for the log.
-    pub fn logged(&self, level: Level, params: &str) {
+    pub fn logged(&self, upstream: &UpstreamName, level: Level, params: &str) {
         self.each(|mailbox| mailbox.logged(level, params));
+        self.hearing().values().for_each(|wish| wish.hears(upstream, level, params));
     }
 
-    /// The most that any client wants to hear of the log.
-    pub fn level(&self) -> Option<Level> {
-        let mut most: Option<Level> = None;
+    /// The most that any client wants to hear of that upstream's log.
+    pub fn level(&self, upstream: &UpstreamName) -> Option<Level> {
+        let hearing = self.hearing();
+        let mut most = hearing.values().filter(|wish| wish.upstream == *upstream).map(|wish| wish.level).min();
+        drop(hearing);
         self.each(|mailbox| most = most.into_iter().chain(mailbox.level()).min());
         most
     }
@@ -95,6 +104,10 @@ impl Hub {
         self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn hearing(&self) -> MutexGuard<'_, BTreeMap<u64, hearing::Wish>> {
+        self.hearing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn subscribed(&self) -> MutexGuard<'_, HashMap<UpstreamName, HashMap<String, usize>>> {
         self.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,16 +126,16 @@ mod tests {
 
     #[test]
     fn the_most_that_anybody_wants_of_the_log_counts() {
-        let hub = Hub::default();
-        assert_eq!(hub.level(), None);
+        let (hub, shop) = (Hub::default(), UpstreamName::new("shop"));
+        assert_eq!(hub.level(&shop), None);
         let quiet = hub.open(Wants { level: Some(Level::Error), ..Wants::default() }, None);
         let none = hub.open(Wants::default(), None);
-        assert_eq!(hub.level(), Some(Level::Error));
+        assert_eq!(hub.level(&shop), Some(Level::Error));
         let loud = hub.open(Wants { level: Some(Level::Debug), ..Wants::default() }, None);
-        assert_eq!(hub.level(), Some(Level::Debug));
+        assert_eq!(hub.level(&shop), Some(Level::Debug));
         drop(loud);
-        assert_eq!(hub.level(), Some(Level::Error));
+        assert_eq!(hub.level(&shop), Some(Level::Error));
         drop((quiet, none));
-        assert_eq!(hub.level(), None);
+        assert_eq!(hub.level(&shop), None);
     }
 }

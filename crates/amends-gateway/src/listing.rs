@@ -60,7 +60,7 @@ pub async fn follow(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
             tracing::info!(upstream = %upstream.name, tools, "the upstream is ready");
         }
         strong.hub.subscribe_again(&upstream).await;
-        strong.hub.tell_level(&upstream).await;
+        strong.hub.tell_level_anew(&upstream).await;
         drop(strong);
         if !known {
             tokio::time::sleep(AGAIN_AFTER).await;
@@ -141,8 +141,7 @@ async fn list_all(gateway: &Gateway, upstream: &Arc<Upstream>) -> bool {
 pub async fn freshen(gateway: &Gateway, kind: Kind) {
     let upstreams = gateway.upstreams();
     let each = upstreams.values().map(|upstream| async {
-        let now = upstream.health().borrow().clone();
-        match now {
+        match upstream.state() {
             Health::Down { .. } => {}
             Health::Starting => {
                 let unlisted = || !gateway.catalogue.now().has(&upstream.name, kind);

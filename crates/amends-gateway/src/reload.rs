@@ -126,15 +126,11 @@ fn keep_fixed(config: &mut Config, before: &Config) -> Vec<&'static str> {
     };
     keep("ledger", config.ledger != before.ledger);
     keep("listen.http", config.http != before.http);
-    keep("limits.calls", config.limits.calls != before.limits.calls);
-    keep("limits.rate", config.limits.rate != before.limits.rate);
     keep("limits.answer_bytes", config.limits.answer_bytes != before.limits.answer_bytes);
     keep("telemetry", config.telemetry != before.telemetry);
     config.ledger = before.ledger.clone();
     config.telemetry = before.telemetry.clone();
     config.http = before.http;
-    config.limits.calls = before.limits.calls;
-    config.limits.rate = before.limits.rate;
     config.limits.answer_bytes = before.limits.answer_bytes;
     fixed
 }
@@ -170,13 +166,13 @@ mod tests {
 
     #[test]
     fn what_only_a_restart_changes_is_kept_and_named() {
-        let before = config("[limits]\ncalls = 5\n");
+        let before = config("[limits]\nanswer_bytes = 5000\n");
         let mut other = config(
             "[ledger]\nreads = \"sync\"\n[listen]\nhttp = \"127.0.0.1:1\"\nhosts = [\"a\"]\n[limits]\nbody_bytes = 9\n",
         );
         let fixed = keep_fixed(&mut other, &before);
-        assert_eq!(fixed, ["ledger", "listen.http", "limits.calls"]);
-        assert_eq!((other.http, other.limits.calls), (before.http, 5));
+        assert_eq!(fixed, ["ledger", "listen.http", "limits.answer_bytes"]);
+        assert_eq!((other.http, other.limits.answer_bytes), (before.http, 5000));
         assert_eq!((other.limits.body_bytes, other.hosts.len()), (9, 1), "the rest is taken");
         assert!(keep_fixed(&mut before.clone(), &before).is_empty());
     }

@@ -1,6 +1,8 @@
 //! What this process knows of its upstreams' troubles, and of how often it was called. It is kept in memory: each process learns
 //! it anew, and does not share it with others over the same ledger.
 
+mod room;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -14,6 +16,7 @@ use crate::clock;
 use crate::gateway::Gateway;
 use crate::listing;
 use crate::upstream::Upstream;
+pub use room::{Occupied, Room};
 
 /// How many principals are remembered before those who have not called for a while are forgotten.
 const PRINCIPALS_MAX: usize = 10_000;
@@ -185,24 +188,19 @@ pub async fn look_after(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
     }
 }
 
-/// How often each principal called lately, where that is limited.
-#[derive(Debug)]
+/// How often each principal called lately.
+#[derive(Debug, Default)]
 pub struct Rates {
-    rate: Option<Rate>,
     buckets: Mutex<HashMap<Principal, Bucket>>,
 }
 
 impl Rates {
-    /// Nobody has called yet.
-    pub fn new(rate: Option<Rate>) -> Self {
-        Self { rate, buckets: Mutex::default() }
-    }
-
-    /// Counts a call of that principal, or says in how many milliseconds it may come.
-    pub fn take(&self, principal: &Principal, now: Timestamp) -> Result<(), u64> {
-        let Some(rate) = self.rate else { return Ok(()) };
+    /// Counts a call of that principal, who may call at that rate by now, or says in how many milliseconds it may come.
+    pub fn take(&self, principal: &Principal, rate: Option<Rate>, now: Timestamp) -> Result<(), u64> {
+        let Some(rate) = rate else { return Ok(()) };
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bucket) = buckets.get_mut(principal) {
+            bucket.go_on_at(rate, now);
             return bucket.take(now);
         }
         if buckets.len() >= PRINCIPALS_MAX {
@@ -281,11 +279,14 @@ mod tests {
 
     #[test]
     fn each_principal_has_a_rate_of_its_own() {
-        let rates = Rates::new(Some(Rate { per_second_milli: 1000, burst: 1 }));
+        let rates = Rates::default();
+        let rate = Some(Rate { per_second_milli: 1000, burst: 1 });
         let (one, other) = (Principal::from("one"), Principal::from("other"));
-        assert_eq!(rates.take(&one, at(0)), Ok(()));
-        assert_eq!(rates.take(&one, at(0)), Err(1000));
-        assert_eq!(rates.take(&other, at(0)), Ok(()));
-        assert_eq!(Rates::new(None).take(&one, at(0)), Ok(()));
+        assert_eq!(rates.take(&one, rate, at(0)), Ok(()));
+        assert_eq!(rates.take(&one, rate, at(0)), Err(1000));
+        assert_eq!(rates.take(&other, rate, at(0)), Ok(()));
+        assert_eq!(rates.take(&one, None, at(0)), Ok(()));
+        let faster = Some(Rate { per_second_milli: 4000, burst: 1 });
+        assert_eq!(rates.take(&one, faster, at(0)), Err(250), "another rate counts at once");
     }
 }

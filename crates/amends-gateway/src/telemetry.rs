@@ -8,6 +8,7 @@ mod span;
 mod story;
 mod target;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ tokio::task_local! {
 pub struct TelemetryConfig {
     /// The address that spans are posted to.
     pub traces: Option<String>,
+    /// The only certificate authority that is believed, where it is not the system's.
+    pub ca: Option<PathBuf>,
 }
 
 impl TelemetryConfig {
@@ -55,9 +58,9 @@ impl TelemetryConfig {
         };
         let address = self.traces.clone().or_else(from_environment)?;
         match address.parse::<Uri>() {
-            Ok(uri) if uri.scheme_str() == Some("http") && uri.host().is_some() => Some(uri),
+            Ok(uri) if matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() => Some(uri),
             _ => {
-                tracing::warn!("spans are not exported: `{address}` is not an `http://` address");
+                tracing::warn!("spans are not exported: `{address}` is not an `http://` or `https://` address");
                 None
             }
         }
@@ -79,7 +82,15 @@ pub(crate) struct Telemetry {
 impl Telemetry {
     /// Begins to export, where that is asked for.
     pub(crate) fn start(config: &TelemetryConfig, exports: Exports) -> Option<Self> {
-        let target = Target::new(config.settled()?, headers());
+        let certificate = || std::env::var_os("OTEL_EXPORTER_OTLP_CERTIFICATE").filter(|path| !path.is_empty());
+        let ca = config.ca.clone().or_else(|| certificate().map(PathBuf::from));
+        let target = match Target::new(config.settled()?, headers(), ca) {
+            Ok(target) => target,
+            Err(error) => {
+                tracing::warn!(%error, "spans are not exported");
+                return None;
+            }
+        };
         let service = std::env::var("OTEL_SERVICE_NAME").ok().filter(|name| !name.is_empty());
         let (queue, parcels) = mpsc::channel(QUEUE_MAX);
         let service = service.unwrap_or_else(|| "amends".to_owned());
@@ -152,6 +163,11 @@ impl Named {
         let parent = said(TRACEPARENT).filter(|(_, parent)| context::parse(parent).is_some())?;
         let companions = COMPANIONS.into_iter().filter_map(said).filter(|(_, text)| sound(text));
         Some(Self([parent].into_iter().chain(companions).collect()))
+    }
+
+    /// What they say, by its name in `_meta`.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(name, text)| (*name, text.as_str()))
     }
 
     /// Handles the request within that trace.

@@ -6,6 +6,7 @@ mod exchange;
 pub mod http;
 pub mod line;
 pub mod openapi;
+mod questions;
 pub mod sse;
 pub mod stdio;
 
@@ -19,6 +20,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 pub use asides::{AsideReceiver, AsideSender, asides};
 pub use credential::CredentialError;
+pub(crate) use credential::value as credential_now;
 pub use exchange::{Aside, Asides, Asking, Exchange, Fault, HttpAnswer, Progress, Reply, Request, RpcFault, Said};
 
 use crate::config::{Limits, Reach, UpstreamConfig};
@@ -235,6 +237,19 @@ impl Upstream {
             Link::Stdio(child) => child.health(),
             Link::Http(endpoint) => endpoint.health(),
             Link::OpenApi(service) => service.health(),
+        }
+    }
+
+    /// How it is, and down where nobody can be reached at its address though it was greeted before.
+    pub fn state(&self) -> Health {
+        let away = match &*self.link {
+            Link::Stdio(_) => None,
+            Link::Http(endpoint) => endpoint.away(),
+            Link::OpenApi(service) => service.away(),
+        };
+        match (self.health().borrow().clone(), away) {
+            (Health::Ready { .. }, Some(reason)) => Health::Down { reason: reason.to_string() },
+            (health, _) => health,
         }
     }
 

@@ -1,16 +1,33 @@
 //! The walks of this process: whose they are, where they are, and what is taken in them.
 
+pub(crate) mod kit;
+pub(crate) mod owners;
 pub mod view;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use amends_core::attempt::Payload;
+use amends_core::dispatcher::walk::Look;
 use amends_core::id::MachineName;
-use amends_core::{Principal, Refusal, RefusalKind, SessionId};
+use amends_core::machine::{Course, Drift, MachineSpec, Machines};
+use amends_core::walk::Beginning;
+use amends_core::{Digest, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
 use amends_wire::mcp::steps::Inputs;
+use serde_json::Map;
+use tokio::sync::oneshot;
 
-use crate::driver::{CallHandle, Listener};
+use crate::catalogue::Listing;
+use crate::driver::{CallHandle, Listener, Mail, MoveWish, SessionHandle, look_from_outside, past, raise_walk, told};
 use crate::gateway::Gateway;
+use crate::mint;
 use view::View;
+
+/// How often a walk is looked for that changes hands.
+const HANDS_MAX: usize = 25;
+/// How long a walk takes to change hands, about.
+const HAND_OVER: Duration = Duration::from_millis(40);
 
 /// What an agent wants done in a walk.
 #[derive(Debug)]
@@ -56,19 +73,271 @@ pub enum Which {
 
 /// Hands in what an agent wants done in a walk. The session of the handle is the walk's own. A walk that is another's is unknown.
 pub async fn order(
-    _gateway: &Arc<Gateway>,
-    _principal: &Principal,
-    _door: &'static str,
-    _which: Which,
-    _order: Order,
-    _listener: Listener,
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    door: &'static str,
+    which: Which,
+    order: Order,
+    listener: Listener,
 ) -> Result<CallHandle, Box<Refusal>> {
-    Err(unknown())
+    match (&order.what, &which) {
+        (Wish::Step { .. } | Wish::Reset, _) => {}
+        (Wish::Fork(seq), Which::Known(id)) => return fork(gateway, principal, door, id, *seq).await,
+        (Wish::Cancel, Which::Known(id)) => return stop(gateway, principal, id).await,
+        (Wish::Fork(_) | Wish::Cancel, Which::New(_)) => return Err(unknown()),
+    }
+    let mut session = match which {
+        Which::New(machine) => begin(gateway, principal, door, &machine)?,
+        Which::Known(id) => find(gateway, principal, &id).await?,
+    };
+    let id = mint::call();
+    let (answer_to, answer) = oneshot::channel();
+    let (action, inputs, raw, expect_seq, reset) = match order.what {
+        Wish::Step { action, inputs, expect_seq } => (action, inputs.value, inputs.raw.get().into(), expect_seq, false),
+        Wish::Reset | Wish::Fork(_) | Wish::Cancel => ("reset".to_owned(), Map::new(), "{}".into(), None, true),
+    };
+    let refusal = order.refusal.or_else(|| drifted(gateway, &session).map(Box::new));
+    let wish = MoveWish {
+        id: id.clone(),
+        action,
+        inputs,
+        raw,
+        expect_seq,
+        key: order.key,
+        deadline_ms: order.deadline_ms,
+        reset,
+        refusal,
+        answer: answer_to,
+        listener,
+    };
+    let mut mail = Mail::Move(Box::new(wish));
+    // A driver that ends just now gives back what it did not take.
+    for _ in 0..HANDS_MAX {
+        match session.post(mail) {
+            Ok(()) => return Ok(session.waiting(id, answer)),
+            Err(unsent) => mail = unsent,
+        }
+        session = find(gateway, principal, &session.id).await?;
+    }
+    Err(Box::new(told::elsewhere()))
+}
+
+/// Begins a walk.
+fn begin(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    door: &str,
+    machine: &MachineName,
+) -> Result<SessionHandle, Box<Refusal>> {
+    let config = gateway.config();
+    let declared = config.machines.get(machine).ok_or_else(|| {
+        let message = format!("there is no machine `{}`", amends_core::failure::bounded(machine.as_str()));
+        Box::new(Refusal::of(RefusalKind::UnknownName, message))
+    })?;
+    let course = Course::begin(declared, Map::new());
+    let (definition, hash) = defined(&config.machines, machine);
+    let beginning =
+        Beginning { machine: machine.clone(), definition, hash, from: None, fields: payload(gateway, &course) };
+    let hash = beginning.hash.clone();
+    let session = SessionHandle::walk(gateway, principal, door, beginning, course);
+    gateway.owners.remember(&session.id, principal, machine, &hash);
+    Ok(session)
+}
+
+/// The walk of that handle, if it is that principal's, driven here.
+async fn find(gateway: &Arc<Gateway>, principal: &Principal, id: &SessionId) -> Result<SessionHandle, Box<Refusal>> {
+    for _ in 0..HANDS_MAX {
+        if let Some(mail) = gateway.driver_of(id).filter(|mail| !mail.is_closed()) {
+            whose(gateway, principal, id).await?;
+            if let Some(session) = SessionHandle::of_driver(gateway, principal, id.clone(), mail) {
+                return Ok(session);
+            }
+        }
+        let trace = read(gateway, principal, id).await?;
+        drop(trace);
+        match raise_walk(gateway, id).await {
+            Ok(Some(_)) => {}
+            Ok(None) => tokio::time::sleep(HAND_OVER).await,
+            Err(error) => return Err(unread(&error)),
+        }
+    }
+    let message = "something is being done in this walk elsewhere; nothing was done, ask again";
+    Err(Box::new(Refusal { retry_after_ms: Some(1_000), ..Refusal::of(RefusalKind::InFlight, message) }))
+}
+
+/// Refuses a walk that is another's, as if there were none.
+async fn whose(gateway: &Arc<Gateway>, principal: &Principal, id: &SessionId) -> Result<(), Box<Refusal>> {
+    match gateway.owners.of(id) {
+        Some(owner) if owner == *principal => Ok(()),
+        Some(_) => Err(unknown()),
+        None => read(gateway, principal, id).await.map(drop),
+    }
+}
+
+/// The trace of a walk of that principal.
+async fn read(gateway: &Arc<Gateway>, principal: &Principal, id: &SessionId) -> Result<Vec<Event>, Box<Refusal>> {
+    let trace = gateway.ledger.trace(id).await.map_err(|error| unread(&error))?.ok_or_else(unknown)?;
+    let events: Vec<Event> = trace.events.into_iter().map(|stored| stored.event).collect();
+    let walks = events.iter().any(|event| matches!(event.fact, Fact::WalkBegan { .. }));
+    match events.first().map(|event| &event.fact) {
+        Some(Fact::SessionOpened { principal: owner, .. }) if walks && owner == principal => {
+            gateway.owners.read(id, owner, &events);
+            Ok(events)
+        }
+        _ => Err(unknown()),
+    }
 }
 
 /// Where a walk of that principal is.
-pub async fn look(_gateway: &Arc<Gateway>, _principal: &Principal, _session: &SessionId) -> Result<View, Box<Refusal>> {
-    Err(unknown())
+pub async fn look(gateway: &Arc<Gateway>, principal: &Principal, session: &SessionId) -> Result<View, Box<Refusal>> {
+    if let Some(mail) = gateway.driver_of(session) {
+        whose(gateway, principal, session).await?;
+        let (answer, seen) = oneshot::channel();
+        if mail.send(Mail::Look(answer)).is_ok()
+            && let Ok(Some(view)) = seen.await
+        {
+            return Ok(view);
+        }
+    }
+    let events = read(gateway, principal, session).await?;
+    let written = gateway.ledger.fields(session).await.map_err(|error| unread(&error))?;
+    let folded = Dispatcher::restore(&events, |_| Some(Arc::new(no_rules()))).map_err(|error| {
+        tracing::error!(%session, %error, "the trace cannot be folded");
+        unknown()
+    })?;
+    let walk = folded.walk().ok_or_else(unknown)?;
+    let mut view =
+        look_from_outside(session, &walk, &events, &written).map_err(|error| unread(&error))?.ok_or_else(unknown)?;
+    fill_in_schemas(&mut view, &walk, &gateway.catalogue.now());
+    Ok(view)
+}
+
+/// Another walk, begun where one was.
+async fn fork(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    door: &str,
+    id: &SessionId,
+    seq: Option<u64>,
+) -> Result<CallHandle, Box<Refusal>> {
+    let events = read(gateway, principal, id).await?;
+    let written = gateway.ledger.fields(id).await.map_err(|error| unread(&error))?;
+    let made = events.iter().rev().find_map(|event| match &event.fact {
+        Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } => Some(*moves),
+        Fact::WalkBegan { beginning } => Some(beginning.from.as_ref().map_or(0, |fork| fork.seq)),
+        _ => None,
+    });
+    let at = seq.or(made).unwrap_or_default();
+    let Some((from, course)) = past(id, &events, &written, at).map_err(|error| unread(&error))? else {
+        let message = format!("the walk never was at move {at}; it made {} moves", made.unwrap_or_default());
+        return Err(Box::new(Refusal::of(RefusalKind::ValidationFailed, message)));
+    };
+    let upto = |event: &&Event| !matches!(&event.fact, Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } if *moves > at);
+    let mut declared = None;
+    for event in events.iter().take_while(upto) {
+        match &event.fact {
+            Fact::WalkBegan { beginning } => {
+                declared = Some((beginning.machine.clone(), beginning.definition.clone(), beginning.hash.clone()));
+            }
+            Fact::WalkMigrated { definition, hash } => {
+                declared = declared.map(|(machine, ..)| (machine, definition.clone(), hash.clone()));
+            }
+            _ => {}
+        }
+    }
+    let (machine, definition, hash) = declared.ok_or_else(unknown)?;
+    let beginning = Beginning { machine, definition, hash, from: Some(from), fields: payload(gateway, &course) };
+    let owned = (beginning.machine.clone(), beginning.hash.clone());
+    let session = SessionHandle::walk(gateway, principal, door, beginning, course);
+    gateway.owners.remember(&session.id, principal, &owned.0, &owned.1);
+    seen(gateway, &session, "fork").await
+}
+
+/// Stops the move that is being made.
+async fn stop(gateway: &Arc<Gateway>, principal: &Principal, id: &SessionId) -> Result<CallHandle, Box<Refusal>> {
+    let session = find(gateway, principal, id).await?;
+    let (answer, stopped) = oneshot::channel();
+    // Should it end just now, nothing is open in it.
+    let _ = session.post(Mail::Stop(answer));
+    let _ = stopped.await;
+    seen(gateway, &session, "cancel").await
+}
+
+/// The walk as it is, as an answer.
+async fn seen(gateway: &Arc<Gateway>, session: &SessionHandle, action: &str) -> Result<CallHandle, Box<Refusal>> {
+    let (answer, looked) = oneshot::channel();
+    // Should it end just now, there is nothing to see.
+    let _ = session.post(Mail::Look(answer));
+    let view = looked.await.ok().flatten().ok_or_else(|| Box::new(told::elsewhere()))?;
+    let data = amends_core::envelope::Data::Value(serde_json::Value::Null);
+    let body = amends_core::envelope::Body::Success { outcome: amends_core::Outcome::Succeeded, data };
+    let names = gateway.catalogue.now().machines().names().clone();
+    let rendered = told::seen(action, amends_core::Envelope::of(body), view, names);
+    let (answer_to, answer) = oneshot::channel();
+    // It is taken a line further on.
+    let _ = answer_to.send(told::answered(rendered));
+    Ok(session.waiting(mint::call(), answer))
+}
+
+/// What is in the way of a walk whose machine is declared otherwise by now; where it can follow, it does.
+fn drifted(gateway: &Arc<Gateway>, session: &SessionHandle) -> Option<Refusal> {
+    let (machine, hash) = gateway.owners.machine(&session.id)?;
+    let config = gateway.config();
+    let (definition, now) = defined(&config.machines, &machine);
+    if now == hash {
+        return None;
+    }
+    let declared = config.machines.get(&machine);
+    match declared.map(amends_core::machine::Machine::drift) {
+        Some(Drift::Keep) | None => None,
+        Some(Drift::Migrate) => {
+            // Should it end just now, whoever takes it up tries again.
+            let _ = session.post(Mail::Migrate { definition, hash: now.clone() });
+            gateway.owners.remember(&session.id, session.principal(), &machine, &now);
+            None
+        }
+        Some(Drift::Refuse) => {
+            let message = format!(
+                "the machine `{machine}` is declared otherwise by now, and its walks do not go on; begin a new one"
+            );
+            Some(Refusal::of(RefusalKind::SchemaDrift, message))
+        }
+    }
+}
+
+/// The input schemas of actions that are tools as they are.
+pub(crate) fn fill_in_schemas(view: &mut View, look: &Look<'_>, listing: &Listing) {
+    let machine = look.machines.get(&view.machine);
+    for next in view.next.iter_mut().filter(|next| next.schema.is_none()) {
+        let action = machine.and_then(|machine| machine.action(&next.action));
+        let tool =
+            action.and_then(|(_, action)| action.does.tools().find(|tool| tool.whole).map(|tool| tool.tool.clone()));
+        let served = tool.and_then(|tool| listing.find(tool.as_str()).cloned());
+        next.schema = served.and_then(|tool| tool.input.as_ref().map(|schema| schema.source().clone()));
+    }
+}
+
+/// A machine and all it uses as it is declared, and the digest of that.
+fn defined(machines: &Machines, machine: &MachineName) -> (BTreeMap<MachineName, MachineSpec>, Digest) {
+    let definition = machines.definition(machine);
+    let canonical = serde_json_canonicalizer::to_vec(&definition).unwrap_or_default();
+    let hash = amends_ledger::digest(&canonical);
+    (definition, hash)
+}
+
+fn payload(gateway: &Gateway, course: &Course) -> Payload {
+    let bytes = serde_json_canonicalizer::to_vec(course).unwrap_or_default();
+    Payload { digest: amends_ledger::keyed_digest(&gateway.secret, &[b"fields", &bytes]), size: bytes.len() as u64 }
+}
+
+fn no_rules() -> Rules {
+    Rules { contract: amends_core::Contract::undeclared(0, 0, 0), playbook: amends_core::Playbook::default() }
+}
+
+fn unread(error: &amends_ledger::Error) -> Box<Refusal> {
+    tracing::warn!(%error, "a walk could not be read");
+    let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is done");
+    Box::new(Refusal { retry_after_ms: Some(5000), ..refusal })
 }
 
 fn unknown() -> Box<Refusal> {

@@ -27,6 +27,7 @@ mod record;
 mod reversals;
 mod schema;
 mod sweep;
+mod tls;
 mod trouble;
 mod whole;
 mod writer;

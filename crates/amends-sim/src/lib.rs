@@ -35,6 +35,8 @@ pub mod drill;
 
 pub mod golden;
 
+pub mod scenario;
+
 pub use flaw::Flaw;
 pub use watch::Broken;
 pub use world::{Summary, World};

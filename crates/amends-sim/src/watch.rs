@@ -388,6 +388,7 @@ fn input_name(input: &Input) -> String {
         Input::Answer { interaction, answer } => format!("answer {} to {interaction}", answer.choice),
         Input::Inquiry { attempt, .. } => format!("inquiry of {attempt}"),
         Input::Inputs { call, inquiry, .. } => format!("inputs for {call} {inquiry}"),
+        Input::Withdrawal { call, inquiry } => format!("withdrawal of {call} {inquiry}"),
         Input::Cancel { call, reason } => format!("cancel {call} {reason:?}"),
         Input::Delivery { call } => format!("delivery of {call}"),
         Input::Tick => "tick".into(),

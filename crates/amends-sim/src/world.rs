@@ -106,6 +106,8 @@ pub struct World {
     pub(crate) unsent: BTreeMap<AttemptId, bool>,
     /// The requests whose upstream waits for what it asked.
     pub(crate) parked: BTreeMap<AttemptId, Request>,
+    /// The number of what an attempt's upstream asked last.
+    pub(crate) asking: BTreeMap<AttemptId, u32>,
     /// Whether its upstreams ask something of their agents.
     pub(crate) curious: bool,
     pub(crate) seed: u64,
@@ -170,6 +172,7 @@ impl World {
             aborted: BTreeSet::new(),
             unsent: BTreeMap::new(),
             parked: BTreeMap::new(),
+            asking: BTreeMap::new(),
             curious: seed % 4 == 3,
             seed,
             watch: Watch::new(tools, logged),

@@ -87,6 +87,11 @@ impl Schema {
         Ok(Self { source, validator, costs })
     }
 
+    /// The schema as it was written.
+    pub fn source(&self) -> &Value {
+        &self.source
+    }
+
     /// Whether a value fits; nothing where finding out would take too long.
     pub fn fits(&self, value: &Value) -> Option<bool> {
         self.costs.affords(value).then(|| self.validator.is_valid(value))

@@ -2,7 +2,7 @@
 
 use amends_core::Contract;
 use amends_wire::mcp::classify::{self, Signal};
-use amends_wire::mcp::{Era, ToolCall, ToolList, reply, tools};
+use amends_wire::mcp::{Era, ToolCall, ToolList, reply, steps, tools};
 use amends_wire::{Message, Object, Problem, Scanner, Schema, Splice};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,7 +19,8 @@ impl Chance {
     }
 }
 
-const SEEDS: [&str; 8] = [
+const SEEDS: [&str; 9] = [
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"step","arguments":{"action":"pay","inputs":"{\"amount\":5}","session":"ses_1","expect_seq":3}}}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay","arguments":{"n":1.0,"s":"\u00e4\"x"},"_meta":{"progressToken":3,"amends/key":"k"}}}"#,
     r#"{"jsonrpc":"2.0","id":"a","result":{"content":[{"type":"text","text":"{\"status\":409,\"code\":\"in_flight\"}"}],"isError":true}}"#,
     r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no","data":{"status":429,"retry_after":2}}}"#,
@@ -51,6 +52,18 @@ fn mutated(chance: &mut Chance) -> Vec<u8> {
     bytes
 }
 
+/// The arguments of a machine's tools are read, or every fault of them is named.
+fn step(call: &ToolCall<'_>) {
+    let faults = |refusal: amends_core::Refusal| {
+        assert!(!refusal.details.is_empty() && refusal.message.len() < 8192, "{refusal:?}");
+    };
+    for tool in steps::Tool::ALL {
+        let _ = steps::read(tool, tool.as_str(), call.arguments()).map_err(|refusal| faults(*refusal));
+    }
+    let _ = steps::read_action("pay", "order", "pay", None, call.arguments()).map_err(|refusal| faults(*refusal));
+    let _ = (steps::session_of(call.arguments()), steps::action_of(call.arguments()));
+}
+
 fn exercise(bytes: &[u8], chance: &mut Chance) {
     let mut scanner = Scanner::new(64);
     for chunk in bytes.chunks(1 + chance.next(40)) {
@@ -67,6 +80,7 @@ fn exercise(bytes: &[u8], chance: &mut Chance) {
                 let _ = call.meta();
                 let sent = call.outgoing(&Default::default());
                 assert!(Object::parse(&sent).is_some(), "{sent}");
+                step(&call);
             }
         }
         Ok(Message::Success { result, .. }) => drop(classify::result(result.get(), &contract, None, &[])),
@@ -77,6 +91,7 @@ fn exercise(bytes: &[u8], chance: &mut Chance) {
     }
     let _ = classify::result(&text, &contract, None, &[]);
     let _ = classify::structured(&text);
+    let _ = steps::Address::parse(&text);
     for given in [
         Signal::Unreadable { text_start: &text },
         Signal::HttpStatus { status: 409, retry_after: Some(&text), content_type: Some(&text), body: &text },

@@ -17,6 +17,7 @@ mod init;
 mod key;
 mod ledger;
 mod live;
+mod machine;
 mod outcome;
 mod propose;
 mod prove;
@@ -49,6 +50,8 @@ Examples:
   amends init --openapi shop.yaml         a configuration for an HTTP API
   amends check --config amends.toml       what a configuration means, and what it leaves open
   amends doctor                           what could go wrong on this machine
+  amends machine graph order              a machine of the configuration, drawn
+  amends machine test *.scenario.toml     whether walks through machines go as they are written
   amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
@@ -94,6 +97,8 @@ enum Command {
     Sessions(sessions::SessionsArgs),
     /// List the tools that were seen and what they are pinned to; show or approve what one became.
     Tools(tools::ToolsArgs),
+    /// Draw machines, check them, and tell scenarios of them with faked tools.
+    Machine(machine::MachineArgs),
     /// Show a session's or a call's timeline.
     Trace(trace::TraceArgs),
     /// Decide a recorded session or call again, and compare.
@@ -151,6 +156,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,
         Command::Tools(args) => tools::tools(args).await,
+        Command::Machine(args) => machine::machine(&args),
         Command::Trace(args) => trace::trace(args).await,
         Command::Replay(args) => replay::replay(args).await,
         Command::WhatIf(args) => whatif::whatif(args).await,

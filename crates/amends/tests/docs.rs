@@ -35,7 +35,8 @@ const SOURCE_LINES_MAX: usize = 600;
 #[test]
 fn every_example_configuration_settles() {
     let ours = |file: &PathBuf| file.starts_with("examples") && !file.starts_with("examples/clients");
-    let examples = files().into_iter().filter(|file| ours(file) && is(file, "toml"));
+    let scenario = |file: &PathBuf| file.to_string_lossy().ends_with(".scenario.toml");
+    let examples = files().into_iter().filter(|file| ours(file) && is(file, "toml") && !scenario(file));
     let mut seen = 0;
     for file in examples {
         seen += 1;
@@ -58,6 +59,31 @@ fn every_configuration_on_a_page_settles() {
         }
     }
     assert!(seen > 0, "no page shows a configuration");
+}
+
+#[test]
+fn every_scenario_in_the_examples_and_on_a_page_goes_as_it_is_written() {
+    let amends = |folder: &Path, files: &[PathBuf]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_amends"));
+        let told = command.args(["machine", "test"]).args(files).current_dir(folder).output().expect("it runs");
+        let said = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(told.status.success(), "{said}{}", String::from_utf8_lossy(&told.stderr));
+    };
+    let written = |file: &PathBuf| file.to_string_lossy().ends_with(".scenario.toml");
+    let examples: Vec<PathBuf> = files().into_iter().filter(written).collect();
+    assert!(examples.len() > 8, "{examples:?}");
+    amends(&root(), &examples);
+
+    let page = read(Path::new("docs/machines.md"));
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let scenarios = blocks(&page, "toml scenario");
+    assert!(!scenarios.is_empty(), "the page shows no scenario");
+    fs::write(folder.path().join("amends.toml"), &blocks(&page, "toml")[0].1).expect("it can be written");
+    for (n, (_, scenario)) in scenarios.iter().enumerate() {
+        let file = PathBuf::from(format!("{n}.scenario.toml"));
+        fs::write(folder.path().join(&file), scenario).expect("it can be written");
+        amends(folder.path(), &[file]);
+    }
 }
 
 #[test]

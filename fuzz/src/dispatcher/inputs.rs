@@ -105,6 +105,10 @@ impl World {
             }
             8 => Input::Delivery { call: call_id(bytes) },
             9 => Input::Resume,
+            11 => {
+                let (call, inquiry) = self.inquiry(bytes);
+                Input::Withdrawal { call, inquiry }
+            }
             12 => Input::Answer { interaction: self.question(bytes), answer: Box::new(answer(bytes, now)) },
             13 => Input::Inquiry { attempt: self.attempt(bytes), inquiry: Box::new(inquiry(bytes)) },
             14 => {

@@ -79,9 +79,11 @@ class Inputs:
         async def answered(_context: Any, params: Any) -> Any:
             shown = params.model_dump(mode="json", by_alias=True, exclude_unset=True) if params else None
             self.asked.append({"method": method, "params": shown})
-            if self.answers[method].get("never"):
+            answer = dict(self.answers[method])
+            if answer.get("never"):
                 await anyio.sleep_forever()
-            return result.model_validate(self.answers[method])
+            await anyio.sleep(answer.pop("after_ms", 0) / 1000)
+            return result.model_validate(answer)
 
         return answered
 

@@ -2,6 +2,7 @@
 
 use crate::attempt::Purpose;
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::state::CallState;
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
@@ -90,6 +91,16 @@ impl Dispatcher {
             self.emit(now, Fact::InquiryClosed { call: id.clone(), inquiry, why: Unanswered::Withdrawn });
             self.step.effects.push(Effect::Retract { call: id.clone(), inquiry });
         }
+    }
+
+    /// The upstream takes back what it asked: the agent need not answer any more, and the attempt goes on.
+    pub(super) fn withdrawal(&mut self, now: Timestamp, id: CallId, inquiry: u32) {
+        let waits = |call: &CallState| call.open_inquiries().any(|open| open.n == inquiry && open.held);
+        if !self.state.calls.get(&id).is_some_and(waits) {
+            return self.ignore(now, format!("inquiry {inquiry} of the call `{id}`, which is taken back, is not open"));
+        }
+        self.emit(now, Fact::InquiryWithdrawn { call: id.clone(), inquiry });
+        self.step.effects.push(Effect::Retract { call: id, inquiry });
     }
 
     /// Tells the upstream of an attempt what became of its inquiry.

@@ -161,6 +161,9 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
             let input = Input::Inputs { call: call.clone(), inquiry: *inquiry, inputs: inputs.clone() };
             (input, gates.clone())
         }
+        Fact::InquiryWithdrawn { call, inquiry } => {
+            (Input::Withdrawal { call: call.clone(), inquiry: *inquiry }, open())
+        }
         Fact::CancelRequested { call, reason } => (Input::Cancel { call: call.clone(), reason: *reason }, open()),
         Fact::AnswerDelivered { call } => (Input::Delivery { call: call.clone() }, open()),
         Fact::Ticked { gates } => (Input::Tick, gates.clone()),

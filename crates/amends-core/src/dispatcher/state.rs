@@ -144,7 +144,9 @@ impl Session {
                 let of = self.attempt(&attempt.call, attempt.n).is_some_and(|state| state.end.is_none() == *held);
                 of && self.calls.get(&attempt.call).is_some_and(|call| call.next_inquiry() == *inquiry)
             }
-            Fact::InputsGiven { call, inquiry, .. } => self.is_asking(call, *inquiry),
+            Fact::InputsGiven { call, inquiry, .. } | Fact::InquiryWithdrawn { call, inquiry } => {
+                self.is_asking(call, *inquiry)
+            }
             Fact::InquiryClosed { call, inquiry, why } => match why {
                 Unanswered::Refused => self.calls.get(call).is_some_and(|call| call.next_inquiry() == *inquiry),
                 Unanswered::Lapsed | Unanswered::Withdrawn => self.is_asking(call, *inquiry),
@@ -331,6 +333,11 @@ impl Session {
                     call.cancel = call.cancel.filter(|reason| reason.is_wish());
                 }
             }
+            Fact::InquiryWithdrawn { call, inquiry } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.close_inquiry(*inquiry, at);
+                }
+            }
             Fact::InquiryClosed { call, inquiry, why } => {
                 if let Some(call) = self.calls.get_mut(call) {
                     match why {
@@ -394,6 +401,12 @@ impl Session {
     /// The move that is being made.
     pub(super) fn open_move(&self) -> Option<&MoveState> {
         self.walk.as_ref()?.open.as_ref()
+    }
+
+    /// Whether the open move has no such call yet.
+    pub(super) fn wants_leg(&self, leg: &crate::walk::LegOf) -> bool {
+        let has = |open: &MoveState| open.part(leg.part).any(|its| its.name == leg.name);
+        self.open_move().is_some_and(|open| open.taking.id == leg.of && open.attempt == leg.attempt && !has(open))
     }
 
     /// Whether anything is open in it.

@@ -22,7 +22,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::time::Timestamp;
 use crate::walk::{Beginning, LegWish, Taking, Weighed};
 
-pub use look::{Look, Standing};
+pub use look::{Leg, Look, Standing, Underway};
 use next::Next;
 
 /// How many things a move may lead to in one step, before it has to wait for something.
@@ -92,6 +92,10 @@ impl Dispatcher {
         match (kin, no) {
             (Kin::Repeats(first), _) => {
                 self.emit(now, Fact::MoveJoined { of: id.clone(), first: first.clone() });
+                let asking = |open: &MoveState| open.taking.id == first && open.answered && !open.approved;
+                if self.state.open_move().is_some_and(asking) {
+                    return self.answer_awaiting(id);
+                }
                 self.step.effects.push(Effect::Join { of: id, first });
             }
             (_, Some(refusal)) => self.refuse_move(now, &id, refusal),

@@ -10,15 +10,16 @@ use crate::id::{ActionName, StateName};
 use crate::walk::Frame;
 
 /// The fields of a walk, one level for each of its frames.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Course {
     levels: Vec<Level>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Level {
     fields: Value,
     /// What the action of the level below was given that waits for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     waits: Option<Known>,
 }
 

@@ -46,6 +46,11 @@ impl Machines {
         self.declared.values()
     }
 
+    /// All of them, those of stages among them.
+    pub fn all(&self) -> impl Iterator<Item = &Machine> {
+        self.declared.values().chain(self.stages.values())
+    }
+
     /// Whether none is declared.
     pub fn is_empty(&self) -> bool {
         self.declared.is_empty()

@@ -64,6 +64,7 @@ impl Mask {
             | Fact::InteractionLapsed { .. }
             | Fact::InteractionWithdrawn { .. }
             | Fact::InquiryOpened { .. }
+            | Fact::InquiryWithdrawn { .. }
             | Fact::InquiryClosed { .. }
             | Fact::DoubtResolved { .. }
             | Fact::ReversalMinted { .. }

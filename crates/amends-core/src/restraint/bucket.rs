@@ -28,6 +28,15 @@ impl Bucket {
         Self { left: rate.burst.saturating_mul(TOKEN), rate, at: now }
     }
 
+    /// Fills at another rate from now on. What is in it stays, as far as there is room for it.
+    pub fn go_on_at(&mut self, rate: Rate, now: Timestamp) {
+        if rate != self.rate {
+            self.fill(now);
+            self.rate = rate;
+            self.fill(now);
+        }
+    }
+
     /// Takes one call, or says how many milliseconds it takes until there is one.
     pub fn take(&mut self, now: Timestamp) -> Result<(), u64> {
         self.fill(now);
@@ -69,6 +78,16 @@ mod tests {
         assert_eq!(bucket.take(at(500)), Ok(()));
         assert!(!bucket.is_full(at(500)));
         assert!(bucket.is_full(at(2000)));
+    }
+
+    #[test]
+    fn another_rate_counts_from_now_on_and_gives_nobody_a_burst() {
+        let mut bucket = Bucket::new(Rate { per_second_milli: 1000, burst: 5 }, at(0));
+        assert!((0..5).all(|_| bucket.take(at(0)).is_ok()));
+        bucket.go_on_at(Rate { per_second_milli: 2000, burst: 10 }, at(1000));
+        assert_eq!((bucket.take(at(1000)), bucket.take(at(1000))), (Ok(()), Err(500)));
+        bucket.go_on_at(Rate { per_second_milli: 1000, burst: 1 }, at(9000));
+        assert_eq!((bucket.take(at(9000)), bucket.take(at(9000))), (Ok(()), Err(1000)));
     }
 
     #[test]

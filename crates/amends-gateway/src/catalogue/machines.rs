@@ -24,7 +24,7 @@ pub struct ServedMachines {
     tools: Vec<(String, String)>,
     resources: Vec<(String, String)>,
     templates: Vec<(String, String)>,
-    guarded: BTreeMap<ToolName, (MachineName, ActionName)>,
+    enclosed: BTreeMap<ToolName, (MachineName, ActionName)>,
 }
 
 impl ServedMachines {
@@ -36,15 +36,19 @@ impl ServedMachines {
         let all: Vec<&Machine> = machines.declared().collect();
         let run: BTreeSet<&MachineName> = all.iter().flat_map(|machine| machine.actions()).filter_map(runs).collect();
         let roots: Vec<&Machine> = all.iter().copied().filter(|machine| !run.contains(machine.name())).collect();
-        let guarded = guarded(config, &all, served);
-        // What only a machine may call leaves its name to nobody: a call of it is told what to do instead.
-        let taken = |name: &str| served.contains_key(&ToolName::new(name));
+        let enclosed = enclosed(config, &all, served);
+        // What only machines call is not served, so that an action may have its name.
+        let taken = |name: &str| {
+            let name = ToolName::new(name);
+            served.contains_key(&name) && !enclosed.contains_key(&name)
+        };
         let actions: Vec<_> = all
             .iter()
             .filter(|machine| machine.mode() == Mode::Tools)
             .flat_map(|machine| machine.actions().map(|(action, _)| (machine.name().clone(), action.clone())))
             .collect();
-        let stages = all.iter().flat_map(|machine| machine.actions()).any(|(_, action)| matches!(action.does, Does::Allowed(_)));
+        let stages =
+            all.iter().flat_map(|machine| machine.actions()).any(|(_, action)| matches!(action.does, Does::Allowed(_)));
         let steps = stages || all.iter().any(|machine| machine.mode() == Mode::Step);
         let own: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| *tool != Tool::Step || steps).collect();
         let stages = all.iter().flat_map(|machine| machine.actions().filter_map(|(action, _)| machine.stage(action)));
@@ -66,7 +70,7 @@ impl ServedMachines {
             tools,
             resources: What::ALL.into_iter().map(resource).collect(),
             templates: What::ALL.into_iter().map(template).collect(),
-            guarded,
+            enclosed,
         }
     }
 
@@ -86,24 +90,22 @@ impl ServedMachines {
     }
 
     /// Whether that tool is called only by machines.
-    pub fn guards(&self, tool: &str) -> bool {
-        self.guarded.contains_key(&ToolName::new(tool))
+    pub fn encloses(&self, tool: &str) -> bool {
+        self.enclosed.contains_key(&ToolName::new(tool))
     }
 
     /// The refusal of a direct call of a tool that only machines call: it names the action that does.
     pub fn refusal(&self, tool: &str, machines: &Machines) -> Option<Refusal> {
-        let (machine, action) = self.guarded.get(&ToolName::new(tool))?;
+        let (machine, action) = self.enclosed.get(&ToolName::new(tool))?;
         let words = format!("`{tool}` is called only by the action `{action}` of the machine `{machine}`");
         let mut refusal = Refusal::of(RefusalKind::InvalidTransition, words);
         let schema = machines.get(machine).and_then(|machine| machine.action(action.as_str())?.1.input.as_ref());
         let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
         let required = required.into_iter().flatten().filter_map(Value::as_str);
         let template = match self.names.action(machine, action.as_str()) {
-            Some(own) => Template {
-                tool: own.to_owned(),
-                args: Map::new(),
-                missing: required.map(str::to_owned).collect(),
-            },
+            Some(own) => {
+                Template { tool: own.to_owned(), args: Map::new(), missing: required.map(str::to_owned).collect() }
+            }
             None => {
                 let mut args = Map::from_iter([("action".to_owned(), Value::String(action.to_string()))]);
                 if self.roots.len() > 1 && self.roots.contains(machine) {
@@ -133,7 +135,7 @@ impl ServedMachines {
 
     /// Whether an agent would see the same in that list.
     pub(super) fn is_same(&self, other: &Self, kind: Kind) -> bool {
-        let hidden = kind != Kind::Tools || self.guarded.keys().eq(other.guarded.keys());
+        let hidden = kind != Kind::Tools || self.enclosed.keys().eq(other.enclosed.keys());
         hidden && self.entries(kind).eq(other.entries(kind))
     }
 }
@@ -146,22 +148,22 @@ fn runs<'a>((_, action): (&'a ActionName, &'a amends_core::machine::Action)) -> 
 }
 
 /// The tools that machines write with and that nobody exposed: each with the first action that calls it.
-fn guarded(
+fn enclosed(
     config: &Config,
     machines: &[&Machine],
     served: &BTreeMap<ToolName, Arc<ServedTool>>,
 ) -> BTreeMap<ToolName, (MachineName, ActionName)> {
-    let mut guarded = BTreeMap::new();
+    let mut enclosed = BTreeMap::new();
     for machine in machines {
         for (name, action) in machine.actions() {
             for tool in action.tools() {
                 let Some(known) = served.get(tool) else { continue };
-                let enclosed = config.encloses(tool, &known.local, &known.upstream.config);
-                if enclosed && !known.rules.contract.effect.is_read() {
-                    guarded.entry(tool.clone()).or_insert_with(|| (machine.name().clone(), name.clone()));
+                let within = config.encloses(tool, &known.local, &known.upstream.config);
+                if within && !known.rules.contract.effect.is_read() {
+                    enclosed.entry(tool.clone()).or_insert_with(|| (machine.name().clone(), name.clone()));
                 }
             }
         }
     }
-    guarded
+    enclosed
 }

@@ -74,7 +74,7 @@ impl Listing {
 
     /// The name of every tool that an agent may call.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let shown = self.tools.keys().map(ToolName::as_str).filter(|name| !self.machines.guards(name));
+        let shown = self.tools.keys().map(ToolName::as_str).filter(|name| !self.machines.encloses(name));
         shown.chain(self.machines.names().all())
     }
 
@@ -133,7 +133,7 @@ impl Listing {
         let theirs = |served: &&Served| self.machines.is_empty() || !Address::is_ours(&served.key);
         match kind {
             Kind::Tools => {
-                let shown = self.tools.values().filter(|tool| !self.machines.guards(tool.name.as_str()));
+                let shown = self.tools.values().filter(|tool| !self.machines.encloses(tool.name.as_str()));
                 Box::new(shown.map(|tool| (tool.name.as_str(), marked(&tool.entry, &tool.upstream))).chain(own))
             }
             Kind::Prompts => Box::new(self.prompts.iter().map(Served::listed)),
@@ -212,11 +212,11 @@ impl Served {
 fn marked<'a>(entry: &'a str, upstream: &Upstream) -> Cow<'a, str> {
     let now = clock::now();
     let until = upstream.restraint.open_until(now);
-    let reason = match (&*upstream.health().borrow(), until) {
+    let reason = match (upstream.state(), until) {
         (Health::Ready { .. }, None) => return Cow::Borrowed(entry),
         (Health::Ready { .. }, Some(_)) => "it failed too often and is left alone for a while".to_owned(),
         (Health::Starting, _) => "it is being started".to_owned(),
-        (Health::Down { reason }, _) => reason.clone(),
+        (Health::Down { reason }, _) => reason,
     };
     let mut note = json!({ "upstream": upstream.name.as_str(), "reason": reason });
     if let Some(until) = until {

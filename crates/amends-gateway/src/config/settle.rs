@@ -58,6 +58,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         ledger: LedgerConfig::settle(spec.ledger)?,
         http: http.parse().map_err(|_| invalid("listen.http", format!("`{http}` is not an address and port")))?,
         hosts: spec.listen.hosts,
+        metrics: spec.listen.metrics,
         dialect: spec.listen.dialect,
         upstreams,
         tools,
@@ -227,11 +228,12 @@ pub(super) fn anywhere() -> UpstreamConfig {
 }
 
 fn telemetry(spec: &TelemetrySpec) -> Result<TelemetryConfig, ConfigError> {
-    let Some(otlp) = &spec.otlp else { return Ok(TelemetryConfig::default()) };
-    if !otlp.starts_with("http://") {
-        return Err(invalid("telemetry.otlp", format!("`{otlp}` is not an `http://` address")));
+    let ca = spec.ca.clone();
+    let Some(otlp) = &spec.otlp else { return Ok(TelemetryConfig { traces: None, ca }) };
+    if !otlp.starts_with("http://") && !otlp.starts_with("https://") {
+        return Err(invalid("telemetry.otlp", format!("`{otlp}` is not an `http://` or `https://` address")));
     }
-    Ok(TelemetryConfig { traces: Some(traces_address(otlp)) })
+    Ok(TelemetryConfig { traces: Some(traces_address(otlp)), ca })
 }
 
 fn translate(key: &str, spec: &TranslateSpec) -> Result<TranslateRule, ConfigError> {

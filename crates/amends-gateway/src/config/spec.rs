@@ -93,6 +93,9 @@ pub struct TelemetrySpec {
     /// The address of an OTLP collector over HTTP, such as `http://127.0.0.1:4318`. The default is
     /// `OTEL_EXPORTER_OTLP_ENDPOINT` of the environment; where that is not set either, nothing is exported.
     pub otlp: Option<String>,
+    /// The file of the only certificate authority that is believed, for an address with `https://`. The default is
+    /// `OTEL_EXPORTER_OTLP_CERTIFICATE` of the environment, else whom the system believes.
+    pub ca: Option<PathBuf>,
 }
 
 /// `[listen]`
@@ -103,6 +106,9 @@ pub struct ListenSpec {
     pub http: Option<String>,
     /// Further names by which the doors may be addressed, for the checks of `Host` and `Origin`.
     pub hosts: Vec<String>,
+    /// The token that whoever reads `/metrics` must show, and from where it is read: `{ env = "…" }` or `{ file = "…" }`. Without
+    /// one, only whoever is on the same machine may read it.
+    pub metrics: Option<KeySource>,
     /// The words in which our own answers are given: `amends` (the default), `schemabrain` or `theodosia`.
     pub dialect: Dialect,
 }
@@ -348,8 +354,14 @@ impl Spec {
         parse(text, origin)
     }
 
-    /// The files that upstreams name are beside the configuration, unless they say where they are.
+    /// The files that upstreams and doors name are beside the configuration, unless they say where they are.
     pub(super) fn look_beside(&mut self, folder: &Path) {
+        if let Some(KeySource::File(file)) = &mut self.listen.metrics {
+            *file = folder.join(&*file);
+        }
+        if let Some(file) = &mut self.telemetry.ca {
+            *file = folder.join(&*file);
+        }
         for upstream in self.upstreams.values_mut() {
             let credentials = upstream.headers.values_mut().chain(upstream.credentials.values_mut());
             let files = credentials.filter_map(|credential| credential.file.as_mut());

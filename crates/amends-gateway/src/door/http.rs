@@ -7,6 +7,7 @@ mod farewell;
 mod guard;
 mod health;
 mod message;
+mod numbers;
 mod page;
 mod plain;
 mod sessions;
@@ -26,7 +27,6 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::gateway::Gateway;
-use crate::metrics;
 use crate::telemetry::Named;
 use body::Body;
 use connection::Connection;
@@ -56,8 +56,8 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
         let Ok(permit) = room.clone().acquire_owned().await else {
             return;
         };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -67,7 +67,7 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
         let _ = stream.set_nodelay(true);
         let door = door.clone();
         tokio::spawn(async move {
-            let connection = Arc::new(Connection::default());
+            let connection = Arc::new(Connection::from(peer));
             let handled = connection.clone();
             let service = service_fn(move |request| handle(door.clone(), handled.clone(), request));
             let ended = http1::Builder::new()
@@ -113,9 +113,7 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
         }
         (&Method::GET, "/health") => health::report(door),
         (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),
-        (&Method::GET, "/metrics") => {
-            respond(StatusCode::OK, metrics::CONTENT_TYPE, door.gateway.metrics.text(&door.gateway).await)
-        }
+        (&Method::GET, "/metrics") => numbers::report(door, connection, &request).await,
         (&Method::GET, "/") => page::home(door).await,
         _ => plain_text(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"),
     }

@@ -109,7 +109,8 @@ pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> (String, O
             (message::success(id, &result), None)
         }
         Form::Moved { envelope, moved, names } => {
-            (message::success(id, &reply::moved(envelope, moved, names, receipt, traits)), None)
+            let envelope = answered.rendered.told_again(envelope);
+            (message::success(id, &reply::moved(&envelope, moved, names, receipt, traits)), None)
         }
         Form::Stored { json } => {
             (message::success(id, &reply::recorded(json, receipt, traits, answered.declares_output)), None)

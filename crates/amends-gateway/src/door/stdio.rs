@@ -64,6 +64,7 @@ pub async fn serve(
     // Nothing more can come of what was sent to an upstream that is gone.
     gateway.stop_upstreams().await;
     // What was delivered is recorded before we go, or an equal call of the next agent would be taken for its repeat.
+    gateway.rest();
     let _ = tokio::time::timeout(GRACE, gateway.idle()).await;
 }
 

@@ -19,6 +19,7 @@ use crate::catalogue::{Listing, ServedTool};
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
+use crate::restraint::Occupied;
 
 /// How long arguments are at most to be shown in the trace.
 const VIEWED_BYTES_MAX: usize = 256 << 10;
@@ -51,7 +52,7 @@ pub(super) struct Admitted {
     pub(super) evidence: Vec<Map<String, Value>>,
     pub(super) tool: Option<Arc<ServedTool>>,
     pub(super) params: Arc<str>,
-    pub(super) room: Option<tokio::sync::OwnedSemaphorePermit>,
+    pub(super) room: Option<Occupied>,
     pub(super) place: Option<tokio::sync::OwnedSemaphorePermit>,
 }
 
@@ -95,12 +96,13 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                 refusal.retry_after_ms = Some(5000);
                 gates.refusal = Some(Box::new(refusal));
             }
-            if let Err(wait_ms) = gateway.rates.take(principal, now) {
+            let limits = gateway.config().limits;
+            if let Err(wait_ms) = gateway.rates.take(principal, limits.rate, now) {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
                 refusal.retry_after_ms = Some(wait_ms);
                 gates.refusal.get_or_insert(Box::new(refusal));
             }
-            let room = gateway.room.clone().try_acquire_owned().ok();
+            let room = gateway.room.take(limits.calls);
             if room.is_none() {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "the gateway has too many open calls");
                 refusal.retry_after_ms = Some(1000);

@@ -43,6 +43,11 @@ pub struct Rendered {
 }
 
 impl Rendered {
+    /// The envelope of it, which says so where it is an earlier answer.
+    pub fn told_again(&self, envelope: &Envelope) -> Envelope {
+        Envelope { replayed: self.replayed || envelope.replayed, ..envelope.clone() }
+    }
+
     /// What it says, as an envelope.
     pub fn envelope_json(&self) -> Value {
         let json = match &self.form {
@@ -147,7 +152,7 @@ pub(super) fn store(rendered: &Rendered) -> (StoredForm, Bytes) {
     }
 }
 
-fn recorded(stored: &StoredAnswer, live: Option<&Live>) -> Rendered {
+pub(super) fn recorded(stored: &StoredAnswer, live: Option<&Live>) -> Rendered {
     let form = match stored.form {
         StoredForm::Forward => {
             // The bytes themselves are the data; this only says whose they are.

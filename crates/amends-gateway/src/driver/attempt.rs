@@ -96,6 +96,8 @@ struct Outgoing {
     request: Request,
     /// When it was made ready.
     awake: Awake,
+    /// Whether its agent is on a line.
+    on_line: bool,
 }
 
 /// The call a status read stands in for.
@@ -187,6 +189,7 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 ticket,
                 request,
                 awake: Awake::now(),
+                on_line: live.listener.way == Way::Line,
                 tool,
             })
         }
@@ -228,6 +231,7 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
         ticket,
         request,
         awake: Awake::now(),
+        on_line: false,
         tool,
     })
 }
@@ -251,7 +255,8 @@ async fn exchange(
 ) -> (Report, Carried) {
     let deadline = attempt.deadline;
     let asks = whose.is_some();
-    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request, awake } = outgoing;
+    let Outgoing { tool, rules, stands_for, canonical, based_on, arguments, ticket, mut request, awake, on_line } =
+        outgoing;
     let takes_tasks = request.params.as_deref().is_some_and(tasks::wanted);
     let seen = Seen { stands_for, canonical, based_on, arguments, takes_tasks };
     let contract = &rules.contract;
@@ -269,7 +274,7 @@ async fn exchange(
     let restraint = &tool.upstream.restraint;
     let (to, mut asides) = upstream::asides();
     // Nobody is asked for the sake of a read of ours; the upstream is told so.
-    request.asides = Some(Asides { to, whose });
+    request.asides = Some(Asides { to, whose, on_line });
     let mut exchange: Exchange = tool.upstream.send(ticket, request);
     // The driver outlives its calls, unless the process ends.
     let pass_on = |aside| {

@@ -43,18 +43,20 @@ pub(super) struct LiveInquiry {
     brought: bool,
     /// What waits for the agent's answer on its line.
     line: Option<tokio::task::AbortHandle>,
+    /// What waits for the upstream to take it back.
+    watched: Option<tokio::task::AbortHandle>,
     /// The answers, one for each question.
     answers: Vec<Result<String, RpcFault>>,
 }
 
 impl LiveInquiry {
     fn new(asked: InputRequired, held: Option<oneshot::Sender<Said>>) -> Self {
-        Self { asked, held, opened: None, brought: false, line: None, answers: Vec::new() }
+        Self { asked, held, opened: None, brought: false, line: None, watched: None, answers: Vec::new() }
     }
 
     fn stop(&mut self) {
-        if let Some(line) = self.line.take() {
-            line.abort();
+        for task in self.line.take().into_iter().chain(self.watched.take()) {
+            task.abort();
         }
     }
 }
@@ -81,15 +83,31 @@ pub(crate) struct Return {
 impl Session {
     /// The upstream of an attempt asks something, and waits.
     pub(super) fn asked(&mut self, attempt: AttemptId, asking: upstream::Asking) {
-        let upstream::Asking { method, params, answer } = asking;
+        let upstream::Asking { method, params, answer, withdrawn } = asking;
         let question = Question { key: ONLY.into(), method, params };
         let asked = InputRequired { questions: vec![question], state: None };
         let Some(live) = self.live.get_mut(&attempt.call) else { return };
         let inquiry = Box::new(inquiry(&self.gateway.secret, &asked, &live.listener));
         let Some(n) = self.dispatcher.next_inquiry(&attempt.call) else { return };
-        live.inquiries.insert(n, LiveInquiry::new(asked, Some(answer)));
+        let mut live_inquiry = LiveInquiry::new(asked, Some(answer));
+        let (mail, call) = (self.mail.clone(), attempt.call.clone());
+        let watching = tokio::spawn(async move {
+            if withdrawn.await.is_ok() {
+                // The driver outlives its calls, unless the process ends.
+                let _ = mail.send(Mail::Withdrawn { call, inquiry: n });
+            }
+        });
+        live_inquiry.watched = Some(watching.abort_handle());
+        live.inquiries.insert(n, live_inquiry);
         let gates = self.gates_of(&attempt.call);
         self.take(Input::Inquiry { attempt, inquiry }, gates);
+    }
+
+    /// The upstream took back what it asked.
+    pub(super) fn withdrawn(&mut self, call: CallId, inquiry: u32) {
+        if self.dispatcher.is_asking(&call, inquiry) {
+            self.take(Input::Withdrawal { call, inquiry }, Gates::default());
+        }
     }
 
     /// An attempt was answered with an inquiry: kept, if the agent can be asked, else it is a failure.
@@ -348,7 +366,10 @@ pub(super) fn subject(params: &str) -> Option<(String, String)> {
 
 async fn ask(asides: &AsideSender, question: &Question, id: String) -> Option<Result<String, RpcFault>> {
     let (answer, said) = oneshot::channel();
-    let asking = upstream::Asking { method: question.method.clone(), params: question.for_line(&id), answer };
+    // Dropped with this, the way for the answer says so to whoever asks the agent.
+    let (_never, withdrawn) = oneshot::channel();
+    let params = question.for_line(&id);
+    let asking = upstream::Asking { method: question.method.clone(), params, answer, withdrawn };
     asides.send(Aside::Question(asking)).ok()?;
     said.await.ok().map(|said| said.answer)
 }

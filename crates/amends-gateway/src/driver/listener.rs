@@ -2,7 +2,9 @@
 
 use amends_core::Way;
 use amends_wire::mcp::{Askable, Question};
+use amends_wire::object::Object;
 
+use crate::hub::Level;
 use crate::upstream::{Aside, AsideSender, Asking};
 
 /// Who waits for a call's answer, and what else can be said to it meanwhile.
@@ -12,8 +14,8 @@ pub struct Listener {
     pub asides: Option<AsideSender>,
     /// Whether it wants to hear of progress.
     pub progress: bool,
-    /// Whether it wants to hear what upstreams note down.
-    pub notes: bool,
+    /// How much of what upstreams note down it wants to hear.
+    pub notes: Option<Level>,
     /// How it can be asked something.
     pub way: Way,
     /// What it declared that it can do, as it was written.
@@ -23,7 +25,7 @@ pub struct Listener {
 impl Listener {
     /// Somebody who takes the answer and nothing else.
     pub const fn of_the_answer() -> Self {
-        Self { asides: None, progress: false, notes: false, way: Way::Closed, capabilities: None }
+        Self { asides: None, progress: false, notes: None, way: Way::Closed, capabilities: None }
     }
 
     /// How it can be asked that.
@@ -48,9 +50,10 @@ impl Listener {
         let wanted = match &aside {
             Aside::Question(_) => false,
             Aside::Progress(_) => self.progress,
-            Aside::Notification { method, .. } => {
-                (method == "notifications/message" && self.notes) || method == "notifications/elicitation/complete"
-            }
+            Aside::Notification { method, line } => match method.as_str() {
+                "notifications/message" => self.notes.is_some_and(|least| is_worth(line, least)),
+                method => method == "notifications/elicitation/complete",
+            },
         };
         match (aside, &self.asides) {
             (Aside::Question(asking), _) => return Some(asking),
@@ -60,4 +63,14 @@ impl Listener {
         }
         None
     }
+}
+
+/// Whether a log message is at least of that level. What says no level is worth hearing.
+fn is_worth(line: &str, least: Level) -> bool {
+    if least == Level::Debug {
+        return true;
+    }
+    let params = Object::parse(line).and_then(|message| Object::parse(message.get("params")?.get()));
+    let level = params.and_then(|params| Level::parse(&params.string("level")?));
+    level.is_none_or(|level| level >= least)
 }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::listener::Listener;
 use super::session::{Live, Mail, Session};
-use super::{admission, basis};
+use super::{admission, basis, walk};
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::witness::Witness;
@@ -56,19 +56,38 @@ pub async fn settle_orphans(gateway: Weak<Gateway>) {
     }
 }
 
+/// From whom a session is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Take {
+    /// From a dead node, or from ourselves.
+    Orphaned,
+    /// Also from a living one, where nothing is open in it.
+    Idle,
+}
+
 /// Takes up one orphan, if its open calls are for upstreams of ours: a ledger may be shared by processes with others.
 pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<Mail>) -> Result<(), Error> {
+    raise(gateway, id, first, Take::Orphaned).await.map(drop)
+}
+
+/// Takes up a session and drives it. Nothing where it cannot be taken.
+pub(super) async fn raise(
+    gateway: &Arc<Gateway>,
+    id: &SessionId,
+    first: Option<Mail>,
+    from: Take,
+) -> Result<Option<mpsc::UnboundedSender<Mail>>, Error> {
     // Of two that take up the same session at once, the second would fence the first.
     let _one_at_a_time = gateway.adopting.lock().await;
-    if let Some(driver) = gateway.driver_of(id) {
+    if let Some(driver) = gateway.driver_of(id).filter(|driver| !driver.is_closed()) {
         if let Some(first) = first {
             // Should it end just now, whoever waits for it looks again.
             let _ = driver.send(first);
         }
-        return Ok(());
+        return Ok(Some(driver));
     }
     let ledger = &gateway.ledger;
-    let Some(trace) = ledger.trace(id).await? else { return Ok(()) };
+    let Some(trace) = ledger.trace(id).await? else { return Ok(None) };
     let mut rules: HashMap<Digest, Arc<Rules>> = HashMap::new();
     for stored in &trace.events {
         if let Fact::CallReceived { received, .. } = &stored.event.fact
@@ -87,7 +106,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
         }
     };
     let Some(Fact::SessionOpened { seed, principal, door, .. }) = trace.events.first().map(|e| &e.event.fact) else {
-        return Ok(());
+        return Ok(None);
     };
     let listing = gateway.catalogue.now();
     let mut live = HashMap::new();
@@ -101,7 +120,7 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
             || tool.as_ref().is_some_and(|tool| admission::is_for(gateway, principal, tool, &params, &received.claims));
         let Some(rules) = rules.get(&received.rules).filter(|_| ours) else {
             tracing::debug!(session = %id, %call, "an orphan of another process's upstream, or of one that is not up");
-            return Ok(());
+            return Ok(None);
         };
         live.insert(
             call.clone(),
@@ -125,15 +144,28 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
                 room: None,
                 place: None,
                 made: None,
+                leg: received.leg.clone(),
             },
         );
     }
-    let Some(lease) = ledger.take(id, clock::now()).await? else { return Ok(()) };
+    let walking = walk::walking(gateway, &trace, &dispatcher).await?;
+    let now = clock::now();
+    let lease = match (ledger.take(id, now).await?, from) {
+        (Some(lease), _) => lease,
+        (None, Take::Orphaned) => return Ok(None),
+        (None, Take::Idle) => match ledger.take_idle(id, now).await? {
+            Some(lease) => lease,
+            None => return Ok(None),
+        },
+    };
     if lease.seq != dispatcher.seq() {
         // Its node was only slow, and appended once more before we fenced it; the next look finds it whole.
-        return Ok(());
+        return Ok(None);
     }
-    tracing::info!(session = %id, open = dispatcher.open_calls(), "taken up after a crash");
+    let open = dispatcher.open_calls() + dispatcher.open_questions();
+    if open > 0 {
+        tracing::info!(session = %id, open = dispatcher.open_calls(), "taken up after a crash");
+    }
     let witness = Witness::of_trace(gateway, &trace, |call| live.get(call).map(|live: &Live| &*live.params));
     let (mail, inbox) = mpsc::unbounded_channel();
     let mut session = Session {
@@ -152,7 +184,10 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
         witness,
         reads: HashMap::new(),
         ahead_ms: trace.events.last().map_or(0, |last| last.event.at.since_ms(clock::now())),
+        walking,
+        resting: false,
     };
+    let reached = session.mail.clone();
     if let Some(first) = first {
         // Its own inbox is a few lines above.
         let _ = session.mail.send(first);
@@ -160,9 +195,12 @@ pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<
     let driven = gateway.drives(id, session.mail.clone());
     tokio::spawn(async move {
         let gates = Gates { clock_behind: session.ahead_ms > CLOCK_BEHIND_MS, ..session.gates() };
-        session.take(Input::Resume, gates);
+        // What nothing is open in has nothing to be judged.
+        if open > 0 || from == Take::Orphaned {
+            session.take(Input::Resume, gates);
+        }
         session.run(inbox, false).await;
         drop(driven);
     });
-    Ok(())
+    Ok(Some(reached))
 }

@@ -131,6 +131,12 @@ fn envelope(answered: Answered) -> Value {
     value
 }
 
+/// Undoes what a walk did that was given up. What could not be undone is told.
+pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId) {
+    let undone = unwind(gateway, session).await;
+    tracing::info!(%session, %undone, "a walk was given up, and unwound");
+}
+
 /// Redeems a session's tokens, newest first. One that fails is recorded, and the others go on.
 async fn unwind(gateway: &Arc<Gateway>, session: &SessionId) -> Value {
     let rows = match settled(gateway, session).await {

@@ -47,7 +47,7 @@ fn subject(input: &Input) -> Option<&CallId> {
     match input {
         Input::Call(call) => Some(&call.id),
         Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => Some(&attempt.call),
-        Input::Inputs { call, .. } => Some(call),
+        Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => Some(call),
         Input::Cancel { call, .. } | Input::Delivery { call } => Some(call),
         Input::Move(taking) => Some(&taking.id),
         Input::Weighed { of, .. } => Some(of),

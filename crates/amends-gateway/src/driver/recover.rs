@@ -17,6 +17,7 @@ use super::answer::{Answered, Form, Rendered};
 use super::redeem;
 use super::session::{Mail, Session};
 use super::turn::Turn;
+use super::walk::told;
 use crate::clock;
 use crate::mint;
 use crate::witness::Witness;
@@ -62,7 +63,7 @@ impl Session {
         let Some(trace) = self.read_back(away).await else {
             return self.give_up(&cause);
         };
-        if self.restore(trace.as_ref()).await.is_err() {
+        if self.restore(trace.as_ref()).await.is_err() || self.restore_walk(trace.as_ref()).await.is_err() {
             return self.give_up(&cause);
         }
         let durable = self.dispatcher.seq();
@@ -82,7 +83,15 @@ impl Session {
                 self.finish(&mut turn);
                 continue;
             }
+            let leg = match &turn.input {
+                Input::Call(call) if call.leg.is_some() => Some(call.id.clone()),
+                _ => None,
+            };
             self.take(turn.input, turn.gates);
+            // Its move may have made it anew.
+            if let Some(leg) = leg.filter(|leg| !self.dispatcher.knows(leg)) {
+                self.live.remove(&leg);
+            }
         }
     }
 
@@ -154,16 +163,29 @@ impl Session {
         }
     }
 
-    /// New calls whose intent was not recorded were never sent: they are refused at once.
+    /// New calls whose intent was not recorded were never sent: they are refused at once. So are moves, with their calls.
     fn refuse_unsent(&mut self, failed: &mut VecDeque<Turn>) -> Vec<CallId> {
         let mut refused = Vec::new();
-        failed.retain(|turn| {
-            let Input::Call(call) = &turn.input else { return true };
-            refused.push(call.id.clone());
-            false
+        let mut moves = Vec::new();
+        failed.retain(|turn| match &turn.input {
+            Input::Call(call) if call.leg.is_none() => {
+                refused.push(call.id.clone());
+                false
+            }
+            Input::Call(call) => !call.leg.as_ref().is_some_and(|leg| moves.contains(&leg.of)),
+            Input::Move(taking) => {
+                moves.push(taking.id.clone());
+                false
+            }
+            Input::Weighed { of, .. } => !moves.contains(of),
+            _ => true,
         });
         for call in &refused {
             self.answer_unrecorded(call);
+        }
+        for of in &moves {
+            let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is done");
+            self.refuse_move(of, &Refusal { retry_after_ms: Some(5000), ..refusal });
         }
         refused
     }
@@ -175,6 +197,12 @@ impl Session {
         for call in open {
             self.answer_unrecorded(&call);
         }
+        let moves: Vec<_> = self.walking.iter().flat_map(|walking| walking.moves.keys().cloned()).collect();
+        for of in moves {
+            self.refuse_move(&of, &told::elsewhere());
+        }
+        // A walk has one session: whoever goes on with it takes that one up.
+        self.resting |= self.walking.take().is_some();
         self.turns.clear();
         self.witness = Witness::default();
         if !matches!(cause, Error::Fenced { .. }) {

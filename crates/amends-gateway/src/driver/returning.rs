@@ -43,7 +43,7 @@ impl SessionHandle {
         match self.hand_over(&waiting, state.theirs, params, listener).await {
             Ok(Some(handle)) => handle,
             Ok(None) => {
-                let listener = Listener { asides: None, progress: false, notes: false, way, capabilities };
+                let listener = Listener { asides: None, progress: false, notes: None, way, capabilities };
                 self.look_up(params, call, &waiting, listener).await
             }
             Err(error) => {

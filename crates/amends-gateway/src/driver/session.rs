@@ -9,6 +9,9 @@ use amends_core::contract::Contract;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::EvidenceSource;
 use amends_core::failure::bounded;
+use amends_core::id::MachineName;
+use amends_core::machine::MachineSpec;
+use amends_core::walk::LegOf;
 use amends_core::{
     AttemptId, Call, CallId, Certainty, Code, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal,
     Purpose, Report, Rules, SessionId, Timestamp, UpstreamName,
@@ -26,13 +29,16 @@ use super::failpoint::{self, Point};
 use super::inquiry::{LiveInquiry, Return};
 use super::listener::Listener;
 use super::turn::Turn;
+use super::walk::{MoveWish, Walking};
 use super::{basis, undo};
 use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
+use crate::restraint::Occupied;
 use crate::upstream::openapi::etag;
 use crate::upstream::{Aside, RpcFault, Upstream};
+use crate::walks::view::View;
 use crate::witness::Witness;
 
 /// What arrives at a session's driver.
@@ -42,11 +48,17 @@ pub(crate) enum Mail {
     Result { attempt: AttemptId, purpose: Purpose, report: Box<Report>, carried: Carried },
     Aside { attempt: AttemptId, aside: Aside },
     Inputs { call: CallId, inquiry: u32, answers: Vec<Result<String, RpcFault>> },
+    Withdrawn { call: CallId, inquiry: u32 },
     Return(Box<Return>),
     Used,
     Cancel { call: CallId, reason: CancelReason },
     Answer { interaction: InteractionId, answer: Box<PersonAnswer> },
     Delivered { call: CallId, leaving: Option<Leaving> },
+    Move(Box<MoveWish>),
+    Migrate { definition: BTreeMap<MachineName, MachineSpec>, hash: Digest },
+    Look(oneshot::Sender<Option<View>>),
+    Stop(oneshot::Sender<Option<View>>),
+    Rest,
     Unused,
 }
 
@@ -83,11 +95,13 @@ pub(crate) struct Live {
     pub(super) recorded: HashMap<AttemptId, StoredAnswer>,
     pub(super) attempts: HashMap<AttemptId, oneshot::Sender<()>>,
     /// Held while the call is open.
-    pub(super) room: Option<tokio::sync::OwnedSemaphorePermit>,
+    pub(super) room: Option<Occupied>,
     /// The same, for its upstream.
     pub(super) place: Option<tokio::sync::OwnedSemaphorePermit>,
     /// When it was made; nothing once it was held against the answers that may have been read before.
     pub(super) made: Option<Moment>,
+    /// The move it is made for.
+    pub(super) leg: Option<LegOf>,
 }
 
 /// A session's driver.
@@ -113,10 +127,17 @@ pub(super) struct Session {
     pub(super) reads: HashMap<Digest, Digest>,
     /// By how much the session's time is ahead of this process's: it was driven before by one whose clock was.
     pub(super) ahead_ms: u64,
+    /// Its way through a machine.
+    pub(super) walking: Option<Walking>,
+    /// Whether it ends as soon as it has nothing to do.
+    pub(super) resting: bool,
 }
 
 /// For how long a step is waited for before it is looked at anew.
 const COMMIT_WAIT: Duration = Duration::from_secs(60);
+
+/// How long a walk is kept without anything to do, before it is only on the ledger.
+const LINGER: Duration = Duration::from_secs(60);
 
 /// How many reads a session remembers for the calls that are based on them.
 const READS_MAX: usize = 1024;
@@ -129,7 +150,26 @@ impl Mail {
         listener: Listener,
     ) -> Self {
         let Admitted { call, gates, evidence, tool, params, room, place } = admitted;
-        let live = Live {
+        let live = Live::of(&call, evidence, tool, params, listener, (room, place));
+        let live = Box::new(Live { answer: Some(answer), made: Some(made), ..live });
+        Self::Call { call, gates, live }
+    }
+}
+
+/// The room of a call, here and at its upstream.
+type Rooms = (Option<tokio::sync::OwnedSemaphorePermit>, Option<tokio::sync::OwnedSemaphorePermit>);
+
+impl Live {
+    /// A call that was just admitted, and for whose answer nobody waits.
+    pub(super) fn of(
+        call: &Call,
+        evidence: Vec<Map<String, Value>>,
+        tool: Option<Arc<ServedTool>>,
+        params: Arc<str>,
+        listener: Listener,
+        (room, place): Rooms,
+    ) -> Self {
+        Self {
             tool,
             rules: call.rules.clone(),
             rules_hash: call.rules_hash.clone(),
@@ -139,7 +179,7 @@ impl Mail {
             params,
             evidence,
             read_first: None,
-            answer: Some(answer),
+            answer: None,
             also: Vec::new(),
             listener,
             inquiries: BTreeMap::new(),
@@ -148,13 +188,11 @@ impl Mail {
             attempts: HashMap::new(),
             room,
             place,
-            made: Some(made),
-        };
-        Self::Call { call, gates, live: Box::new(live) }
+            made: None,
+            leg: call.leg.clone(),
+        }
     }
-}
 
-impl Live {
     pub(super) fn contract(&self) -> Option<&Contract> {
         Some(&self.rules.contract)
     }
@@ -204,6 +242,8 @@ impl Session {
             witness: Witness::default(),
             reads: HashMap::new(),
             ahead_ms: 0,
+            walking: None,
+            resting: false,
         }
     }
 
@@ -216,7 +256,8 @@ impl Session {
     pub(super) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Mail>, mut used: bool) {
         loop {
             let busy = !self.turns.is_empty() || !self.listening.is_empty() || self.dispatcher.open_calls() > 0;
-            if !used && inbox.is_empty() && !busy {
+            let idle = !used && inbox.is_empty() && !busy;
+            if idle && (self.walking.is_none() || self.resting) {
                 return;
             }
             let deadline = self.dispatcher.deadline();
@@ -232,6 +273,8 @@ impl Session {
                 self.yield_to_commits().await;
                 continue;
             }
+            // A walk is kept for a while: its agent thinks.
+            let due = if idle { due.min(LINGER) } else { due };
             tokio::select! {
                 biased;
                 fate = Self::first_commit(&mut self.turns) => self.committed(fate).await,
@@ -240,7 +283,13 @@ impl Session {
                     Some(Mail::Used) => used = true,
                     Some(mail) => self.open_mail(mail),
                 },
-                () = tokio::time::sleep(due) => {}
+                () = tokio::time::sleep(due) => {
+                    if idle && due == LINGER {
+                        // Whoever wants something from now on takes the walk up again; what came before is still done.
+                        inbox.close();
+                        self.resting = true;
+                    }
+                }
             }
         }
     }
@@ -306,6 +355,7 @@ impl Session {
                 }
             }
             Mail::Inputs { call, inquiry, answers } => self.given(call, inquiry, answers),
+            Mail::Withdrawn { call, inquiry } => self.withdrawn(call, inquiry),
             Mail::Return(returned) => self.returned(*returned),
             Mail::Cancel { call, reason } => {
                 // The answer overtook the cancel: nothing is left to stop.
@@ -325,6 +375,21 @@ impl Session {
                     }
                 }
             }
+            Mail::Move(wish) => self.wished(*wish),
+            Mail::Migrate { definition, hash } => self.take(Input::Migrate { definition, hash }, Gates::default()),
+            Mail::Look(answer) => {
+                // Whoever looks may be gone.
+                let _ = answer.send(self.view());
+            }
+            Mail::Stop(answer) => {
+                let open = self.dispatcher.walk().and_then(|walk| walk.open.map(|open| open.id.clone()));
+                if let Some(call) = open {
+                    self.take(Input::Cancel { call, reason: CancelReason::Asked }, Gates::default());
+                }
+                // Whoever looks may be gone.
+                let _ = answer.send(self.view());
+            }
+            Mail::Rest => self.resting = true,
             Mail::Unused | Mail::Used => {}
         }
     }

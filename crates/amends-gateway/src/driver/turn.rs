@@ -1,16 +1,13 @@
 //! One turn: handle, append, and once that is durable, act.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
 use amends_core::{
-    Attempt, Certainty, Code, Fact, Failure, Gates, Input, Outcome, Purpose, RefusalKind, Report, Step, Timestamp,
-    ToolName,
+    Attempt, CallId, Certainty, Code, Fact, Failure, Gates, Input, Outcome, Purpose, Report, Step, Timestamp, ToolName,
 };
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
-use amends_wire::mcp::Receipt;
 use bytes::Bytes;
 
 use super::answer::{self, Answered, Form, Rendered};
@@ -54,6 +51,13 @@ pub(super) enum Act {
     Reply(Box<Reply>, Box<Rendered>),
 }
 
+impl Act {
+    /// Whether it touches nothing outside, so that it waits for nothing.
+    const fn is_inner(&self) -> bool {
+        matches!(self, Self::Do(Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. } | Effect::Unwind { .. }))
+    }
+}
+
 /// Whether a step's effects wait until it is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
@@ -71,11 +75,13 @@ impl Session {
             return;
         }
         let last_seq = self.dispatcher.seq();
-        let acts = self.fill_in(&step);
+        let fields = self.follow(&step.events);
+        let (acts, at_once): (Vec<Act>, Vec<Act>) = self.fill_in(&step).into_iter().partition(|act| !act.is_inner());
+        self.keep_results(&acts);
         if acts.iter().any(|act| matches!(act, Act::Do(Effect::Send(attempt)) if self.is_write(attempt))) {
             failpoint::reach(Point::BeforeIntent);
         }
-        let append = self.append(&input, step, expected_seq, &acts);
+        let append = Append { fields, ..self.append(&input, step, expected_seq, &acts) };
         let params = |call: &_| self.live.get(call).map(|live| &*live.params);
         let seen = self.witness.see(&self.gateway, &self.id, &append.events, params);
         let commit = match waits {
@@ -90,6 +96,22 @@ impl Session {
             }
         }
         self.turns.push_back(turn);
+        for act in at_once {
+            if let Act::Do(effect) = act {
+                self.at_once(effect);
+            }
+        }
+    }
+
+    /// Keeps what calls gave that are made for a move.
+    fn keep_results(&mut self, acts: &[Act]) {
+        for act in acts {
+            if let Act::Reply(reply, rendered) = act
+                && let Some(leg) = self.live.get(&reply.call).and_then(|live| live.leg.clone())
+            {
+                self.keep_result(&leg, rendered);
+            }
+        }
     }
 
     /// Waits for the oldest step to be durable. It never completes while there is none.
@@ -142,7 +164,7 @@ impl Session {
         let only_reads = match input {
             Input::Call(call) => gates.refusal.is_some() || call.rules.contract.effect.is_read(),
             Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => reads(&attempt.call),
-            Input::Inputs { call, .. } => reads(call),
+            Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => reads(call),
             Input::Cancel { call, .. } => reads(call),
             Input::Delivery { .. } => true,
             Input::Answer { .. }
@@ -164,6 +186,9 @@ impl Session {
         let lease = self.gateway.lease_until() - LEASE_MARGIN_MS;
         let fill = |effect: &Effect| match effect {
             Effect::Reply(reply) => {
+                if let Some(rendered) = self.render_move(reply) {
+                    return Act::Reply(reply.clone(), Box::new(rendered));
+                }
                 let mut rendered = answer::render(reply, self.live.get(&reply.call));
                 self.show_token(reply, &mut rendered);
                 Act::Reply(reply.clone(), Box::new(rendered))
@@ -215,6 +240,7 @@ impl Session {
             ..Append::of(self.id.clone(), self.epoch, expected_seq, step.events)
         };
         self.append_undo(&mut append);
+        self.append_move(&mut append, input);
         append_questions(&mut append, input, acts);
         self.append_inquiry(&mut append, input, acts);
         self.mask(input, &mut append);
@@ -231,11 +257,13 @@ impl Session {
         }
         for act in acts {
             let Act::Reply(reply, rendered) = act else { continue };
-            if !self.live.contains_key(&reply.call) {
+            if self.is_move(&reply.call) {
+                append.answers.extend(stored(&append, reply, rendered, true, DAY_MS, now));
+            } else if !self.live.contains_key(&reply.call) {
                 // A person settled a call that had ended.
                 append.answers.extend(stored(&append, reply, rendered, true, DAY_MS, now));
             } else if reply.last
-                && let Some(live) = self.live.get(&reply.call).filter(|live| live.claimed)
+                && let Some(live) = self.live.get(&reply.call).filter(|live| live.claimed || live.leg.is_some())
             {
                 append.forget.push(reply.call.clone());
                 append.answers.extend(stored(
@@ -297,6 +325,7 @@ impl Session {
             Act::Do(Effect::Inquire(asking)) => self.inquire(&asking),
             Act::Do(Effect::Tell(telling)) => self.tell(&telling),
             Act::Do(Effect::Retract { call, inquiry }) => self.retract(&call, inquiry),
+            // What touches nothing outside was done at once.
             Act::Do(
                 Effect::Reply(_)
                 | Effect::Ask(_)
@@ -316,15 +345,16 @@ impl Session {
         attempt.purpose == Purpose::Act && self.live.get(&attempt.id.call).is_some_and(changes)
     }
 
+    /// Whether that is a move of the walk.
+    fn is_move(&self, id: &CallId) -> bool {
+        self.walking.as_ref().is_some_and(|walking| walking.moves.contains_key(id))
+    }
+
     fn reply(&mut self, reply: &Reply, rendered: Rendered, appended: Option<&Appended>) {
-        let receipt = Receipt {
-            trace: self.id.to_string(),
-            sequence: appended.map(|appended| appended.seq),
-            hash: appended.map(|appended| appended.head.to_string()),
-            checkpoint: self.gateway.newest_checkpoint(),
-            unrecorded: (appended.is_none() && !self.gateway.recording.load(Ordering::Relaxed))
-                .then_some(RefusalKind::StoreUnavailable),
-        };
+        if self.is_move(&reply.call) {
+            return self.reply_move(reply, rendered, appended);
+        }
+        let receipt = self.receipt(appended);
         let Some(live) = self.live.get_mut(&reply.call) else {
             return;
         };
@@ -404,6 +434,11 @@ fn stored(
         }
         Fact::DoubtResolved { call, certainty, .. } if *call == reply.call => {
             Some((Outcome::SucceededAfterCompensation, *certainty))
+        }
+        // Only what was made is found by its repeat.
+        Fact::MoveEnded { of, outcome, certainty, .. } if *of == reply.call => {
+            matches!(outcome, Outcome::Succeeded | Outcome::SucceededAfterCompensation)
+                .then_some((*outcome, *certainty))
         }
         _ => None,
     });

@@ -7,7 +7,7 @@ use amends_wire::mcp::Era;
 use serde_json::json;
 
 use super::Hub;
-use crate::upstream::{Request, Upstream};
+use crate::upstream::{Reply, Request, Upstream};
 
 const TELL_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -55,11 +55,26 @@ impl Level {
     }
 }
 
+/// What an upstream is told to say that was told to say more than anybody wants to hear by now. There is no way to take a word about
+/// levels back.
+const NOBODY_ASKS: Level = Level::Info;
+
 impl Hub {
-    /// Tells an upstream the most that anybody wants to hear of its log, where it has one and takes such a word.
+    /// Tells an upstream that was greeted anew the most that anybody wants to hear of its log.
+    pub async fn tell_level_anew(&self, upstream: &Arc<Upstream>) {
+        *upstream.news.told_level.lock().await = None;
+        self.tell_level(upstream).await;
+    }
+
+    /// Tells an upstream the most that anybody wants to hear of its log, where it has one, takes such a word, and was told otherwise.
     pub async fn tell_level(&self, upstream: &Arc<Upstream>) {
-        let takes = upstream.era() == Some(Era::Legacy) && upstream.news.capability("logging").is_some();
-        let Some(level) = self.level().filter(|_| takes) else { return };
+        if upstream.era() != Some(Era::Legacy) || upstream.news.capability("logging").is_none() {
+            return;
+        }
+        // One word at a time, so that the last is what is wanted last.
+        let mut told = upstream.news.told_level.lock().await;
+        let wanted = self.level(&upstream.name);
+        let Some(level) = wanted.or(told.map(|_| NOBODY_ASKS)).filter(|level| *told != Some(*level)) else { return };
         let request = Request {
             method: "logging/setLevel".to_owned(),
             subject: None,
@@ -70,8 +85,11 @@ impl Hub {
             run: None,
         };
         let mut exchange = upstream.send(upstream.ticket(), request);
-        if tokio::time::timeout(TELL_TIMEOUT, exchange.reply()).await.is_err() {
-            tracing::debug!(upstream = %upstream.name, "it was not told how much of its log is wanted");
+        match tokio::time::timeout(TELL_TIMEOUT, exchange.reply()).await {
+            Ok(Reply::Result(_)) => *told = Some(level),
+            Ok(_) | Err(_) => {
+                tracing::debug!(upstream = %upstream.name, "it was not told how much of its log is wanted");
+            }
         }
     }
 }

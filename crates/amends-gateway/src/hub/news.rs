@@ -30,6 +30,8 @@ pub struct News {
     wanted: Notify,
     /// Held while its lists are read, so that several who ask at once ask once.
     pub(crate) listing: tokio::sync::Mutex<()>,
+    /// How much of its log it was told to say since it was greeted. Held while it is told.
+    pub(super) told_level: tokio::sync::Mutex<Option<Level>>,
 }
 
 #[derive(Debug, Default)]
@@ -43,7 +45,8 @@ impl News {
     /// Nothing was heard yet of that upstream.
     pub fn new(name: UpstreamName, hub: Arc<Hub>) -> Self {
         let (hears, told, wanted) = (AtomicBool::new(false), Notify::new(), Notify::new());
-        Self { name, hub, held: Mutex::default(), hears, told, wanted, listing: tokio::sync::Mutex::default() }
+        let (listing, told_level) = (tokio::sync::Mutex::default(), tokio::sync::Mutex::default());
+        Self { name, hub, held: Mutex::default(), hears, told, wanted, listing, told_level }
     }
 
     /// Takes a notification to heart. Whatever it says, this keeps no more than a flag.
@@ -64,7 +67,7 @@ impl News {
             }
             "notifications/message" => {
                 if let Some(level) = word("level").as_deref().and_then(Level::parse) {
-                    self.hub.logged(level, &params);
+                    self.hub.logged(&self.name, level, &params);
                 }
             }
             _ => tracing::debug!(upstream = %self.name, method, "a notification for nobody"),

@@ -64,8 +64,7 @@ impl Gauges {
     }
 
     pub(super) async fn sample(&self, gateway: &Gateway) {
-        let open = gateway.config().limits.calls.saturating_sub(gateway.room.available_permits());
-        self.calls_open.set(level(open));
+        self.calls_open.set(level(gateway.room.open()));
         self.sessions_driven.set(level(gateway.sessions_driven()));
         self.ledger_records.set(i64::from(gateway.recording.load(Ordering::Relaxed)));
         // The last count stands while the ledger is away.
@@ -79,7 +78,7 @@ impl Gauges {
 
     fn look_at(&self, upstream: &Upstream) {
         let labels = [("upstream", Metrics::upstream(&upstream.name))];
-        let up = matches!(&*upstream.health().borrow(), Health::Ready { .. });
+        let up = matches!(upstream.state(), Health::Ready { .. });
         self.upstream_up.get_or_create(&labels).set(i64::from(up));
         let at_once = upstream.config.concurrency;
         let sent = at_once.saturating_sub(upstream.permits.available_permits());

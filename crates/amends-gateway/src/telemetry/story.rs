@@ -230,6 +230,7 @@ fn happened(at: Timestamp, fact: &Fact) -> Option<(&'static str, Vec<Attribute>)
         Fact::InteractionOpened { .. } => ("amends.interaction_opened", Vec::new()),
         Fact::InquiryOpened { .. } => ("amends.inquiry_opened", Vec::new()),
         Fact::InputsGiven { .. } => ("amends.inputs_given", Vec::new()),
+        Fact::InquiryWithdrawn { .. } => ("amends.inquiry_withdrawn", Vec::new()),
         Fact::InquiryClosed { .. } => ("amends.inquiry_closed", Vec::new()),
         Fact::ReversalMinted { .. } => ("amends.reversal_minted", Vec::new()),
         Fact::ReversalArmed { .. } => ("amends.reversal_armed", Vec::new()),

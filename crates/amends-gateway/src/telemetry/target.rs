@@ -1,14 +1,16 @@
 //! Where spans go.
 
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, StatusCode, Uri};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+
+use crate::config::Access;
+use crate::upstream::http::pool::{Departure, Pool, Sent};
+use crate::upstream::http::{TlsError, pool as connections};
 
 /// How long a collector may take for an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -20,7 +22,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Target {
     uri: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
-    client: Client<HttpConnector, Full<Bytes>>,
+    pool: Pool,
 }
 
 /// What became of a request.
@@ -34,8 +36,13 @@ pub(super) enum Fate {
 }
 
 impl Target {
-    pub(super) fn new(uri: Uri, headers: Vec<(HeaderName, HeaderValue)>) -> Self {
-        Self { uri, headers, client: Client::builder(TokioExecutor::new()).build_http() }
+    pub(super) fn new(
+        uri: Uri,
+        headers: Vec<(HeaderName, HeaderValue)>,
+        ca: Option<PathBuf>,
+    ) -> Result<Self, TlsError> {
+        let pool = connections(&uri, &Access { ca, ..Access::default() })?;
+        Ok(Self { uri, headers, pool })
     }
 
     pub(super) async fn post(&self, body: Bytes) -> Fate {
@@ -48,15 +55,21 @@ impl Target {
     async fn exchange(&self, body: Bytes) -> Fate {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.uri.clone();
+        let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
+        *request.uri_mut() = path.parse().unwrap_or_default();
+        let host = self.uri.authority().and_then(|it| HeaderValue::from_str(it.as_str()).ok());
+        request.headers_mut().extend(host.map(|host| (HOST, host)));
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
         for (name, value) in &self.headers {
             request.headers_mut().insert(name.clone(), value.clone());
         }
-        let Ok(response) = self.client.request(request).await else { return Fate::Later(None) };
+        let sent = self.pool.send(request, Instant::now() + ANSWER_WITHIN, &Departure::default()).await;
+        let Ok(Sent { response, connection }) = sent else { return Fate::Later(None) };
         let (parts, body) = response.into_parts();
         // Read to its end, so that the connection can be used again.
-        let _ = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+        if Limited::new(body, ANSWER_BYTES_MAX).collect().await.is_ok() {
+            self.pool.keep(connection);
+        }
         match parts.status {
             status if status.is_success() => Fate::Taken,
             StatusCode::TOO_MANY_REQUESTS

@@ -120,7 +120,8 @@ mod tests {
                 to.send(progress(size)).unwrap();
             }
             let (answer, _said) = tokio::sync::oneshot::channel();
-            to.send(Aside::Question(Asking { method: "m".into(), params: None, answer })).unwrap();
+            let (_withdraw, withdrawn) = tokio::sync::oneshot::channel();
+            to.send(Aside::Question(Asking { method: "m".into(), params: None, answer, withdrawn })).unwrap();
             let mut heard = 0;
             while let Ok(Aside::Progress(_)) = from.try_recv() {
                 heard += 1;

@@ -54,7 +54,8 @@ impl fmt::Debug for Credential {
     }
 }
 
-fn value(config: &CredentialConfig) -> Result<String, CredentialError> {
+/// What is kept there now.
+pub(crate) fn value(config: &CredentialConfig) -> Result<String, CredentialError> {
     let (place, read) = match &config.source {
         KeySource::Env(variable) => {
             let read = std::env::var(variable).map_err(|_| "it is not set, or no text".to_owned());

@@ -42,6 +42,9 @@ pub struct Asides {
     /// Whose request it is, where questions to its agent are taken. On a line that several requests share, a question is
     /// brought to an agent only if all of them are its own.
     pub whose: Option<SessionId>,
+    /// Whether its agent is on a line and can be asked as the work goes on. An endpoint that has both eras is then spoken to in
+    /// the one in which it can ask so.
+    pub on_line: bool,
 }
 
 /// Whose agent a question is for that does not say on account of which request it is asked.
@@ -95,6 +98,8 @@ pub struct Asking {
     pub params: Option<String>,
     /// Where the answer goes. Dropped, nobody will say anything.
     pub answer: oneshot::Sender<Said>,
+    /// Completes when whoever asked takes the question back; an error means that it never will.
+    pub withdrawn: oneshot::Receiver<()>,
 }
 
 /// What whoever asked a question is told.

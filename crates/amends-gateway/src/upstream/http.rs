@@ -2,13 +2,14 @@
 
 mod answer;
 mod ear;
-pub(super) mod pool;
+pub(crate) mod pool;
+pub(super) mod presence;
 mod session;
 mod tls;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use amends_wire::mcp::{Era, http as headers};
@@ -17,16 +18,17 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use hyper::{Method, Uri};
-use tokio::sync::{Mutex, Notify, oneshot, watch};
+use tokio::sync::{Mutex, Notify, watch};
 
 use super::credential::{Credential, CredentialError};
 use super::exchange::{Aside, Asides, Asking, Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault, Said, Whose};
+use super::questions::Questions;
 use super::{Health, StartFault};
 use crate::config::{Access, Limits};
 use crate::hub::News;
 use answer::{Cut, Read};
 use pool::{Departure, Pool};
-use session::{Session, keep_greeted};
+use session::{Older, Session, keep_greeted};
 use tls::Tls;
 pub use tls::TlsError;
 
@@ -42,6 +44,7 @@ pub struct Endpoint {
     shared: Arc<Shared>,
     greeter: tokio::task::JoinHandle<()>,
     ear: tokio::task::JoinHandle<()>,
+    watcher: tokio::task::JoinHandle<()>,
 }
 
 #[derive(Debug)]
@@ -53,14 +56,18 @@ struct Shared {
     headers: Vec<(HeaderName, Credential)>,
     health: watch::Sender<Health>,
     session: Mutex<Option<Session>>,
+    /// What was agreed in the older era with an endpoint that has both.
+    older: Mutex<Older>,
     /// Who listens to the requests in flight.
     listening: std::sync::Mutex<BTreeMap<u64, Asides>>,
+    /// What it asked and waits for.
+    questions: Arc<Questions>,
     /// Told when the session is gone.
     forgotten: Notify,
 }
 
 /// Connections to that address.
-pub(super) fn pool(uri: &Uri, access: &Access) -> Result<Pool, TlsError> {
+pub(crate) fn pool(uri: &Uri, access: &Access) -> Result<Pool, TlsError> {
     let secured = uri.scheme_str() == Some("https");
     let tls = secured.then(|| Tls::to(uri.host().unwrap_or_default(), access.ca.as_deref())).transpose()?;
     Ok(Pool::new(uri, tls))
@@ -84,12 +91,15 @@ impl Endpoint {
             next: AtomicU64::new(1),
             health: watch::Sender::new(Health::Starting),
             session: Mutex::new(None),
+            older: Mutex::default(),
             listening: std::sync::Mutex::default(),
+            questions: Arc::default(),
             forgotten: Notify::new(),
         });
         let greeter = tokio::spawn(keep_greeted(shared.clone()));
         let ear = tokio::spawn(ear::listen(shared.clone(), news));
-        Ok(Self { shared, greeter, ear })
+        let watcher = tokio::spawn(presence::watch(shared.clone()));
+        Ok(Self { shared, greeter, ear, watcher })
     }
 
     /// A number for a request.
@@ -102,6 +112,11 @@ impl Endpoint {
         self.shared.health.subscribe()
     }
 
+    /// Why it cannot be reached, where that was seen last.
+    pub fn away(&self) -> Option<Arc<str>> {
+        self.shared.pool.presence().away()
+    }
+
     /// Sends a request.
     pub fn send(&self, ticket: u64, request: Request) -> Exchange {
         let (exchange, end) = Exchange::channel();
@@ -112,7 +127,10 @@ impl Endpoint {
     /// Sends a message that has no answer.
     pub fn tell(&self, line: String) {
         let shared = self.shared.clone();
-        tokio::spawn(async move { shared.post(line, Instant::now() + GREETING_TIMEOUT).await });
+        tokio::spawn(async move {
+            let session = shared.known().await;
+            shared.post(line, Instant::now() + GREETING_TIMEOUT, session.as_ref()).await;
+        });
     }
 }
 
@@ -120,12 +138,13 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         self.greeter.abort();
         self.ear.abort();
+        self.watcher.abort();
     }
 }
 
 async fn exchanged(shared: Arc<Shared>, ticket: u64, request: Request, mut end: ExchangeEnd) {
-    let departure = Departure::default();
-    let work = shared.request(ticket, request, &departure);
+    let (departure, by) = (Departure::default(), OnceLock::new());
+    let work = shared.request(ticket, request, &departure, &by);
     tokio::pin!(work);
     let reply = tokio::select! {
         reply = &mut work => reply,
@@ -133,8 +152,8 @@ async fn exchanged(shared: Arc<Shared>, ticket: u64, request: Request, mut end: 
             // Dropping the connection is how a stateless request is cancelled; a stateful one is told in words.
             Ok(()) => {
                 let stopped = departure.stopped();
-                if stopped == Fault::Lost {
-                    shared.tell_cancelled(ticket).await;
+                if let (Fault::Lost, Some(session)) = (&stopped, by.get()) {
+                    shared.tell_cancelled(ticket, session).await;
                 }
                 Reply::Fault(stopped)
             }
@@ -145,10 +164,18 @@ async fn exchanged(shared: Arc<Shared>, ticket: u64, request: Request, mut end: 
 }
 
 impl Shared {
-    async fn request(self: &Arc<Self>, ticket: u64, request: Request, departure: &Departure) -> Reply {
-        let by = tokio::time::Instant::from_std(request.send_by);
-        let session = match tokio::time::timeout_at(by, self.session()).await {
-            Ok(Ok(session)) => session,
+    /// Sends a request and waits for what comes of it. The session it goes by is left in `by`.
+    async fn request(
+        self: &Arc<Self>,
+        ticket: u64,
+        request: Request,
+        departure: &Departure,
+        by: &OnceLock<Session>,
+    ) -> Reply {
+        let on_line = request.asides.as_ref().is_some_and(|asides| asides.on_line);
+        let limit = tokio::time::Instant::from_std(request.send_by);
+        let session = match tokio::time::timeout_at(limit, self.session_for(on_line)).await {
+            Ok(Ok(session)) => by.get_or_init(|| session),
             Ok(Err(fault)) => return Reply::Fault(fault),
             Err(_) => return Reply::Fault(Fault::NotWritten),
         };
@@ -160,7 +187,7 @@ impl Shared {
             method: Some(&request.method),
             subject: request.subject.as_deref(),
             headers: &request.headers,
-            session: Some(&session),
+            session: Some(session),
         };
         let sent = match self.pool.send(self.build(post), request.send_by, departure).await {
             Ok(sent) => sent,
@@ -170,13 +197,14 @@ impl Shared {
         let reply = match status {
             404 if session.id.is_some() => Reply::Fault(Fault::SessionGone),
             _ => {
-                let asides = request.asides.map(|asides| Listening { asides, shared: self.clone() });
+                let (shared, by) = (self.clone(), session.clone());
+                let asides = request.asides.map(|asides| Listening { asides, shared, session: by });
                 let read = answer::read(sent, ticket, asides.as_ref(), self.limits.answer_bytes, &self.pool).await;
-                self.resumed(read, ticket, &session, asides.as_ref()).await
+                self.resumed(read, ticket, session, asides.as_ref()).await
             }
         };
         if let Some(gone) = session.gone_by(status, &reply) {
-            self.forget(&session, gone).await;
+            self.forget(session, gone).await;
             return Reply::Fault(gone.fault(reply));
         }
         reply
@@ -220,9 +248,8 @@ impl Shared {
     }
 
     /// Posts a message that has no answer. Whether it arrives is nobody's business but the endpoint's.
-    async fn post(&self, line: String, send_by: Instant) {
-        let session = self.known().await;
-        let post = Post { body: line, method: None, subject: None, headers: &[], session: session.as_ref() };
+    async fn post(&self, line: String, send_by: Instant, session: Option<&Session>) {
+        let post = Post { body: line, method: None, subject: None, headers: &[], session };
         let _ = tokio::time::timeout(GREETING_TIMEOUT, self.deliver(post, send_by)).await;
     }
 
@@ -267,12 +294,11 @@ impl Shared {
         request.body(body).unwrap_or_else(|_| hyper::Request::new(Full::new(Bytes::new())))
     }
 
-    async fn tell_cancelled(&self, ticket: u64) {
-        let session = self.known().await;
-        if let Some(session) = session.filter(|session| session.era == Era::Legacy) {
+    async fn tell_cancelled(&self, ticket: u64, session: &Session) {
+        if session.era == Era::Legacy {
             let params = format!(r#"{{"requestId":{ticket},"reason":"no longer wanted"}}"#);
             let body = message::notification("notifications/cancelled", Some(&params));
-            let post = Post { body, method: None, subject: None, headers: &[], session: Some(&session) };
+            let post = Post { body, method: None, subject: None, headers: &[], session: Some(session) };
             let send_by = Instant::now() + Duration::from_secs(2);
             // An upstream that does not hear of it goes on, and its answer is not waited for.
             let _ = tokio::time::timeout(Duration::from_secs(2), self.deliver(post, send_by)).await;
@@ -303,26 +329,25 @@ impl Drop for Listed {
 struct Listening {
     asides: Asides,
     shared: Arc<Shared>,
+    /// By which it speaks, and is answered.
+    session: Session,
 }
 
 impl Listening {
     /// Brings a question to whoever listens, and posts what it is told.
     fn ask(&self, id: String, method: String, params: Option<String>) {
-        let (answer, said) = oneshot::channel();
-        let shared = self.shared.clone();
+        let (shared, session, of) = (self.shared.clone(), self.session.clone(), id.clone());
+        let (answer, withdrawn) = self.shared.questions.wait(&id, move |said: Said| async move {
+            shared.post(said.message(&of), said.send_by, Some(&session)).await;
+        });
         if method == "ping" {
             let _ = answer.send(Said { answer: Ok("{}".into()), send_by: Instant::now() + GREETING_TIMEOUT });
         } else if self.asides.whose.is_some() {
             // Nobody hears it any more once the request is given up.
-            let _ = self.asides.to.send(Aside::Question(Asking { method, params, answer }));
+            let _ = self.asides.to.send(Aside::Question(Asking { method, params, answer, withdrawn }));
         } else {
             let _ = answer.send(nobody(&method));
         }
-        tokio::spawn(async move {
-            if let Ok(said) = said.await {
-                shared.post(said.message(&id), said.send_by).await;
-            }
-        });
     }
 }
 

@@ -6,6 +6,7 @@ mod body;
 mod document;
 mod encode;
 mod limits;
+mod multipart;
 mod operation;
 mod parameter;
 pub mod propose;
@@ -39,6 +40,7 @@ pub use document::DocumentError;
 use super::credential::Credential;
 use super::exchange::{Exchange, ExchangeEnd, Fault, HttpAnswer, Reply, Request, RpcFault};
 use super::http::pool::{Departure, Pool};
+use super::http::presence::look_for;
 use super::{Health, StartFault};
 use crate::config::{ApiConfig, Limits};
 use operation::Operation;
@@ -54,6 +56,13 @@ const LIST_MS: u64 = 60 * 60 * 1000;
 #[derive(Debug)]
 pub struct Service {
     shared: Arc<Shared>,
+    looker: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.looker.abort();
+    }
 }
 
 #[derive(Debug)]
@@ -94,19 +103,20 @@ impl Service {
         });
         // It keeps no session with us, so its restarts are not ours to see.
         let ready = Health::Ready { run: UNSEEN_RUN, era: Era::Legacy, greeting: greeting.to_string().into() };
-        Ok(Self {
-            shared: Arc::new(Shared {
-                pool: super::http::pool(&base, &config.access)?,
-                headers: super::http::shown(&config.access)?,
-                credentials: credentials?,
-                deadline_header: config.deadline_header.as_ref().and_then(|name| name.parse().ok()),
-                api: config.api.clone(),
-                base,
-                limits,
-                next: AtomicU64::new(1),
-                health: watch::Sender::new(ready),
-            }),
-        })
+        let shared = Arc::new(Shared {
+            pool: super::http::pool(&base, &config.access)?,
+            headers: super::http::shown(&config.access)?,
+            credentials: credentials?,
+            deadline_header: config.deadline_header.as_ref().and_then(|name| name.parse().ok()),
+            api: config.api.clone(),
+            base,
+            limits,
+            next: AtomicU64::new(1),
+            health: watch::Sender::new(ready),
+        });
+        let looked_at = shared.clone();
+        let looker = tokio::spawn(async move { look_for(&looked_at.pool).await });
+        Ok(Self { shared, looker })
     }
 
     /// A number for a request.
@@ -117,6 +127,11 @@ impl Service {
     /// How the API is: always ready, as far as we know without asking it for something.
     pub fn health(&self) -> watch::Receiver<Health> {
         self.shared.health.subscribe()
+    }
+
+    /// Why it cannot be reached, where that was seen last.
+    pub fn away(&self) -> Option<Arc<str>> {
+        self.shared.pool.presence().away()
     }
 
     /// Sends a request.
@@ -258,14 +273,13 @@ impl Shared {
         let host = self.base.authority().map_or("", |authority| authority.as_str());
         all.insert(HOST, HeaderValue::from_str(host).ok()?);
         all.insert(ACCEPT, HeaderValue::from_static("application/json, */*;q=0.5"));
-        let content_type = operation.and_then(|operation| operation.body.as_ref()).map(body::Body::content_type);
-        if body.is_some() {
-            all.insert(CONTENT_TYPE, HeaderValue::from_str(content_type.unwrap_or("application/json")).ok()?);
+        if let Some(body) = &body {
+            all.insert(CONTENT_TYPE, HeaderValue::from_str(&body.content_type).ok()?);
         } else if !matches!(*method, Method::GET | Method::HEAD | Method::DELETE) {
             // Some servers wait for a body that nobody sends, unless they are told.
             all.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        let mut request = hyper::Request::new(Full::new(body.unwrap_or_default()));
+        let mut request = hyper::Request::new(Full::new(body.map(|body| body.bytes).unwrap_or_default()));
         *request.method_mut() = method.clone();
         *request.uri_mut() = target.parse().ok()?;
         *request.headers_mut() = all;

@@ -20,6 +20,7 @@ use amends_wire::message;
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::exchange::{Exchange, Fault, Reply, Request};
+use super::questions::Questions;
 use super::{Greeting, Health, Unasked};
 use crate::config::{Limits, Reach};
 use crate::hub::News;
@@ -51,6 +52,8 @@ struct Shared {
     unasked: mpsc::UnboundedSender<(UpstreamName, Unasked)>,
     news: Arc<News>,
     unheard: Unheard,
+    /// What it asked and waits for.
+    questions: Arc<Questions>,
     last_words: LastWords,
     stop: Notify,
     next: AtomicU64,
@@ -79,6 +82,7 @@ impl Child {
             unasked,
             news,
             unheard: Unheard::default(),
+            questions: Arc::default(),
             last_words: LastWords::default(),
             stop: Notify::new(),
             next: AtomicU64::new(1),

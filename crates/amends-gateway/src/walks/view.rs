@@ -15,17 +15,17 @@ pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, no
     let later = look.later.iter().find(|(_, until)| *until > now);
     let (next, waits) = match look.standing {
         Standing::Open(action) => (Vec::new(), Some(Waits::Open { action: action.to_string() })),
-        Standing::InDoubt(action) => {
-            (Vec::new(), Some(Waits::Unsettled { action: action.to_string(), done: false }))
-        }
+        Standing::InDoubt(action) => (Vec::new(), Some(Waits::Unsettled { action: action.to_string(), done: false })),
         Standing::Done(action) => {
             let again = named(machine, action.as_str()).into_iter().collect();
             (again, Some(Waits::Unsettled { action: action.to_string(), done: true }))
         }
         Standing::Free => {
-            let free = |next: &Next| !look.later.iter().any(|(name, until)| name.as_str() == next.action && *until > now);
+            let free =
+                |next: &Next| !look.later.iter().any(|(name, until)| name.as_str() == next.action && *until > now);
             let legal = machine.moves(&at).into_iter().filter_map(|legal| named(machine, legal.name.as_str()));
-            let waits = later.map(|(action, until)| Waits::Later { action: action.to_string(), not_before_ms: until.ms() });
+            let waits =
+                later.map(|(action, until)| Waits::Later { action: action.to_string(), not_before_ms: until.ms() });
             (legal.filter(free).collect(), waits)
         }
     };

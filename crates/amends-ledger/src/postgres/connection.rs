@@ -8,9 +8,10 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+use tokio_postgres::{Client, Config, Row, Socket, Statement};
 
 use super::schema;
+use super::tls::{Demand, Secured, Tls};
 use super::trouble::{Trouble, words};
 use crate::error::Error;
 
@@ -31,6 +32,9 @@ SET idle_in_transaction_session_timeout = '3s';
 const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false)
     WHERE current_setting('synchronous_commit', true) = 'off'";
 
+/// The line of a connection, which somebody has to keep going.
+pub(super) type Line = tokio_postgres::Connection<Socket, Secured>;
+
 /// What is given to a statement.
 pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
 
@@ -38,20 +42,17 @@ pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     config: Config,
+    tls: Tls,
 }
 
 impl Target {
     /// Reads an address.
     pub(super) fn parse(url: &str) -> Result<Self, Error> {
         // The reason is told without the address, which may hold a password.
-        let mut config = Config::from_str(url)
+        let (url, demand) = Demand::split(url)?;
+        let mut config = Config::from_str(&url)
             .map_err(|error| Error::Unavailable { reason: format!("its address cannot be used: {}", words(&error)) })?;
-        if config.get_ssl_mode() == SslMode::Require {
-            let reason = "`sslmode=require` cannot be kept: this program does not speak TLS to PostgreSQL".into();
-            return Err(Error::Unavailable { reason });
-        }
-        // Without TLS there is nothing to prefer, and asking for it would cost a round trip.
-        config.ssl_mode(SslMode::Disable);
+        config.ssl_mode(if demand.is_on() { SslMode::Require } else { SslMode::Disable });
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_MAX);
         }
@@ -59,13 +60,13 @@ impl Target {
             config.application_name("amends");
         }
         config.tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
-        Ok(Self { config })
+        Ok(Self { config, tls: Tls::of(&demand)? })
     }
 
     /// Connects, whatever is there.
     pub(super) async fn connect(&self) -> Result<Connection, Trouble> {
         let connecting = async {
-            let (client, connection) = self.config.connect(NoTls).await?;
+            let (client, connection) = self.open().await?;
             // Its end is seen by whoever uses the client.
             tokio::spawn(async move { drop(connection.await) });
             client.batch_execute(SETTINGS).await?;
@@ -83,9 +84,9 @@ impl Target {
         Ok(connection)
     }
 
-    /// How it is connected to, for whoever needs the connection itself.
-    pub(super) fn config(&self) -> &Config {
-        &self.config
+    /// Connects, for whoever needs the connection itself.
+    pub(super) async fn open(&self) -> Result<(Client, Line), tokio_postgres::Error> {
+        self.config.connect(self.tls.clone()).await
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use tokio_postgres::{AsyncMessage, NoTls};
+use tokio_postgres::AsyncMessage;
 
 use super::connection::{Connection, Target};
 use super::trouble::Trouble;
@@ -57,7 +57,7 @@ async fn listen(target: Target, heard: Arc<Notify>) {
 }
 
 async fn listen_once(target: &Target, heard: &Notify) -> Result<(), tokio_postgres::Error> {
-    let (client, mut connection) = target.config().connect(NoTls).await?;
+    let (client, mut connection) = target.open().await?;
     let asking = tokio::spawn(async move {
         let asked = client.batch_execute("LISTEN amends").await;
         // The connection lives as long as its client.

@@ -321,6 +321,7 @@ impl Stage<'_> {
             Input::Answer { .. } => "answer",
             Input::Inquiry { .. } => "inquiry",
             Input::Inputs { .. } => "inputs",
+            Input::Withdrawal { .. } => "withdrawal",
             Input::Cancel { .. } => "cancel",
             Input::Delivery { .. } => "delivery",
             Input::Tick => "tick",

@@ -102,6 +102,7 @@ impl Maker<'_> {
                 Fact::InputsGiven { inquiry, gates, .. } if ours => {
                     json!({ "gives": CALL, "inquiry": inquiry, "gates": self.gates(gates) })
                 }
+                Fact::InquiryWithdrawn { inquiry, .. } if ours => json!({ "withdraws": CALL, "inquiry": inquiry }),
                 Fact::CancelRequested { reason: CancelReason::Asked, .. } if ours => json!({ "cancel": CALL }),
                 Fact::CancelRequested { .. } if ours => json!({ "disconnect": CALL }),
                 Fact::AnswerDelivered { .. } if ours => json!({ "delivery": CALL }),

@@ -120,6 +120,8 @@ pub(super) struct InputSpec {
     pub(super) asks: Option<String>,
     /// The call for which the agent answers an inquiry, and which one.
     pub(super) gives: Option<String>,
+    /// The call whose upstream takes back what it asked.
+    pub(super) withdraws: Option<String>,
     pub(super) inquiry: Option<u32>,
     /// Whose token it redeems.
     redeems: Option<String>,

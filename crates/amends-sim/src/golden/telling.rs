@@ -93,6 +93,9 @@ fn input(spec: &InputSpec, story: &Story, rules: &Arc<Rules>, now: Timestamp) ->
             inquiry: *inquiry,
             inputs: Payload { digest: "inputs".into(), size: 10 },
         },
+        InputSpec { withdraws: Some(call), inquiry: Some(inquiry), .. } => {
+            Input::Withdrawal { call: call.as_str().into(), inquiry: *inquiry }
+        }
         InputSpec { cancel: Some(call), .. } => stop(call, CancelReason::Asked),
         InputSpec { end_session: Some(call), .. } => stop(call, CancelReason::SessionEnded),
         InputSpec { disconnect: Some(call), .. } => stop(call, CancelReason::Disconnected),
@@ -179,7 +182,9 @@ fn short(fact: &Fact) -> String {
             let held = if *held { ", held" } else { "" };
             format!("{name} {attempt} {inquiry} by {}{held}, due {}", way.as_str(), due.since_ms(BEGIN))
         }
-        Fact::InputsGiven { call, inquiry, .. } => format!("{name} {call} {inquiry}"),
+        Fact::InputsGiven { call, inquiry, .. } | Fact::InquiryWithdrawn { call, inquiry } => {
+            format!("{name} {call} {inquiry}")
+        }
         Fact::InquiryClosed { call, inquiry, why } => format!("{name} {call} {inquiry} {}", why.as_str()),
         Fact::DoubtResolved { call, certainty, .. } => format!("{name} {call} {}", certainty.as_str()),
         Fact::ReversalMinted { call, token } | Fact::ReversalVoided { call, token } => format!("{name} {call} {token}"),

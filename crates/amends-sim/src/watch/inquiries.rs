@@ -26,6 +26,9 @@ impl Watch {
             Fact::InquiryOpened { .. } if view.inquiries.len() >= INQUIRIES_MAX => {
                 "the agent is asked too often".into()
             }
+            Fact::InquiryWithdrawn { inquiry, .. } if open(*inquiry).is_none_or(|asked| asked.held_by.is_none()) => {
+                format!("inquiry {inquiry} is taken back and nobody waited for it")
+            }
             Fact::InputsGiven { inquiry, .. } if open(*inquiry).is_none() => {
                 format!("inquiry {inquiry} is answered and was not open")
             }

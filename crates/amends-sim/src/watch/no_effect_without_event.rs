@@ -56,7 +56,12 @@ impl Watch {
                     (facts().any(|fact| matches!(fact, Fact::WalkAborted { of: given_up } if given_up == of)), of)
                 }
                 Effect::Retract { call: of, inquiry: n } => {
-                    let over = |fact: &Fact| matches!(fact, Fact::InquiryClosed { call, inquiry, .. } if call == of && inquiry == n);
+                    let over = |fact: &Fact| match fact {
+                        Fact::InquiryClosed { call, inquiry, .. } | Fact::InquiryWithdrawn { call, inquiry } => {
+                            call == of && inquiry == n
+                        }
+                        _ => false,
+                    };
                     (facts().any(over), of)
                 }
                 Effect::Withdraw(id) => {
@@ -98,6 +103,10 @@ impl Watch {
                     .effects
                     .iter()
                     .any(|e| matches!(e, Effect::Inquire(a) if a.attempt == *attempt && a.inquiry == *inquiry)),
+                Fact::InquiryWithdrawn { call, inquiry } => step
+                    .effects
+                    .iter()
+                    .any(|e| matches!(e, Effect::Retract { call: of, inquiry: n } if of == call && n == inquiry)),
                 Fact::InquiryMade { attempt, .. } => step.effects.iter().any(|e| match e {
                     Effect::Inquire(asking) => asking.attempt == *attempt,
                     Effect::Tell(telling) => telling.attempt == *attempt,

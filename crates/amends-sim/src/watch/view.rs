@@ -199,7 +199,9 @@ pub(crate) fn apply(
             view.inquiries.insert(*inquiry, InquiryView { held_by, due: *due, returns, open: true });
             view.paused.get_or_insert(at);
         }
-        Fact::InputsGiven { inquiry, .. } | Fact::InquiryClosed { inquiry, .. } => close(view, *inquiry, at),
+        Fact::InputsGiven { inquiry, .. }
+        | Fact::InquiryWithdrawn { inquiry, .. }
+        | Fact::InquiryClosed { inquiry, .. } => close(view, *inquiry, at),
         Fact::InterimAnswered { .. } => view.interim = true,
         Fact::CallEnded { outcome, certainty, .. } => {
             view.ended = Some(EndView { outcome: *outcome, certainty: *certainty });

@@ -49,12 +49,19 @@ impl World {
         self.later(chance.between(50, INPUT_WITHIN_MS.min(left)), Happening::Tired(attempt));
     }
 
-    /// An upstream does not wait any longer: it goes on without an answer, or forgets the request.
+    /// An upstream does not wait any longer: it goes on without an answer, or forgets the request. It may take its question back,
+    /// which reaches the node before or after whatever else it does.
     pub(super) fn tired(&mut self, attempt: &AttemptId) {
         let mut chance = self.aside(attempt, 4);
-        if let Some(request) = self.parked.remove(attempt)
-            && chance.percent(60)
-        {
+        let Some(request) = self.parked.remove(attempt) else { return };
+        let goes_on = chance.percent(60);
+        if let Some(inquiry) = self.asking.get(attempt).copied().filter(|_| chance.percent(50)) {
+            let (node, life) = request.from;
+            let input = Input::Withdrawal { call: attempt.call.clone(), inquiry };
+            let news = News::Input(request.session.clone(), Box::new(input));
+            self.later(chance.between(1, 60), Happening::Node(node, life, news));
+        }
+        if goes_on {
             self.later(0, Happening::Arrive(Box::new(request)));
         }
     }
@@ -62,6 +69,7 @@ impl World {
     /// An agent is asked something.
     pub(super) fn inquire(&mut self, session: &SessionId, asking: &Asking) {
         let call = &asking.attempt.call;
+        self.asking.insert(asking.attempt.clone(), asking.inquiry);
         let mut chance = self.aside(&asking.attempt, 5 + u64::from(asking.inquiry));
         let times = chance.pick(&[0, 1, 1, 1, 1, 2]);
         for _ in 0..times {

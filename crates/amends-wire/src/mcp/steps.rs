@@ -17,7 +17,9 @@ pub use define::{action_tool, definition};
 pub use guide::{guided, hint};
 pub use history::{Called, Entry, history};
 pub use names::{Names, Tool};
-pub use read::{EXPECT_SEQ, INPUTS_BYTES_MAX, Inputs, SESSION, SESSION_CHARS_MAX, Wanted, action_of, read, read_action, session_of};
+pub use read::{
+    EXPECT_SEQ, INPUTS_BYTES_MAX, Inputs, SESSION, SESSION_CHARS_MAX, Wanted, action_of, read, read_action, session_of,
+};
 pub use resource::{Address, What, content, resource, template};
 pub use text::text;
 pub use view::{Moved, Next, View, Waits};

@@ -29,6 +29,7 @@ use clap::Args;
 use super::clients::{ClientFile, ServerReach, referred};
 use super::live::{self, Seen};
 use super::outcome::print;
+use api::Described;
 use page::Part;
 use server::Source;
 
@@ -38,7 +39,7 @@ Examples:
   amends init --url http://127.0.0.1:9000/mcp          the same for a server over HTTP
   amends init --client ~/.cursor/mcp.json              every server that a client knows, in one file
   amends init --client .vscode/mcp.json --out -        print it instead
-  amends init --openapi shop.yaml                      the operations of an HTTP API
+  amends init --openapi shop.yaml                      the operations of an HTTP API, alone or beside servers
 
 Servers are started and asked for their tools; no tool is called. What is proposed comes from their names, schemas and
 hints. Nothing of it lets a write be sent twice: such lines are commented out, with the question to answer.
@@ -57,8 +58,8 @@ pub(super) struct InitArgs {
     #[arg(long, value_name = "FILE")]
     client: Vec<PathBuf>,
     /// The document of an HTTP API: OpenAPI 3.0 or 3.1, as JSON or YAML.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "client", "command"])]
-    openapi: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    openapi: Vec<PathBuf>,
     /// Of the client's servers only this one.
     #[arg(long, value_name = "NAME", requires = "client")]
     only: Vec<String>,
@@ -99,11 +100,12 @@ pub(super) async fn init(args: InitArgs) -> Result<ExitCode> {
     if let Some(name) = &args.name {
         ensure!(name::sound(name) == *name, "a name is made of at most 24 of `A-Za-z0-9_-`, and `{name}` is not");
     }
-    if let Some(document) = &args.openapi {
-        return of_api(document, out, &args);
+    let (sources, apis) = sources(&args)?;
+    let described = apis.iter().map(|api| api.text(out)).collect::<Result<Vec<String>>>()?.join("\n");
+    if sources.is_empty() {
+        return of_apis(&described, out, args.force);
     }
-    let sources = sources(&args)?;
-    let alone = sources.len() == 1;
+    let alone = sources.len() == 1 && apis.is_empty();
     let mut parts: Vec<Part> = sources.into_iter().map(part).collect();
     for part in &mut parts {
         part.unfit = Text::of(part.section(alone), "its section").settle().err().map(|error| error.to_string());
@@ -113,29 +115,29 @@ pub(super) async fn init(args: InitArgs) -> Result<ExitCode> {
     }
     let (text, tally) = page::page(&parts, alone, args.trust_hints);
     Text::of(text.clone(), "the proposed file").settle().context("this is a mistake of ours; nothing was written")?;
+    let text = if apis.is_empty() { text } else { format!("{text}\n{described}") };
     match out {
         None => print(text.trim_end())?,
         Some(out) => write(out, &text, args.force)?,
     }
-    eprint!("{}", next::words(out, &parts, tally));
+    eprint!("{}", next::words(out, &parts, &apis, tally));
     let silent = parts.iter().any(|part| part.unfit.is_some() || matches!(part.seen, Some(Seen::Down(_))));
     Ok(if silent { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn of_api(document: &Path, out: Option<&Path>, args: &InitArgs) -> Result<ExitCode> {
-    let text = api::text(document, args.name.as_deref(), out)?;
+fn of_apis(text: &str, out: Option<&Path>, force: bool) -> Result<ExitCode> {
     match out {
         None => print(text.trim_end())?,
         Some(out) => {
-            write(out, &text, args.force)?;
+            write(out, text, force)?;
             eprintln!("{} is written; `amends check --config {}` says what it means", out.display(), out.display());
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The servers that are meant, each under a name of its own.
-fn sources(args: &InitArgs) -> Result<Vec<Source>> {
+/// The servers and the APIs that are meant, each under a name of its own.
+fn sources(args: &InitArgs) -> Result<(Vec<Source>, Vec<Described>)> {
     let name = args.name.as_deref();
     let mut sources = Vec::new();
     if !args.command.is_empty() {
@@ -156,10 +158,13 @@ fn sources(args: &InitArgs) -> Result<Vec<Source>> {
             sources.push(Source::of_client(server, file));
         }
     }
-    ensure!(!sources.is_empty(), "there is no server to write a configuration for; see `amends init --help`");
-    ensure!(name.is_none() || sources.len() == 1, "--name is for one server, and there are {}", sources.len());
-    name::distinct(&mut sources.iter_mut().map(|source| &mut source.name).collect::<Vec<_>>());
-    Ok(sources)
+    let mut apis: Vec<Described> = args.openapi.iter().map(|document| Described::by(document, name)).collect();
+    let count = sources.len() + apis.len();
+    ensure!(count > 0, "there is no server to write a configuration for; see `amends init --help`");
+    ensure!(name.is_none() || count == 1, "--name is for one server, and there are {count}");
+    let names = sources.iter_mut().map(|source| &mut source.name).chain(apis.iter_mut().map(|api| &mut api.name));
+    name::distinct(&mut names.collect::<Vec<_>>());
+    Ok((sources, apis))
 }
 
 fn part(source: Source) -> Part {

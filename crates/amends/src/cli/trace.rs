@@ -209,6 +209,7 @@ pub(super) fn sentence(event: &Event) -> (&'static str, String) {
             format!("inquiry {inquiry} of attempt {}: the agent has {} ms", attempt.n, due.since_ms(event.at))
         }
         Fact::InputsGiven { inquiry, inputs, .. } => format!("inquiry {inquiry}: {} bytes", inputs.size),
+        Fact::InquiryWithdrawn { inquiry, .. } => format!("inquiry {inquiry}: the upstream took it back"),
         Fact::InquiryClosed { inquiry, why, .. } => format!("inquiry {inquiry}: {}", why.as_str()),
         Fact::DoubtResolved { call, certainty, .. } => format!("{call}: {}, a person says", certainty.as_str()),
         Fact::ReversalMinted { .. } | Fact::ReversalVoided { .. } => String::new(),

@@ -34,3 +34,13 @@ fn before(place: &Place, api: &Api, more: &str, tools: &str) -> Gateway {
     );
     serve(place, &format!("{upstream}\n{tools}"), &[])
 }
+
+/// What a `GET` of that path says.
+fn get(gateway: &Gateway, path: &str) -> serde_json::Value {
+    let mut stream = std::net::TcpStream::connect(&gateway.address).expect("a connection");
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", gateway.address);
+    std::io::Write::write_all(&mut stream, head.as_bytes()).expect("a request");
+    let mut answer = Vec::new();
+    let _ = std::io::Read::read_to_end(&mut stream, &mut answer);
+    serde_json::from_slice(&support::http::parse(&answer).1).unwrap_or_default()
+}

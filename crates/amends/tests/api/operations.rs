@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::before;
 use crate::server::Api;
 use crate::support::client::{Client, Sdk};
 use crate::support::{Gateway, Place, eventually};
+use crate::{before, get};
 
 const KEYED: &str = "[tools.refund]\neffect = \"keyed\"\nkey = { header = \"Idempotency-Key\", window = \"24h\" }\n";
 
@@ -37,6 +37,52 @@ fn operations_are_listed_and_called_through_mcp_like_any_tool() {
     assert_eq!(read[0].target, "/v1/orders/a%20b?fields=x&fields=y");
     assert_eq!(api.effects("ord"), 0, "a wrong amount is refused before anything is sent");
     place.settled();
+}
+
+#[test]
+fn parts_and_paths_are_written_as_the_document_wants_them() {
+    let (place, api) = (Place::new(), Api::start());
+    let gateway = before(&place, &api, "", "");
+    eventually("the tools are served", || gateway.call("getOrder", r#"{"order":"ord"}"#).0 == 200);
+    let listed = Client::http(Sdk::Python, Some("legacy"), &gateway.mcp()).run(json!({ "op": "list" }));
+    assert!(listed.to_string().contains("\"scan\""), "{listed}");
+    let (status, done) =
+        gateway.call("scan", r#"{"order":"ord","page":2,"file":"iVBO/w==","note":"a\r\n--b","about":{"n":1.0}}"#);
+    assert_eq!(status, 200, "{done}");
+    let seen = api.seen("POST", ".ord/scans;page=2");
+    let media = seen[0].header("content-type").expect("a type");
+    let boundary = media.strip_prefix("multipart/form-data; boundary=").unwrap_or_else(|| panic!("{media}"));
+    let parts: Vec<&str> = seen[0].body.split(&format!("--{boundary}")).collect();
+    assert_eq!(parts.len(), 5, "{}", seen[0].body);
+    assert!(
+        parts[1].contains("filename=\"file\"\r\ncontent-type: image/png\r\n\r\n\u{fffd}PN\u{fffd}"),
+        "{}",
+        parts[1]
+    );
+    assert!(parts[2].ends_with("name=\"note\"\r\n\r\na\r\n--b\r\n"), "{}", parts[2]);
+    assert!(parts[3].ends_with("content-type: application/json\r\n\r\n{\"n\":1.0}\r\n"), "{}", parts[3]);
+    let before = api.requests();
+    let (_, refused) = gateway.call("scan", r#"{"order":"ord","page":2,"file":"?"}"#);
+    assert_ne!(refused["status"], "success", "{refused}");
+    let (_, refused) = gateway.call("scan", r#"{"order":".","page":2,"file":""}"#);
+    assert_ne!(refused["status"], "success", "{refused}");
+    assert_eq!(api.requests(), before, "nothing of it was sent");
+    place.settled();
+}
+
+#[test]
+fn the_trace_of_a_plain_call_goes_on_in_the_headers() {
+    let (place, api) = (Place::new(), Api::start());
+    let gateway = before(&place, &api, "", "");
+    eventually("the tools are served", || gateway.call("getOrder", r#"{"order":"ord"}"#).0 == 200);
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let headers = [("traceparent", parent), ("tracestate", "vendor=1"), ("baggage", "who=ann")];
+    gateway.call_with("charge", &headers, r#"{"order":"traced","amount":5}"#);
+    let seen = api.seen("POST", "traced");
+    for (name, value) in headers {
+        assert_eq!(seen[0].header(name), Some(value));
+    }
+    assert_eq!(api.seen("GET", "ord")[0].header("traceparent"), None, "none is made up");
 }
 
 #[test]
@@ -181,7 +227,10 @@ fn an_api_that_is_not_there_is_told_as_unsent_and_found_when_it_comes() {
         failed["error"]["kind"] != "index_not_ready"
     });
     assert_eq!(failed["error"]["certainty"], "not_sent", "{failed}");
+    let state = || get(&gateway, "/health")["upstreams"]["shop"]["state"].clone();
+    assert_eq!(state(), "down");
     let api = Api::start_at(port);
+    eventually("that is seen though nobody calls it", || state() == "ready");
     eventually("it is found", || gateway.call("getOrder", r#"{"order":"ord"}"#).0 == 200);
     assert_eq!(api.effects("ord"), 0, "what was not sent is not done later");
     place.settled();

@@ -4,54 +4,14 @@ use std::io::{BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 
-use base64::Engine;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
 use crate::serve;
 use crate::server::{Api, DOCUMENT, request};
 use crate::sessions::{Forgets, Server};
+use crate::support::authority::Authority;
 use crate::support::{Gateway, Place, eventually};
-
-/// An authority that signs certificates.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
-        Self(CertifiedIssuer::self_signed(params, key).expect("an authority"))
-    }
-
-    fn pem(&self) -> String {
-        let text = base64::engine::general_purpose::STANDARD.encode(self.0.der());
-        let lines: Vec<&str> =
-            text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).expect("text")).collect();
-        format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
-    }
-
-    /// A server's configuration, with a certificate for that name until that year.
-    fn server(&self, name: &str, until: i32) -> Arc<ServerConfig> {
-        let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
-        params.not_after = date_time_ymd(until, 1, 1);
-        let key = KeyPair::generate().expect("a key");
-        let certificate: CertificateDer<'static> =
-            params.signed_by(&key, &self.0).expect("a certificate").der().clone();
-        let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .expect("a configuration");
-        Arc::new(config)
-    }
-}
 
 /// Serves over TLS what another address serves in the clear; gives its port.
 fn terminate(config: Arc<ServerConfig>, behind: String) -> u16 {

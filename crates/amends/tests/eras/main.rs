@@ -4,8 +4,11 @@
 mod support;
 
 mod asking;
+mod both;
 mod crash;
 mod more;
 mod pairings;
+mod rust;
 mod state;
+mod withdrawn;
 mod wrap;

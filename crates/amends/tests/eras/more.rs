@@ -54,6 +54,27 @@ fn a_prompt_is_asked_about_in_either_era() {
 }
 
 #[test]
+fn a_resource_is_asked_about_in_either_era_by_a_server_of_either() {
+    for server_era in ["modern", "legacy", "both"] {
+        let place = Place::new();
+        let server = Server::http(&place, server_era);
+        let gateway = serve(&place, &by_url(&server), "");
+        let answer = json!({ "elicitation/create": { "action": "accept", "content": { "n": 4 } } });
+        for era in ["modern", "legacy"] {
+            let mut client = Client::http_with_inputs(Sdk::Python, era, &answer, &gateway.mcp());
+            let read = json!({ "op": "ask", "method": "resources/read", "params": { "uri": "asks://one" } });
+            let got = client.run(read);
+            if (era, server_era) == ("modern", "legacy") {
+                // A server that waits for its answer cannot wait for a client that goes away to come back: it is told so.
+                assert_ne!(got["ok"], true, "{got}");
+                continue;
+            }
+            assert_eq!(got["result"]["contents"][0]["text"], "4", "{era} to {server_era}: {got}");
+        }
+    }
+}
+
+#[test]
 fn a_server_of_the_sdk_asks_clients_of_either_era() {
     for era in ["modern", "legacy"] {
         let place = Place::new();

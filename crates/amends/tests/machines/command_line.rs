@@ -24,7 +24,7 @@ fn an_operator_sees_where_a_walk_is_and_what_was_done_in_it() {
     let walk = ordered(&client, "latte");
     client.call("step", json!({ "action": "hand_over", "session": walk }));
     let said = |arguments: &[&str]| {
-        let (code, said) = place.amends(&[&["walk"], arguments].concat());
+        let (code, said) = place.amends(&[&["walk"][..], arguments].concat());
         assert_eq!(code, 0, "{said}");
         said
     };

@@ -41,7 +41,10 @@ fn a_machine_served_by_its_actions_has_a_tool_for_each() {
     let pay = find("pay").unwrap_or_else(|| panic!("{listed}"));
     let properties = &pay["inputSchema"]["properties"];
     assert_eq!(properties["amount"]["exclusiveMinimum"], 0, "{pay}");
-    assert_eq!((&properties["session"]["type"], &properties["expect_seq"]["type"]), (&json!("string"), &json!("integer")));
+    assert_eq!(
+        (&properties["session"]["type"], &properties["expect_seq"]["type"]),
+        (&json!("string"), &json!("integer"))
+    );
     assert!(find("send_email").is_some_and(|tool| tool["title"] == "Send an email"), "{listed}");
     assert!(find("amends_send_email").is_some(), "{listed}");
 }
@@ -124,7 +127,9 @@ fn arguments_that_do_not_fit_are_named_one_by_one_and_nothing_is_done() {
         assert_eq!(body["valid_next_actions"], json!(["drop_order", "take_order"]), "{body}");
         assert_eq!(refused["isError"], true);
     }
-    for (tool, arguments) in [("walk", json!({ "what": "histroy" })), ("fork", json!({ "seq": -1 })), ("reset", json!({}))] {
+    for (tool, arguments) in
+        [("walk", json!({ "what": "histroy" })), ("fork", json!({ "seq": -1 })), ("reset", json!({}))]
+    {
         let refused = client.call(tool, arguments);
         assert_eq!(refused["structuredContent"]["error"]["kind"], "validation_failed", "{tool}: {refused}");
     }

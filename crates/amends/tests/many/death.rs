@@ -34,8 +34,9 @@ fn a_dead_upstream_stays_listed_and_is_refused_while_the_others_go_on() {
     );
     eventually("it is marked", || {
         let _ = clients[0].call("c__echo", json!({}));
-        unavailable(&clients[0], "c__echo").is_some()
+        unavailable(&clients[0], "c__echo").is_some_and(|note| note["retry_after_ms"].is_u64())
     });
+    assert_eq!(health(&gateway)["upstreams"]["c"]["state"], "down");
     let marked = unavailable(&clients[1], "c__echo").expect("a note");
     assert_eq!(marked["upstream"], "c", "{marked}");
     assert!(marked["retry_after_ms"].is_u64(), "{marked}");

@@ -154,6 +154,43 @@ fn a_stream_that_breaks_goes_on_where_it_was() {
     assert_eq!(other.next()["params"]["data"]["of"], "b");
 }
 
+/// A call of the stateless era that wants to hear that much of the log: all that came.
+fn loud(client: &Bare, level: &str, tool: &str, arguments: Value) -> String {
+    let meta = json!({ "io.modelcontextprotocol/logLevel": level });
+    let (status, said) = client.raw("tools/call", json!({ "name": tool, "arguments": arguments, "_meta": meta }));
+    assert_eq!(status, 200, "{said}");
+    said
+}
+
+#[test]
+fn a_server_with_sessions_is_told_what_a_stateless_request_wants_to_hear_and_that_it_is_over() {
+    let place = Place::new();
+    let old = HttpServer::start(&place, "old", "legacy", 0);
+    let upstreams = [("piped", declared(&raw("piped", &[]))), ("old", old.declared())];
+    let gateway = serve(&place, &upstreams, "");
+    let (one, other) = (Bare::stateful(&gateway), Bare::stateless(&gateway));
+    one.result("logging/setLevel", json!({ "level": "error" }));
+    for name in ["piped", "old"] {
+        let echo = format!("{name}__echo");
+        let level = |level: &str| {
+            let said = one.call(&echo, json!({ "n": mint() })).to_string();
+            said.contains(&format!(r#"\"level\": \"{level}\""#))
+        };
+        assert!(level("error"), "{name}: what the one with a session wants");
+        let said = loud(&other, "debug", &echo, json!({ "n": mint() }));
+        assert!(said.contains(r#"\"level\": \"debug\""#), "{name}: it is told before the call: {said}");
+        eventually("it is told that it is over", || level("error"));
+    }
+    let said = loud(&other, "notice", "piped__log", json!({ "level": "warning", "n": mint() }));
+    let (noted, answered) = (said.find("notifications/message"), said.find("\"result\""));
+    assert!(noted.is_some() && noted < answered, "{said}");
+    let said = loud(&other, "error", "piped__log", json!({ "level": "warning", "n": mint() }));
+    assert!(!said.contains("notifications/message"), "{said}");
+    let quiet =
+        other.raw("tools/call", json!({ "name": "piped__log", "arguments": { "level": "error", "n": mint() } })).1;
+    assert!(!quiet.contains("notifications/message"), "{quiet}");
+}
+
 #[test]
 fn a_client_that_does_not_read_is_closed_and_the_gateway_keeps_little() {
     let place = Place::new();

@@ -6,9 +6,11 @@ mod postgres_server;
 mod support;
 
 mod death;
+mod doctor;
 mod meeting;
 mod outage;
 mod start;
+mod tls;
 
 use std::io::Read;
 use std::net::TcpStream;

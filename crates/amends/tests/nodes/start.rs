@@ -35,7 +35,11 @@ fn a_newer_database_is_refused_and_left_alone() {
 fn what_cannot_be_a_ledger_is_refused_clearly() {
     let site = Site::over(Cluster::shared().database());
     let said = refused(&site, &format!("{}&sslmode=require", site.database.url()));
-    assert!(said.contains("does not speak TLS"), "{said}");
+    assert!(said.contains("TLS"), "nothing falls back: {said}");
+    let said = refused(&site, &format!("{}&sslmode=verify", site.database.url()));
+    assert!(said.contains("`verify-full`"), "{said}");
+    let said = refused(&site, "postgres://a@localhost:1/d?sslmode=verify-full&sslrootcert=/nonexistent/ca.pem");
+    assert!(said.contains("/nonexistent/ca.pem"), "{said}");
     site.database.sql("CREATE TABLE meta (something text)");
     let said = refused(&site, &site.database.url());
     assert!(said.contains("not a ledger's"), "{said}");

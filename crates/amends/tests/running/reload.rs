@@ -136,6 +136,29 @@ fn an_upstream_that_cannot_be_started_takes_over_in_the_end_and_says_why() {
 }
 
 #[test]
+fn how_many_calls_may_be_open_and_how_often_they_come_changes_without_a_restart() {
+    let place = Place::new();
+    let a = upstream(&place, "a", &[]);
+    let limited = |limits: &str| format!("[limits]\n{limits}\n[tools.a__pay]\neffect = \"write\"\ntimeout = \"40s\"\n");
+    let gateway = listening(&place, &[("a", a.clone())], &limited("calls = 1"));
+    let first = id_of(&served(&gateway, "a__echo"));
+    let open = pay_slowly(&place, &gateway, "a__pay", "one", 10);
+    let kind = || gateway.call("a__echo", "{}").1["error"]["kind"].clone();
+    assert_eq!(kind(), "rate_limited", "one is open");
+    reload(&place, &gateway, &text(&place, &[("a", a.clone())], &limited("calls = 2")));
+    assert!(done(&gateway, "a__echo").is_some(), "two may be open");
+    reload(&place, &gateway, &text(&place, &[("a", a.clone())], &limited("calls = 1")));
+    assert_eq!(kind(), "rate_limited", "one is open still");
+    assert_eq!(answer(open)["status"], "success");
+    let slow = limited("rate = { per_second = 0.001, burst = 1 }");
+    reload(&place, &gateway, &text(&place, &[("a", a.clone())], &slow));
+    eventually("the burst is used up", || kind() == "rate_limited");
+    reload(&place, &gateway, &text(&place, &[("a", a)], ""));
+    assert!(done(&gateway, "a__echo").is_some(), "there is no rate any more");
+    assert_eq!(id_of(&served(&gateway, "a__echo")), first, "it is the same process");
+}
+
+#[test]
 fn a_bad_file_is_refused_and_the_configuration_goes_on() {
     let place = Place::new();
     let good = text(&place, &[("a", upstream(&place, "a", &[]))], "");
@@ -168,9 +191,9 @@ fn a_bad_file_is_refused_and_the_configuration_goes_on() {
     signal(process.id(), "HUP");
     eventually("it is said that it cannot be read", || said().contains("cannot read"));
     let other = good.replace("[ledger]", "[ledger]\nreads = \"sync\"").replace("127.0.0.1:0", "127.0.0.2:0");
-    replace(&file, &format!("{other}\n[limits]\ncalls = 9\n"));
+    replace(&file, &format!("{other}\n[limits]\nanswer_bytes = 9000\n"));
     signal(process.id(), "HUP");
-    let stays = "only a restart changes `ledger`, `listen.http`, `limits.calls`";
+    let stays = "only a restart changes `ledger`, `listen.http`, `limits.answer_bytes`";
     eventually("it is said what stays", || said().contains(stays));
     assert!(process.try_wait().expect("a state").is_none(), "it runs");
     signal(process.id(), "TERM");

@@ -1,7 +1,7 @@
 //! A collector of spans: a real HTTP server that reads OTLP with OpenTelemetry's own types.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -11,6 +11,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// A collector that takes whatever comes, for as long as the test runs.
 pub(crate) struct Collector {
@@ -27,14 +28,29 @@ struct Held {
 
 impl Collector {
     pub(crate) fn start() -> Self {
+        Self::over(|stream| Some(stream))
+    }
+
+    /// The same over TLS.
+    pub(crate) fn start_tls(config: Arc<ServerConfig>) -> Self {
+        Self::over(move |stream| {
+            let connection = ServerConnection::new(config.clone()).ok()?;
+            Some(StreamOwned::new(connection, stream))
+        })
+    }
+
+    fn over<S: Read + Write>(open: impl Fn(TcpStream) -> Option<S> + Clone + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address").to_string();
         let held = Arc::<Mutex<Held>>::default();
         let taken = held.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let taken = taken.clone();
-                thread::spawn(move || while take(&stream, &taken).is_some() {});
+                let (taken, open) = (taken.clone(), open.clone());
+                thread::spawn(move || {
+                    let Some(mut stream) = open(stream) else { return };
+                    while take(&mut stream, &taken).is_some() {}
+                });
             }
         });
         Self { address, held }
@@ -52,24 +68,18 @@ impl Collector {
 }
 
 /// Takes one request and answers it; nothing at the end of the connection.
-fn take(stream: &TcpStream, held: &Mutex<Held>) -> Option<()> {
-    let mut reader = BufReader::new(stream);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        if let Some(said) = line.to_lowercase().strip_prefix("content-length:") {
-            length = said.trim().parse().ok()?;
-        }
-        if line == "\r\n" {
-            break;
-        }
-        head.push_str(&line);
+fn take(stream: &mut (impl Read + Write), held: &Mutex<Held>) -> Option<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
     }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let lower = head.to_lowercase();
+    let length = lower.lines().find_map(|line| line.strip_prefix("content-length:"))?.trim().parse().ok()?;
     let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
+    stream.read_exact(&mut body).ok()?;
     assert!(head.starts_with("POST /v1/traces ") && head.contains("application/x-protobuf"), "{head}");
     let request = ExportTraceServiceRequest::decode(body.as_slice()).expect("OTLP");
     let mut held = held.lock().expect("nobody panicked with it");
@@ -80,8 +90,7 @@ fn take(stream: &TcpStream, held: &Mutex<Held>) -> Option<()> {
         held.spans.extend(spans.map(|span| (said["service.name"].clone(), span)));
     }
     drop(held);
-    let mut stream = stream;
-    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").ok()
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").and_then(|()| stream.flush()).ok()
 }
 
 /// The attributes as texts, by their names.

@@ -231,3 +231,34 @@ fn an_open_breaker_and_a_spent_budget_are_seen() {
     assert!(after["amends_retry_budget{upstream=\"shop\"}"] < before["amends_retry_budget{upstream=\"shop\"}"]);
     assert!(by(&after, "amends_held_back", "by").contains_key("breaker"), "{after:?}");
 }
+
+/// The status of a `GET /metrics` with those headers.
+fn status(gateway: &Gateway, headers: &str) -> u16 {
+    let mut stream = TcpStream::connect(&gateway.address).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    let head = format!("GET /metrics HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{headers}\r\n", gateway.address);
+    stream.write_all(head.as_bytes()).expect("it is sent");
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    http::parse(&answer).0
+}
+
+#[test]
+fn the_metrics_are_for_this_machine_or_for_whoever_shows_the_token() {
+    let place = Place::new();
+    let gateway = place.up("");
+    assert_eq!(status(&gateway, ""), 200);
+    assert_eq!(status(&gateway, "x-forwarded-for: 192.0.2.1\r\n"), 403);
+    drop(gateway);
+    place.write("token", "s3cret-t0ken\n");
+    let config = place.write("token.toml", "[listen]\nmetrics = { file = \"token\" }\n").display().to_string();
+    let gateway = place.up_with("", &["--config", &config]);
+    assert_eq!(status(&gateway, ""), 401, "also on this machine");
+    assert_eq!(status(&gateway, "authorization: Bearer another\r\n"), 401);
+    assert_eq!(status(&gateway, "authorization: Bearer s3cret-t0ken\r\n"), 200);
+    assert_eq!(status(&gateway, "authorization: Bearer s3cret-t0ken\r\nx-forwarded-for: 192.0.2.1\r\n"), 200);
+    // Another token counts at once.
+    place.write("token", "another\n");
+    assert_eq!(status(&gateway, "authorization: Bearer another\r\n"), 200);
+    assert_eq!(gateway.call("get_order", r#"{"order":"ord_1"}"#).0, 200, "calls need none");
+}

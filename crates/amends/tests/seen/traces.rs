@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::collector::{Collector, attributes};
 use crate::metrics::scrape;
+use crate::support::authority::Authority;
 use crate::support::http::post;
 use crate::support::{AMENDS, Gateway, Place, eventually};
 
@@ -214,4 +215,50 @@ fn a_collector_that_is_away_holds_nothing_up_and_without_one_nothing_is_touched(
         request.to_string().as_bytes(),
     );
     assert_eq!(last_meta(&plain, "charge_card")["traceparent"], meta["traceparent"]);
+}
+
+#[test]
+fn spans_go_over_tls_to_whoever_is_the_one_and_to_nobody_else() {
+    let (ours, other) = (Authority::new("Ours"), Authority::new("Another"));
+    let place = Place::new();
+    place.write("ca.pem", &ours.pem());
+    let trusted = Collector::start_tls(ours.server("localhost", 2999));
+    let strange = Collector::start_tls(other.server("localhost", 2999));
+    let start = |collector: &Collector| {
+        let port = collector.address.rsplit_once(':').expect("a port").1;
+        let mut command = near_command(&place, "", None);
+        let config = std::fs::read_to_string(place.path("near.toml")).expect("a file");
+        let telemetry = format!("[telemetry]\notlp = \"https://localhost:{port}\"\nca = \"ca.pem\"\n");
+        place.write("near.toml", &format!("{config}{telemetry}"));
+        command.env("OTEL_SERVICE_NAME", "near");
+        Gateway::start(command)
+    };
+    let gateway = start(&trusted);
+    gateway.call("charge_card", r#"{"order":"ord_1","amount":5}"#);
+    eventually("the spans have arrived", || trusted.spans().len() >= 2);
+    assert!(trusted.spans().iter().all(|(service, _)| service == "near"));
+    drop(gateway);
+    let gateway = start(&strange);
+    let (_, done) = gateway.call("charge_card", r#"{"order":"ord_2","amount":5}"#);
+    assert_eq!(done["status"], "success", "it holds nobody up: {done}");
+    eventually("they are given up", || {
+        scrape(&gateway).get("amends_spans_total{became=\"lost\"}").is_some_and(|lost| *lost >= 2.0)
+    });
+    assert!(strange.spans().is_empty() && strange.raw().is_empty());
+}
+
+#[test]
+fn the_headers_of_a_plain_call_go_on_as_they_are_where_nothing_is_exported() {
+    let place = Place::new();
+    let gateway = near(&place, "", None);
+    let parent = format!("00-{TRACE}-{AGENT}-01");
+    let headers = [("traceparent", parent.as_str()), ("tracestate", "vendor=1")];
+    gateway.call_with("charge_card", &headers, r#"{"order":"ord_1","amount":5}"#);
+    let seen = last_meta(&place, "charge_card");
+    assert_eq!((&seen["traceparent"], &seen["tracestate"]), (&json!(parent), &json!("vendor=1")), "{seen}");
+    // What is no parent has no state either.
+    let headers = [("traceparent", "00-nonsense"), ("tracestate", "vendor=1")];
+    gateway.call_with("charge_card", &headers, r#"{"order":"ord_2","amount":5}"#);
+    let seen = last_meta(&place, "charge_card");
+    assert!(seen.get("traceparent").is_none() && seen.get("tracestate").is_none(), "{seen}");
 }

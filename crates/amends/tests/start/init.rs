@@ -211,3 +211,41 @@ fn what_is_no_server_is_said_to_be_none() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     checked(&place, "amends.toml");
 }
+
+#[test]
+fn an_api_stands_beside_servers_under_a_name_of_its_own() {
+    let place = Place::new();
+    let tools = json!([{ "name": "get_thing", "inputSchema": { "type": "object" } }]);
+    let command = listed(&place, "tools.json", &tools, &[]);
+    let document = "openapi: 3.1.0\nservers: [{url: 'https://api.example/v1'}]\npaths:\n  /things/{id}:\n    get:\n      \
+                    operationId: readThing\n      parameters: [{name: id, in: path, required: true, schema: {type: string}}]\n      \
+                    responses: {}\n    post:\n      operationId: writeThing\n      \
+                    parameters: [{name: id, in: path, required: true, schema: {type: string}}]\n      responses: {}\n";
+    // Both would be called after the same word.
+    place.write("listed.yaml", document);
+    place.write("other.yaml", document);
+    let mut arguments = vec!["init", "--openapi", "listed.yaml", "--openapi", "other.yaml", "--"];
+    arguments.extend(words(&command));
+    let output = run(&place, &arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("3 upstreams") && said.contains("`other` is an HTTP API"), "{said}");
+    assert!(!said.contains("\"wrap\""), "there is more than one: {said}");
+    let explained = checked(&place, "amends.toml");
+    let names: Vec<_> =
+        explained["upstreams"].as_array().expect("upstreams").iter().map(|it| it["name"].clone()).collect();
+    assert_eq!(names.len(), 3, "{explained}");
+    assert_eq!(tool(&explained, "other__readThing").expect("a section")["contract"]["effect"], "read");
+    assert_eq!(tool(&explained, "other__writeThing").expect("a section")["contract"]["effect"], "write");
+    let live = run(&place, &["check", "--live", "--json"]);
+    assert_eq!(live.status.code(), Some(0), "every section is of a tool that is served: {}", text(&live.stdout));
+    let refused =
+        run(&place, &["init", "--force", "--name", "one", "--openapi", "listed.yaml", "--openapi", "other.yaml"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    let missing = run(
+        &place,
+        &["init", "--out", "x.toml", "--openapi", "nothing.yaml", "--url", "http://127.0.0.1:1/mcp", "--no-start"],
+    );
+    assert_eq!(missing.status.code(), Some(2), "{}", text(&missing.stderr));
+    assert!(!place.path("x.toml").exists());
+}

@@ -7,6 +7,7 @@ mod check;
 mod clients;
 mod doctor;
 mod init;
+mod machine;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

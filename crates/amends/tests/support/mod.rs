@@ -3,6 +3,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part of this")]
 
+pub mod authority;
 pub mod client;
 pub mod http;
 pub mod rmcp;

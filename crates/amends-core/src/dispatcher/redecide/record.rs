@@ -60,6 +60,8 @@ pub(super) struct Asked {
 pub(super) struct Inquired {
     pub(super) opened: Timestamp,
     pub(super) given: Option<(Timestamp, Payload)>,
+    /// When its upstream took it back.
+    pub(super) withdrawn: Option<Timestamp>,
 }
 
 /// What a trace knows of the world.
@@ -127,11 +129,17 @@ impl Record {
             }
             Fact::InquiryMade { attempt, inquiry, .. } => self.made.push((attempt.clone(), at, (**inquiry).clone())),
             Fact::InquiryOpened { attempt, inquiry, .. } => {
-                self.inquiries.insert((attempt.call.clone(), *inquiry), Inquired { opened: at, given: None });
+                self.inquiries
+                    .insert((attempt.call.clone(), *inquiry), Inquired { opened: at, given: None, withdrawn: None });
             }
             Fact::InputsGiven { call, inquiry, inputs, .. } => {
                 if let Some(inquired) = self.inquiries.get_mut(&(call.clone(), *inquiry)) {
                     inquired.given = Some((at, inputs.clone()));
+                }
+            }
+            Fact::InquiryWithdrawn { call, inquiry } => {
+                if let Some(inquired) = self.inquiries.get_mut(&(call.clone(), *inquiry)) {
+                    inquired.withdrawn = Some(at);
                 }
             }
             Fact::CallEnded { call, .. } | Fact::CallRefused { call, .. } => {

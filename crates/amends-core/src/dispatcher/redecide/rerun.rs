@@ -327,8 +327,13 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
         let Some(inquired) = self.record.inquiry(&call, asking.inquiry).cloned() else {
             return self.is_beyond(&call, Beyond::Question);
         };
+        let inquiry = asking.inquiry;
+        if let Some(at) = inquired.withdrawn {
+            let input = Input::Withdrawal { call: call.clone(), inquiry };
+            self.put(now + at.since_ms(inquired.opened), input, None);
+        }
         if let Some((at, inputs)) = inquired.given {
-            let input = Input::Inputs { call, inquiry: asking.inquiry, inputs };
+            let input = Input::Inputs { call, inquiry, inputs };
             self.put(now + at.since_ms(inquired.opened), input, None);
         }
     }
@@ -374,6 +379,7 @@ pub fn begins_a_step(fact: &Fact) -> bool {
             | Fact::InteractionAnswered { .. }
             | Fact::InquiryMade { .. }
             | Fact::InputsGiven { .. }
+            | Fact::InquiryWithdrawn { .. }
             | Fact::CancelRequested { .. }
             | Fact::AnswerDelivered { .. }
             | Fact::Ticked { .. }

@@ -149,16 +149,29 @@ impl Dispatcher {
 
     /// The agent waits no longer for a person, who is still being asked.
     pub(super) fn answer_asking(&mut self, now: Timestamp) {
-        let Some(open) = self.state.open_move() else { return };
-        let (of, requested) = (open.taking.id.clone(), open.taking.action.to_string());
+        let Some((of, envelope)) = self.awaiting() else { return };
+        self.emit(now, Fact::InterimAnswered { call: of.clone() });
+        self.reply_move(of, envelope, false);
+    }
+
+    /// Another wish for what a person is being asked about.
+    pub(super) fn answer_awaiting(&mut self, of: CallId) {
+        if let Some((_, envelope)) = self.awaiting() {
+            self.reply_move(of, envelope, true);
+        }
+    }
+
+    fn awaiting(&self) -> Option<(CallId, Envelope)> {
+        let open = self.state.open_move()?;
+        let requested = open.taking.action.to_string();
         let message = format!(
             "a person is asked whether `{requested}` may be done: tell the user, and do not call again in this turn"
         );
         let mut error = Trouble::refused(&requested, &Refusal::of(RefusalKind::AwaitingPerson, message));
         error.interaction.clone_from(&open.question);
         error.retryable = false;
-        self.emit(now, Fact::InterimAnswered { call: of.clone() });
-        self.reply_move(of, Envelope::of(Body::Error { outcome: None, error: Box::new(error) }), false);
+        let body = Body::Error { outcome: None, error: Box::new(error) };
+        Some((open.taking.id.clone(), Envelope::of(body)))
     }
 
     /// A person did not allow the move, or nobody said anything in time.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::state::LegState;
 use crate::id::{ActionName, CallId, Digest, MachineName};
 use crate::machine::Machines;
 use crate::time::Timestamp;
@@ -27,8 +28,34 @@ pub struct Look<'a> {
     pub standing: Standing<'a>,
     /// Actions that can be taken again only later.
     pub later: Vec<(&'a ActionName, Timestamp)>,
-    /// What the open move is, and the calls that were made for it: the part, the name and the call of each, in its last try.
-    pub open: Option<(&'a CallId, &'a ActionName, &'a MachineName, Vec<(Part, &'a str, &'a CallId)>)>,
+    /// The open move.
+    pub open: Option<Underway<'a>>,
+    /// The same for the calls of a move that is not settled.
+    pub unsettled: Vec<Leg<'a>>,
+}
+
+/// A move that is being made.
+#[derive(Clone, Debug)]
+pub struct Underway<'a> {
+    /// The move.
+    pub id: &'a CallId,
+    /// Its action.
+    pub action: &'a ActionName,
+    /// The machine whose action that is.
+    pub machine: &'a MachineName,
+    /// The calls of its last try.
+    pub legs: Vec<Leg<'a>>,
+}
+
+/// A call that was made for a move.
+#[derive(Clone, Copy, Debug)]
+pub struct Leg<'a> {
+    /// What it was for.
+    pub part: Part,
+    /// Its name in that part.
+    pub name: &'a str,
+    /// The call.
+    pub call: &'a CallId,
 }
 
 /// What stands in the way of a move.
@@ -54,11 +81,13 @@ impl Dispatcher {
             (None, Some(past)) => Standing::Done(&past.taking.action),
             (None, None) => Standing::Free,
         };
-        let open = walk.open.as_ref().map(|open| {
-            let legs = open.legs.iter().filter(|leg| leg.attempt == open.attempt);
-            let legs = legs.map(|leg| (leg.part, leg.name.as_str(), &leg.call)).collect();
-            (&open.taking.id, &open.taking.action, &open.machine, legs)
+        let open = walk.open.as_ref().map(|open| Underway {
+            id: &open.taking.id,
+            action: &open.taking.action,
+            machine: &open.machine,
+            legs: open.legs.iter().filter(|leg| leg.attempt == open.attempt).map(leg).collect(),
         });
+        let past = walk.unsettled.as_ref().into_iter().flat_map(|past| past.legs.iter());
         Some(Look {
             root: &walk.root,
             hash: &walk.hash,
@@ -69,6 +98,11 @@ impl Dispatcher {
             standing,
             later: walk.later.iter().map(|(action, until)| (action, *until)).collect(),
             open,
+            unsettled: past.map(leg).collect(),
         })
     }
+}
+
+fn leg(leg: &LegState) -> Leg<'_> {
+    Leg { part: leg.part, name: &leg.name, call: &leg.call }
 }

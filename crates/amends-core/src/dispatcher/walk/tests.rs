@@ -141,7 +141,7 @@ impl World {
     /// Where the open move leads by the first target of each machine it goes on in.
     fn lead(&self, what: Weighing) -> Weighed {
         let walk = self.dispatcher.walk().unwrap();
-        let (_, action, machine, _) = walk.open.clone().unwrap();
+        let Underway { action, machine, .. } = walk.open.clone().unwrap();
         let mut to = Vec::new();
         let mut at = walk.machines.get(machine).unwrap();
         let mut action = action.clone();

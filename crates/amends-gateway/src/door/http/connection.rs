@@ -1,5 +1,6 @@
 //! One connection, and which of the answers on it are known to have arrived.
 
+use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
 use crate::driver::Delivery;
@@ -9,9 +10,16 @@ use crate::driver::Delivery;
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     written: Mutex<Vec<Delivery>>,
+    /// Whether its other end is on this machine.
+    pub(super) is_local: bool,
 }
 
 impl Connection {
+    /// A connection from that address.
+    pub(super) fn from(peer: SocketAddr) -> Self {
+        Self { written: Mutex::default(), is_local: peer.ip().to_canonical().is_loopback() }
+    }
+
     /// An answer goes out as a response's last bytes.
     pub(super) fn answers(&self, delivery: Option<Delivery>) {
         if let Some(delivery) = delivery {

@@ -41,10 +41,10 @@ pub(super) fn report(door: &Arc<Door>) -> Response<Body> {
 }
 
 fn of(upstream: &Upstream) -> Value {
-    let mut state = match &*upstream.health().borrow() {
+    let mut state = match upstream.state() {
         Health::Starting => json!({ "state": "starting" }),
         Health::Ready { era, .. } => {
-            let era = if *era == Era::Modern { "stateless" } else { "stateful" };
+            let era = if era == Era::Modern { "stateless" } else { "stateful" };
             json!({ "state": "ready", "era": era })
         }
         Health::Down { reason } => json!({ "state": "down", "reason": reason }),

@@ -16,7 +16,7 @@ pub(super) async fn home(door: &Arc<Door>) -> Response<Body> {
     let gateway = &door.gateway;
     let mut upstreams = String::new();
     for upstream in gateway.upstreams().values() {
-        let health = match &*upstream.health().borrow() {
+        let health = match upstream.state() {
             Health::Starting => "starting".to_owned(),
             Health::Ready { .. } => "ready".to_owned(),
             Health::Down { reason } => format!("down: {reason}"),

@@ -9,7 +9,7 @@ use amends_wire::mcp::steps::filled;
 use amends_wire::mcp::{Dialect, ToolCall};
 use amends_wire::object::Object;
 use hyper::body::Incoming;
-use hyper::header::{HeaderValue, RETRY_AFTER};
+use hyper::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
 use serde_json::value::RawValue;
 
@@ -19,6 +19,7 @@ use super::{Door, json, plain_text};
 use crate::door::mcp;
 use crate::door::walk::{self, Asker, Came};
 use crate::driver::{Answered, CallHandle, Form, Listener, Wish};
+use crate::telemetry::Named;
 
 /// Takes one call and answers it with its envelope.
 pub(super) async fn call(
@@ -28,7 +29,7 @@ pub(super) async fn call(
     request: Request<Incoming>,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    let key = parts.headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned());
+    let meta = meta(&parts.headers);
     let limits = door.gateway.config().limits;
     let session = door.gateway.open_session(Principal::new("local"), "http");
     let refused = |kind, words: String| {
@@ -55,8 +56,7 @@ pub(super) async fn call(
                 Err(error) => refused(RefusalKind::InvalidArgument, format!("the body is not JSON: {error}")),
                 Ok(arguments) => {
                     let name = serde_json::Value::String(tool.to_owned()).to_string();
-                    let key = key.map(|key| serde_json::json!({ amends_wire::mcp::call::KEY: key }).to_string());
-                    let meta = key.map(|meta| format!(r#","_meta":{meta}"#)).unwrap_or_default();
+                    let meta = meta.map(|meta| format!(r#","_meta":{meta}"#)).unwrap_or_default();
                     let params = format!(r#"{{"name":{name},"arguments":{}{meta}}}"#, arguments.get());
                     match serde_json::from_str::<&RawValue>(&params).map(|raw| ToolCall::parse(Some(raw))) {
                         Ok(Ok(call)) => match walk::wanted(&door.gateway, &call) {
@@ -72,7 +72,9 @@ pub(super) async fn call(
                                     Came::Answered(answered) => return respond(&answered, gateway.config().dialect),
                                 }
                             }
-                            None => session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer()),
+                            None => {
+                                session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer())
+                            }
                         },
                         Ok(Err(error)) => refused(error.kind(), error.to_string()),
                         Err(error) => refused(RefusalKind::InvalidArgument, error.to_string()),
@@ -93,6 +95,19 @@ pub(super) async fn call(
         }
         Err(_) => plain_text(StatusCode::INTERNAL_SERVER_ERROR, "the gateway stopped"),
     }
+}
+
+/// What the headers say that goes on with the call, as an MCP client would say it: its key, and the trace it belongs to.
+fn meta(headers: &HeaderMap) -> Option<String> {
+    let mut meta = serde_json::Map::new();
+    if let Some(key) = headers.get("idempotency-key") {
+        let key = String::from_utf8_lossy(key.as_bytes()).into_owned();
+        meta.insert(amends_wire::mcp::call::KEY.to_owned(), key.into());
+    }
+    if let Some(named) = Named::by(headers) {
+        meta.extend(named.members().map(|(name, text)| (name.to_owned(), text.into())));
+    }
+    (!meta.is_empty()).then(|| serde_json::Value::Object(meta).to_string())
 }
 
 /// Says that the agent is gone if it is dropped before its answer.
@@ -116,7 +131,10 @@ fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
             (envelope.to_json(data_of(&result).as_deref()), None)
         }
         Form::Envelope { envelope, payload } => (envelope.to_json(payload.as_deref()), envelope.error().cloned()),
-        Form::Moved { envelope, moved, names } => (filled(envelope, moved, names), envelope.error().cloned()),
+        Form::Moved { envelope, moved, names } => {
+            let envelope = answered.rendered.told_again(envelope);
+            (filled(&envelope, moved, names), envelope.error().cloned())
+        }
         Form::Stored { json } => (json.clone(), None),
         // Nobody is asked through this door.
         Form::Asked { .. } => (RawValue::NULL.to_owned(), None),

@@ -8,10 +8,9 @@ use amends_core::{Refusal, RefusalKind, Way};
 use amends_wire::mcp::{CallError, Era, Meta, Returned, ToolCall, tasks};
 use amends_wire::message::Message;
 use amends_wire::splice::Splice;
-use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
-use super::{Answer, Asked, Client, Outbox, ProgressRelay, Running, render, render_protocol_error};
+use super::{Answer, Asked, Client, Outbox, ProgressRelay, Running, logging, render, render_protocol_error};
 use crate::door::walk::{self, Asker, Came};
 use crate::driver::{CallHandle, Listener, Wish};
 use crate::router::task;
@@ -31,6 +30,11 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
     let traits = client.said(&asked).traits.speaking(dialect);
     let (asides_to, mut asides) = upstream::asides();
     let mut relay = relay(meta.as_ref(), &outbox);
+    // Until the end of the call, its upstream says as much as is wanted.
+    let _hearing = match &parsed {
+        Ok(call) if outbox.is_open() => logging::hears(&client, &asked, call.name(), &asides_to).await,
+        _ => None,
+    };
     let listener = listener(&client, &asked, &outbox, relay.is_some(), asides_to);
     let params = asked.text().unwrap_or("{}");
     let own = parsed.as_ref().ok().and_then(|call| Some((call, walk::wanted(&client.gateway, call)?)));
@@ -133,18 +137,10 @@ fn listener(client: &Client, asked: &Asked, outbox: &Outbox, progress: bool, to:
     Listener {
         asides: outbox.is_open().then_some(to),
         progress,
-        notes: outbox.is_open() && (said.traits.era == Era::Legacy || wants_notes(asked)),
+        notes: logging::wanted(client, asked, said.traits.era).filter(|_| outbox.is_open()),
         way,
         capabilities: said.capabilities.map(|raw| raw.get().to_owned()),
     }
-}
-
-/// Whether a request that stands alone asks for what servers note down.
-fn wants_notes(asked: &Asked) -> bool {
-    let params = asked.text().and_then(amends_wire::object::Object::parse);
-    let meta = params.and_then(|params| params.get("_meta")).map(RawValue::get);
-    let meta = meta.and_then(amends_wire::object::Object::parse);
-    meta.is_some_and(|meta| meta.get(amends_wire::mcp::era::LOG_LEVEL).is_some())
 }
 
 /// Passes on what is said, unless the client wants the call stopped before there is room for it.
@@ -173,7 +169,7 @@ async fn say(
 
 /// Asks the client something and hands over what it says. A question that nobody waits for any more is taken back.
 pub(super) async fn ask(outbox: Outbox, asking: Asking) {
-    let Asking { method, params, mut answer } = asking;
+    let Asking { method, params, mut answer, .. } = asking;
     let message = tokio::select! {
         message = outbox.ask(&method, params.as_deref()) => message,
         () = answer.closed() => None,

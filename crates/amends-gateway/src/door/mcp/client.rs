@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use amends_core::{Principal, SessionId};
 use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::{Principal, SessionId};
 use amends_wire::mcp::{ClientTraits, Era, era};
 use amends_wire::object::Object;
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ use super::{Asked, Wrapped};
 use crate::door::walk::OwnWalks;
 use crate::driver::SessionHandle;
 use crate::gateway::Gateway;
-use crate::hub::{Mailbox, Subscribed, Wants};
+use crate::hub::{Level, Mailbox, Subscribed, Wants};
 
 /// How many resources one client may want to hear of.
 pub(super) const SUBSCRIPTIONS_MAX: usize = 1000;
@@ -192,6 +192,11 @@ impl Client {
         self.mailbox.get_or_init(|| self.gateway.hub.open(Wants::lists(), None))
     }
 
+    /// How much of the log it said it wants to hear.
+    pub fn level(&self) -> Option<Level> {
+        self.mailbox.get().and_then(|mailbox| mailbox.change(|wants| wants.level))
+    }
+
     /// It wants to hear of a resource; `false` where it wants to hear of too many.
     pub fn subscribes(&self, uri: &str, subscribed: Subscribed) -> bool {
         let mut all = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -234,6 +239,9 @@ impl Client {
         self.stop_all(reason);
         if let Some(mailbox) = self.mailbox.get() {
             mailbox.close();
+            if mailbox.change(|wants| wants.level.take()).is_some() {
+                self.gateway.hub.hears_less(&self.gateway.upstreams());
+            }
         }
         self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

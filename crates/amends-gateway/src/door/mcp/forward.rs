@@ -72,8 +72,11 @@ async fn send(
         subject,
         params,
         headers: Vec::new(),
-        asides: (token.is_some() || rounds.is_some())
-            .then_some(Asides { to: progress_to, whose: rounds.map(|_| client.session().id.clone()) }),
+        asides: (token.is_some() || rounds.is_some()).then_some(Asides {
+            to: progress_to,
+            whose: rounds.map(|_| client.session().id.clone()),
+            on_line: rounds.is_some() && outbox.is_open() && client.era(asked) == Era::Legacy,
+        }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };

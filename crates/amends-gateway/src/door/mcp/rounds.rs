@@ -102,7 +102,7 @@ impl<'a> Rounds<'a> {
 
     /// Answers a question of an upstream that waits: by the client, where it has a line and declared that.
     pub(super) fn hear(&self, aside: Aside) -> Option<Aside> {
-        let Aside::Question(Asking { method, params, answer }) = aside else { return Some(aside) };
+        let Aside::Question(Asking { method, params, answer, withdrawn }) = aside else { return Some(aside) };
         let question = Question { key: String::new(), method, params };
         if self.era == Era::Modern || !self.outbox.is_open() || !self.askable.takes(&question) {
             let capability = question.capability();
@@ -113,7 +113,7 @@ impl<'a> Rounds<'a> {
             return None;
         }
         let Question { method, params, .. } = question;
-        tokio::spawn(super::call::ask(self.outbox.clone(), Asking { method, params, answer }));
+        tokio::spawn(super::call::ask(self.outbox.clone(), Asking { method, params, answer, withdrawn }));
         None
     }
 

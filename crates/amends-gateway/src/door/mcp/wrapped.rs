@@ -179,7 +179,7 @@ fn send(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running)
         subject: None,
         params: sent,
         headers: Vec::new(),
-        asides: token.is_some().then_some(Asides { to: progress_to, whose: None }),
+        asides: token.is_some().then_some(Asides { to: progress_to, whose: None, on_line: false }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,
     };

@@ -10,6 +10,7 @@ use super::Listening;
 use super::pool::{Pool, Sent};
 use crate::clock;
 use crate::upstream::exchange::{Aside, Fault, Progress, Reply, RpcFault};
+use crate::upstream::questions::CANCELLED;
 use crate::upstream::sse::Events;
 
 /// How much of a body that is no answer is kept.
@@ -105,6 +106,11 @@ async fn stream(mut sent: Sent, ticket: u64, asides: Option<&Listening>, bytes_m
             };
             match hear(text, ticket) {
                 Heard::Answer(reply) => return reply.into(),
+                Heard::Withdrawal(params) => {
+                    if let Some(listening) = asides {
+                        listening.shared.questions.take_back(params.as_deref());
+                    }
+                }
                 Heard::Aside(aside) => {
                     if let Some(listening) = asides {
                         // Nobody hears it any more once the request is given up.
@@ -128,6 +134,7 @@ async fn stream(mut sent: Sent, ticket: u64, asides: Option<&Listening>, bytes_m
 enum Heard {
     Answer(Reply),
     Aside(Aside),
+    Withdrawal(Option<String>),
     Question { id: String, method: String, params: Option<String> },
     Other,
 }
@@ -147,6 +154,9 @@ fn hear(text: &str, ticket: u64) -> Heard {
         }
         Ok(Message::Notification { method, params: Some(params) }) if method == "notifications/progress" => {
             Heard::Aside(Aside::Progress(Progress(params.get().to_owned())))
+        }
+        Ok(Message::Notification { method, params }) if method == CANCELLED => {
+            Heard::Withdrawal(params.map(|params| params.get().to_owned()))
         }
         Ok(Message::Notification { method, .. }) => {
             Heard::Aside(Aside::Notification { method: method.into_owned(), line: text.to_owned() })

@@ -15,6 +15,7 @@ use super::{Listening, Post, Session, Shared, nobody};
 use crate::hub::News;
 use crate::upstream::Health;
 use crate::upstream::exchange::Whose;
+use crate::upstream::questions::CANCELLED;
 use crate::upstream::sse::Events;
 
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -112,12 +113,16 @@ async fn hear(shared: &Arc<Shared>, news: &News, session: &Session, last_id: Opt
 
 fn heard(shared: &Arc<Shared>, news: &News, session: &Session, text: &str) {
     match Message::parse(text) {
+        Ok(Message::Notification { method, params }) if method == CANCELLED => {
+            shared.questions.take_back(params.map(|params| params.get()));
+        }
         Ok(Message::Notification { method, params }) => news.hear(&method, params.map(|params| params.get())),
         Ok(Message::Request { id, method, params }) => {
             // Apart from any request's stream, so that it may be about any of those in flight.
             if let (Whose::One(asides), true) = (shared.whose_question(), method != "ping") {
                 let params = params.map(|params| params.get().to_owned());
-                Listening { asides, shared: shared.clone() }.ask(id.get().to_owned(), method.into_owned(), params);
+                let listening = Listening { asides, shared: shared.clone(), session: session.clone() };
+                listening.ask(id.get().to_owned(), method.into_owned(), params);
                 return;
             }
             let answer = match &*method {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
+use super::presence::Presence;
 use super::tls::Tls;
 use crate::clock::Awake;
 use crate::upstream::exchange::Fault;
@@ -20,29 +21,33 @@ use crate::upstream::exchange::Fault;
 /// How many connections are kept while nobody uses them.
 const IDLE_MAX: usize = 64;
 
+/// How much time an endpoint needs for a connection, to be taken for away where none comes about.
+const TIME_ENOUGH: Duration = Duration::from_secs(2);
+
 /// Connections to one endpoint. A request whose connection turns out to be closed before anything was written goes out
 /// on another one; once a byte may have left, nothing is sent again.
 #[derive(Debug)]
-pub(in crate::upstream) struct Pool {
+pub(crate) struct Pool {
     address: String,
     tls: Option<Tls>,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    presence: Presence,
 }
 
 /// A response on its way, with the connection it comes by.
 #[derive(Debug)]
-pub(in crate::upstream) struct Sent {
-    pub(in crate::upstream) response: hyper::Response<Incoming>,
-    pub(in crate::upstream) connection: SendRequest<Full<Bytes>>,
+pub(crate) struct Sent {
+    pub(crate) response: hyper::Response<Incoming>,
+    pub(crate) connection: SendRequest<Full<Bytes>>,
 }
 
 /// Whether a byte of a request may have left us, for whoever stops it half-way.
 #[derive(Debug, Default)]
-pub(in crate::upstream) struct Departure(AtomicBool);
+pub(crate) struct Departure(AtomicBool);
 
 impl Departure {
     /// What is known of a request that was stopped before its answer.
-    pub(in crate::upstream) fn stopped(&self) -> Fault {
+    pub(crate) fn stopped(&self) -> Fault {
         if self.0.load(Ordering::SeqCst) { Fault::Lost } else { Fault::NotWritten }
     }
 
@@ -52,14 +57,14 @@ impl Departure {
 }
 
 impl Pool {
-    pub(in crate::upstream) fn new(uri: &Uri, tls: Option<Tls>) -> Self {
+    pub(crate) fn new(uri: &Uri, tls: Option<Tls>) -> Self {
         let host = uri.host().unwrap_or("invalid.invalid").trim_matches(['[', ']']);
         let port = uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
         let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-        Self { address, tls, idle: Mutex::new(Vec::new()) }
+        Self { address, tls, idle: Mutex::new(Vec::new()), presence: Presence::default() }
     }
 
-    pub(in crate::upstream) async fn send(
+    pub(crate) async fn send(
         &self,
         mut request: hyper::Request<Full<Bytes>>,
         send_by: Instant,
@@ -98,14 +103,54 @@ impl Pool {
     }
 
     /// Keeps a connection whose response was read to its end.
-    pub(in crate::upstream) fn keep(&self, connection: SendRequest<Full<Bytes>>) {
+    pub(crate) fn keep(&self, connection: SendRequest<Full<Bytes>>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX && !connection.is_closed() {
             idle.push(connection);
         }
     }
 
+    /// Where it leads.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Whether anybody is there.
+    pub(crate) fn presence(&self) -> &Presence {
+        &self.presence
+    }
+
+    /// Looks whether anybody is there. A connection that is made for that is kept for the next request; one that is kept
+    /// already says the same.
+    pub(crate) async fn reach(&self, by: Instant) -> Result<(), Fault> {
+        let kept = {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.retain(|connection| !connection.is_closed());
+            !idle.is_empty()
+        };
+        if kept {
+            self.presence.here();
+            return Ok(());
+        }
+        let connection = self.connect(by).await?;
+        self.keep(connection);
+        Ok(())
+    }
+
+    /// Connects, and notes whether anybody is there.
     async fn connect(&self, send_by: Instant) -> Result<SendRequest<Full<Bytes>>, Fault> {
+        let had_time = send_by.saturating_duration_since(Instant::now()) >= TIME_ENOUGH;
+        let connected = self.shake_hands(send_by).await;
+        match &connected {
+            Ok(_) => self.presence.here(),
+            // One that was hardly given time is not to blame.
+            Err(Fault::ConnectRefused) if !had_time && Instant::now() >= send_by => {}
+            Err(fault) => self.presence.gone(&self.address, &fault.to_string()),
+        }
+        connected
+    }
+
+    async fn shake_hands(&self, send_by: Instant) -> Result<SendRequest<Full<Bytes>>, Fault> {
         let wait = send_by.saturating_duration_since(Instant::now());
         let stream = tokio::time::timeout(wait, TcpStream::connect(&self.address))
             .await

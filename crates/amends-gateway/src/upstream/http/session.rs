@@ -67,13 +67,15 @@ impl Session {
         Self { era, version: version.to_owned(), id: None, number: 0, after_bad_request: None }
     }
 
-    /// The parameters of a request with what the era demands. It may be another era than when the request was prepared.
+    /// The parameters of a request with what the era demands, and without what is only for the other. It may be another era than
+    /// when the request was prepared.
     pub(super) fn stamped(&self, params: Option<String>) -> Option<String> {
         let raw = params.as_deref().and_then(|params| serde_json::from_str::<&RawValue>(params).ok());
-        if self.era == Era::Modern && era::requested_version(raw).is_none() {
-            return Some(era::with_own_meta(params.as_deref(), era::MODERN));
+        match (self.era, era::requested_version(raw).is_some()) {
+            (Era::Modern, false) => Some(era::with_own_meta(params.as_deref(), era::MODERN)),
+            (Era::Legacy, true) => params.map(|params| era::without_stamps(&params)),
+            (Era::Modern, true) | (Era::Legacy, false) => params,
         }
-        params
     }
 
     /// Whether an answer says that the endpoint knows nothing of this session, or speaks another era by now. Where it says so
@@ -116,6 +118,35 @@ impl Shared {
         Ok(session)
     }
 
+    /// The same for a request whose agent is on a line or not. Where it is, and the endpoint has both eras, the older one in
+    /// which questions are asked over lines; it is greeted so when that is first needed.
+    pub(super) async fn session_for(&self, on_line: bool) -> Result<Session, Fault> {
+        let newest = self.session().await?;
+        if !on_line || newest.era == Era::Legacy {
+            return Ok(newest);
+        }
+        let mut older = self.older.lock().await;
+        let after_bad_request = match &*older {
+            Older::Agreed(session) if !session.is_over() => return Ok(session.clone()),
+            Older::Refused { by } if *by == newest.number => return Ok(newest),
+            Older::Agreed(over) => over.after_bad_request,
+            Older::Refused { .. } | Older::Unknown => None,
+        };
+        match tokio::time::timeout(GREETING_TIMEOUT, self.initialize()).await {
+            Ok(Ok((session, _))) => {
+                let number = self.next.fetch_add(1, Ordering::Relaxed);
+                let session = Session { number, after_bad_request, ..session };
+                *older = Older::Agreed(session.clone());
+                Ok(session)
+            }
+            Ok(Err(fault @ Fault::ConnectRefused)) => Err(fault),
+            Ok(Err(_)) | Err(_) => {
+                *older = Older::Refused { by: newest.number };
+                Ok(newest)
+            }
+        }
+    }
+
     /// What was agreed with the endpoint, as long as it is known to count.
     pub(super) async fn known(&self) -> Option<Session> {
         self.session.lock().await.clone().filter(|session| !session.is_over())
@@ -123,6 +154,13 @@ impl Shared {
 
     /// That session is gone. If another was made in the meantime, that one stays.
     pub(super) async fn forget(&self, session: &Session, gone: Gone) {
+        if let Older::Agreed(known) = &mut *self.older.lock().await
+            && known.number == session.number
+        {
+            known.after_bad_request = (gone == Gone::Perhaps).then(Instant::now);
+            known.number = OVER;
+            return;
+        }
         let mut held = self.session.lock().await;
         if let Some(known) = held.as_mut().filter(|known| known.number == session.number) {
             tracing::info!(?gone, "an upstream has forgotten its session with us; it is greeted again");
@@ -139,6 +177,11 @@ impl Shared {
             Ok(Ok(None)) | Err(_) => {}
             Ok(Err(unreachable)) => return Err(unreachable),
         }
+        self.initialize().await
+    }
+
+    /// The older greeting.
+    async fn initialize(&self) -> Result<(Session, String), Fault> {
         let stateful = Session::new(Era::Legacy, era::LEGACY);
         match self.ask("initialize", &era::initialize_params(), &stateful).await? {
             (Reply::Result(result), id) => {
@@ -187,6 +230,21 @@ impl Shared {
         };
         Ok((reply, id))
     }
+}
+
+/// What was agreed in the older era with an endpoint that speaks the newer one.
+#[derive(Debug, Default)]
+pub(super) enum Older {
+    /// Nobody asked.
+    #[default]
+    Unknown,
+    /// It has that one, too.
+    Agreed(Session),
+    /// It has not, or had not by that session.
+    Refused {
+        /// The number of the session.
+        by: u64,
+    },
 }
 
 /// The number of a session that is gone.

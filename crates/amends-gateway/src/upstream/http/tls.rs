@@ -20,7 +20,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// TLS to the endpoint of one name.
 #[derive(Clone)]
-pub(in crate::upstream) struct Tls {
+pub(crate) struct Tls {
     connector: TlsConnector,
     name: ServerName<'static>,
 }
@@ -50,7 +50,7 @@ pub enum TlsError {
 impl Tls {
     /// TLS to that host. It must show a certificate that the authority of the file signed, or one the system trusts where
     /// there is no file.
-    pub(in crate::upstream) fn to(host: &str, authority: Option<&Path>) -> Result<Self, TlsError> {
+    pub(crate) fn to(host: &str, authority: Option<&Path>) -> Result<Self, TlsError> {
         let mut roots = RootCertStore::empty();
         match authority {
             Some(path) => {

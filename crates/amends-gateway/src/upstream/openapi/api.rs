@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(names, ["get_orders", "create_order", "getOrder", "replaceOrder", "get_orders_order_refunds"]);
         assert_eq!(api.base_url.as_deref(), Some("https://eu.shop.example/v1"));
         let reasons: Vec<&str> = api.unserved.iter().map(|(_, reason)| reason.as_str()).collect();
-        assert_eq!(reasons, ["its body is in the form `multipart/form-data`"]);
+        assert_eq!(reasons, ["its body is in the form `text/csv`"]);
         assert_eq!(api.schemes["token"], Scheme::Header { name: "authorization".into(), word: "Bearer " });
     }
 

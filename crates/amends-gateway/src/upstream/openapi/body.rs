@@ -1,12 +1,12 @@
-//! The body of an operation: JSON or a form, made of the arguments that are no parameters.
+//! The body of an operation: JSON, a form or several parts, made of the arguments that are no parameters.
 
-use amends_wire::object::Object;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::document::{Document, Node};
 use super::encode;
+use super::multipart::{Parts, members};
 use super::operation::Unserved;
 use super::schema::Schemas;
 
@@ -15,6 +15,7 @@ use super::schema::Schemas;
 pub(super) enum Media {
     Json,
     Form,
+    Multipart,
 }
 
 impl Media {
@@ -24,6 +25,7 @@ impl Media {
         match name.as_str() {
             "application/json" | "*/*" | "application/*" => Some(Self::Json),
             "application/x-www-form-urlencoded" => Some(Self::Form),
+            "multipart/form-data" => Some(Self::Multipart),
             name if name.ends_with("+json") => Some(Self::Json),
             _ => None,
         }
@@ -40,6 +42,15 @@ pub(super) struct Body {
     whole: Option<String>,
     /// Whether it is sent even if no argument is for it.
     required: bool,
+    /// What is known of its parts, where it has several.
+    parts: Parts,
+}
+
+/// A body as it is sent.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) content_type: String,
+    pub(super) bytes: Bytes,
 }
 
 /// What keeps the members of a body from being arguments of their own: rules over all of them together.
@@ -73,19 +84,26 @@ impl Body {
         let content = node.get("content").filter(|content| content.value.is_object());
         let content = content.ok_or_else(|| document.refused(&node.pointer, "a request body has a `content`"))?;
         let known = |wanted: Media| content.members().find(|(name, _)| Media::of(name) == Some(wanted));
-        let Some((content_type, media_node)) = known(Media::Json).or_else(|| known(Media::Form)) else {
+        let Some((content_type, media_node)) =
+            known(Media::Json).or_else(|| known(Media::Form)).or_else(|| known(Media::Multipart))
+        else {
             let Some((name, _)) = content.members().next() else { return Ok(None) };
             return Err(Unserved::Because(format!("its body is in the form `{name}`")));
         };
         let media = Media::of(content_type).unwrap_or(Media::Json);
         let said = node.value.get("required").and_then(Value::as_bool);
         let schema = media_node.get("schema").map(|schema| document.follow(schema)).transpose()?;
+        let parts = match media {
+            Media::Multipart => Parts::read(document, &media_node, schema.as_ref())?,
+            Media::Json | Media::Form => Parts::default(),
+        };
         let Some(schema) = schema else {
             let whole = free_name(properties);
             properties.insert(whole.clone(), Value::Object(Map::new()));
-            return Ok(Some(Self::new(media, content_type, Some(whole), said == Some(true))));
+            return Ok(Some(Self::new(media, content_type, Some(whole), said == Some(true), parts)));
         };
-        let taken = schemas.take(&schema)?;
+        let mut taken = schemas.take(&schema)?;
+        parts.describe(&mut taken);
         let members = taken.get("properties").and_then(Value::as_object);
         let needs: Vec<String> = taken
             .get("required")
@@ -117,45 +135,43 @@ impl Body {
                 Some(whole)
             }
         };
-        Ok(Some(Self::new(media, content_type, whole, is_required)))
+        Ok(Some(Self::new(media, content_type, whole, is_required, parts)))
     }
 
-    fn new(media: Media, content_type: &str, whole: Option<String>, required: bool) -> Self {
+    fn new(media: Media, content_type: &str, whole: Option<String>, required: bool, parts: Parts) -> Self {
         let content_type = if content_type.contains('*') { "application/json" } else { content_type };
-        Self { media, content_type: content_type.to_owned(), whole, required }
-    }
-
-    /// Its media type.
-    pub(super) fn content_type(&self) -> &str {
-        &self.content_type
+        Self { media, content_type: content_type.to_owned(), whole, required, parts }
     }
 
     /// The body made of the arguments that are no parameters, their values as they were written; nothing where there are
     /// none and none is needed.
-    pub(super) fn write(&self, arguments: &[(String, &RawValue)]) -> Result<Option<Bytes>, String> {
-        let text = match &self.whole {
-            Some(whole) => {
-                let given = arguments.iter().find(|(name, _)| name == whole);
-                match (given, self.media) {
-                    (None, _) => return Ok(None),
-                    (Some((_, value)), Media::Json) => value.get().to_owned(),
-                    (Some((_, value)), Media::Form) => {
-                        let object = Object::parse(value.get()).ok_or_else(|| format!("`{whole}` is not an object"))?;
-                        encode::form(object.members().iter().map(|member| (member.name().into_owned(), member.value)))
-                    }
+    pub(super) fn write(&self, arguments: &[(String, &RawValue)]) -> Result<Option<Written>, String> {
+        let own: Vec<(String, &RawValue)> = match &self.whole {
+            Some(whole) => match (arguments.iter().find(|(name, _)| name == whole), self.media) {
+                (None, _) => return Ok(None),
+                (Some((_, value)), Media::Json) => return Ok(Some(self.written(value.get().to_owned()))),
+                (Some((_, value)), Media::Form | Media::Multipart) => {
+                    members(value).ok_or_else(|| format!("`{whole}` is not an object"))?
                 }
-            }
-            None if arguments.is_empty() && !self.required => return Ok(None),
-            None => match self.media {
-                Media::Json => {
-                    let member =
-                        |(name, value): &(String, &RawValue)| format!("{}:{}", Value::from(&**name), value.get());
-                    format!("{{{}}}", arguments.iter().map(member).collect::<Vec<_>>().join(","))
-                }
-                Media::Form => encode::form(arguments.iter().map(|(name, value)| (name.clone(), *value))),
             },
+            None if arguments.is_empty() && !self.required => return Ok(None),
+            None => arguments.to_vec(),
         };
-        Ok(Some(text.into()))
+        Ok(Some(match self.media {
+            Media::Json => {
+                let member = |(name, value): &(String, &RawValue)| format!("{}:{}", Value::from(&**name), value.get());
+                self.written(format!("{{{}}}", own.iter().map(member).collect::<Vec<_>>().join(",")))
+            }
+            Media::Form => self.written(encode::form(own)),
+            Media::Multipart => {
+                let (content_type, bytes) = self.parts.write(&own)?;
+                Written { content_type, bytes }
+            }
+        }))
+    }
+
+    fn written(&self, text: String) -> Written {
+        Written { content_type: self.content_type.clone(), bytes: text.into() }
     }
 }
 

@@ -31,6 +31,10 @@ enum Style {
     Pipes,
     /// `name[key]=value`, in a query.
     Deep,
+    /// After a dot, in a path.
+    Label,
+    /// As `;name=value`, in a path.
+    Matrix,
     /// As JSON.
     Json,
 }
@@ -124,6 +128,8 @@ impl Parameter {
             _ if json => Style::Json,
             (None | Some("form"), Place::Query | Place::Cookie)
             | (None | Some("simple"), Place::Path | Place::Header) => Style::Plain,
+            (Some("label"), Place::Path) => Style::Label,
+            (Some("matrix"), Place::Path) => Style::Matrix,
             (Some("spaceDelimited"), Place::Query) => Style::Blanks,
             (Some("pipeDelimited"), Place::Query) => Style::Pipes,
             (Some("deepObject"), Place::Query) => Style::Deep,
@@ -164,15 +170,18 @@ impl Parameter {
         if self.style == Style::Json {
             return Ok(self.part(value.get()));
         }
+        // An exploded word brings its own name along, where it has one.
+        let mut is_named = false;
         let words = if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(value.get()) {
             let items: Result<Vec<_>, _> = items.into_iter().map(|item| self.scalar(item)).collect();
             items?
         } else if let Some(object) = Object::parse(value.get()) {
             let mut words = Vec::new();
+            is_named = self.explodes;
             for member in object.members() {
                 let (name, value) = (self.part(&member.name()), self.scalar(member.value)?);
                 if self.explodes {
-                    words.push(format!("{name}={value}"));
+                    words.push(self.pair(&name, &value));
                 } else {
                     words.extend([name, value]);
                 }
@@ -181,7 +190,22 @@ impl Parameter {
         } else {
             vec![self.scalar(value)?]
         };
-        Ok(words.join(","))
+        let name = self.part(&self.name);
+        Ok(match self.style {
+            Style::Label => format!(".{}", words.join(if self.explodes { "." } else { "," })),
+            Style::Matrix if is_named => format!(";{}", words.join(";")),
+            Style::Matrix if self.explodes => words.iter().map(|word| format!(";{}", self.pair(&name, word))).collect(),
+            Style::Matrix => format!(";{}", self.pair(&name, &words.join(","))),
+            Style::Plain | Style::Blanks | Style::Pipes | Style::Deep | Style::Json => words.join(","),
+        })
+    }
+
+    /// A name and its value; in the style `matrix` a name alone where there is no value.
+    fn pair(&self, name: &str, value: &str) -> String {
+        match (self.style, value) {
+            (Style::Matrix, "") => name.to_owned(),
+            _ => format!("{name}={value}"),
+        }
     }
 
     /// An argument as it stands in a query, as names and values that are already encoded.
@@ -196,7 +220,7 @@ impl Parameter {
                 _ if self.explodes => return Ok(items?.into_iter().map(|item| (name.clone(), item)).collect()),
                 Style::Blanks => "%20",
                 Style::Pipes => "%7C",
-                Style::Plain | Style::Deep | Style::Json => ",",
+                Style::Plain | Style::Deep | Style::Label | Style::Matrix | Style::Json => ",",
             };
             return Ok(vec![(name, items?.join(separator))]);
         }

@@ -1,10 +1,10 @@
 //! A tool call as a request to the API: each argument where its parameter goes, the rest in the body.
 
 use amends_wire::object::Object;
-use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 
+use super::body::Written;
 use super::operation::Operation;
 use super::parameter::Place;
 
@@ -16,7 +16,7 @@ pub(super) struct Outgoing {
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
     /// The cookies, encoded.
     pub(super) cookies: Vec<String>,
-    pub(super) body: Option<Bytes>,
+    pub(super) body: Option<Written>,
 }
 
 impl Operation {
@@ -69,6 +69,10 @@ impl Operation {
             (Some(body), _) => outgoing.body = body.write(&rest)?,
             (None, Some((name, _))) => return Err(format!("there is no argument `{name}`")),
             (None, None) => {}
+        }
+        // What is written before or after an argument can make such a way of it, too.
+        if target.split('/').any(|part| matches!(part, "." | "..")) {
+            return Err(format!("`{target}` is no path of the API"));
         }
         if !query.is_empty() {
             target = format!("{target}?{}", query.join("&"));
@@ -130,6 +134,41 @@ mod tests {
     }
 
     #[test]
+    fn paths_are_written_in_their_styles() {
+        for (style, value, written) in [
+            ("label", "\"a b\"", ".a%20b"),
+            ("label", "[1,\"x.y\"]", ".1,x.y"),
+            ("label, explode: true", "[1,2]", ".1.2"),
+            ("label", "{\"a\":1,\"b\":2}", ".a,1,b,2"),
+            ("label, explode: true", "{\"a\":1,\"b\":2}", ".a=1.b=2"),
+            ("matrix", "5", ";q=5"),
+            ("matrix", "\"\"", ";q"),
+            ("matrix", "\"a;b/c\"", ";q=a%3Bb%2Fc"),
+            ("matrix", "[1,2]", ";q=1,2"),
+            ("matrix, explode: true", "[1,2]", ";q=1;q=2"),
+            ("matrix", "{\"a\":1,\"b\":2}", ";q=a,1,b,2"),
+            ("matrix, explode: true", "{\"a\":1,\"b\":\"\"}", ";a=1;b"),
+        ] {
+            let text = format!(
+                "openapi: 3.1.0\npaths:\n  /a/{{q}}:\n    get:\n      parameters:\n        \
+                 - {{name: q, in: path, required: true, style: {style}, schema: {{}}}}\n"
+            );
+            let api = Api::parse(text, "d.yaml").unwrap();
+            let target = api.operations[0].request(&format!("{{\"q\":{value}}}")).unwrap().target;
+            assert_eq!(target, format!("/a/{written}"), "{style} {value}");
+        }
+        let text = "openapi: 3.1.0\npaths:\n  /a/.{q}:\n    get:\n      parameters:\n        \
+                    - {name: q, in: path, required: true, style: label, schema: {}}\n";
+        let api = Api::parse(text.to_owned(), "d.yaml").unwrap();
+        for up in ["\"\"", "\".\"", "[]"] {
+            assert!(api.operations[0].request(&format!("{{\"q\":{up}}}")).is_err(), "{up}");
+        }
+        let query = "name: q, in: query, style: matrix";
+        let api = self::api(&format!("        - {{{query}}}\n"), "");
+        assert_eq!(api.unserved[0].1, "its parameter `q` is in the style `matrix`");
+    }
+
+    #[test]
     fn headers_and_cookies_carry_no_line_breaks() {
         let framing = "        - {name: Content-Length, in: header}\n";
         assert!(
@@ -150,9 +189,13 @@ mod tests {
         let body = |media: &str| format!("      requestBody: {{content: {{{media}: {{{schema}}}}}}}\n");
         let api = api("", &body("application/json"));
         let outgoing = api.operations[0].request(r#"{"n":1.00,"id":1,"m":{"a" : 1e2}}"#).unwrap();
-        assert_eq!(outgoing.body.unwrap(), r#"{"n":1.00,"m":{"a" : 1e2}}"#);
+        assert_eq!(outgoing.body.unwrap().bytes, r#"{"n":1.00,"m":{"a" : 1e2}}"#);
         let form = self::api("", &body("application/x-www-form-urlencoded"));
         let outgoing = form.operations[0].request(r#"{"n":1.00,"id":1,"m":{"a":1}}"#).unwrap();
-        assert_eq!(outgoing.body.unwrap(), "n=1.00&m%5Ba%5D=1");
+        assert_eq!(outgoing.body.unwrap().bytes, "n=1.00&m%5Ba%5D=1");
+        let parts = self::api("", &body("multipart/form-data"));
+        let written = parts.operations[0].request(r#"{"n":1.00,"id":1,"m":{"a":1}}"#).unwrap().body.unwrap();
+        assert!(written.content_type.starts_with("multipart/form-data; boundary="), "{}", written.content_type);
+        assert!(written.bytes.ends_with(b"--\r\n"));
     }
 }

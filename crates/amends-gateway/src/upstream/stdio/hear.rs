@@ -10,6 +10,7 @@ use tokio::process::ChildStdout;
 use super::{Shared, questions};
 use crate::upstream::exchange::{Aside, Fault, Progress, Reply, RpcFault};
 use crate::upstream::line::{Broken, Line, LineBounds, read_line};
+use crate::upstream::questions::CANCELLED;
 use crate::upstream::{Greeting, Unasked};
 
 /// Reads what the child says, in order, until it closes its output.
@@ -64,6 +65,8 @@ async fn heard(shared: &Arc<Shared>, line: String) {
                 _ => tracing::debug!(upstream = %shared.name, "progress for nobody"),
             }
         }
+        Ok(Message::Notification { method, params })
+            if method == CANCELLED && shared.questions.take_back(params.map(|params| params.get())) => {}
         Ok(Message::Notification { method, .. }) => {
             let method = method.into_owned();
             unasked(shared, Unasked::Notification { method, line }).await;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use amends_core::AskKind;
 use amends_wire::mcp::Question;
 use amends_wire::mcp::inputs::ROOTS;
 use amends_wire::message;
@@ -16,19 +17,22 @@ use crate::upstream::{Greeting, Unasked};
 /// Brings a question before the agent whose calls are in flight, and writes what the child is told. It gives back what is to be
 /// passed on to the agent at the other end, where the child belongs to it alone and no call of it is in flight.
 pub(super) fn asked(shared: &Arc<Shared>, id: String, method: String, params: Option<String>) -> Option<Unasked> {
-    let (answer, said) = oneshot::channel();
     let forwarded = shared.greeting() == Greeting::Forwarded;
     let whose = if method == "ping" { Whose::Nobody } else { shared.traffic.whose_question() };
     let question = Question { key: String::new(), method, params };
+    // Where the agent itself greeted the child, they may have questions that we do not know; those pass as they are. The others
+    // are brought before it as anywhere, since the time it takes to answer is not the tool's.
+    let known = question.kind() != AskKind::Other;
+    if forwarded && (!known || !matches!(whose, Whose::One(_))) {
+        return Some(Unasked::Request { id, method: question.method, params: question.params });
+    }
+    let (answer, withdrawn) = waits(shared, id);
     match whose {
-        // Nobody hears it any more once the request is given up.
-        // Where the agent itself greeted the child, their questions pass as they are.
-        Whose::One(_) if forwarded => return Some(unasked(id, question)),
         Whose::One(asides) => {
             let Question { method, params, .. } = question;
-            drop(asides.to.send(Aside::Question(Asking { method, params, answer })));
+            // Nobody hears it any more once the request is given up.
+            drop(asides.to.send(Aside::Question(Asking { method, params, answer, withdrawn })));
         }
-        Whose::Nobody if forwarded => return Some(unasked(id, question)),
         Whose::Nobody if question.method == "ping" => drop(answer.send(result("{}"))),
         Whose::Nobody if question.method == ROOTS => drop(answer.send(result(r#"{"roots":[]}"#))),
         Whose::Nobody => {
@@ -39,21 +43,20 @@ pub(super) fn asked(shared: &Arc<Shared>, id: String, method: String, params: Op
             drop(answer.send(refusal(&question.method, why)));
         }
     }
-    let (shared, run) = (shared.clone(), shared.traffic.run());
-    tokio::spawn(async move {
-        let Ok(said) = said.await else { return };
-        if said.send_by < Instant::now() {
-            return;
-        }
-        let line = message::one_line(&said.message(&id)).into_owned();
-        // A child that is gone by now waits for nothing.
-        let _ = shared.traffic.write(Outgoing { ticket: None, line, send_by: None, run });
-    });
     None
 }
 
-fn unasked(id: String, question: Question) -> Unasked {
-    Unasked::Request { id, method: question.method, params: question.params }
+/// A question of that id waits for an answer, which is then written.
+fn waits(shared: &Arc<Shared>, id: String) -> (oneshot::Sender<Said>, oneshot::Receiver<()>) {
+    let (writes, run, of) = (shared.clone(), shared.traffic.run(), id.clone());
+    shared.questions.wait(&id, move |said: Said| async move {
+        if said.send_by < Instant::now() {
+            return;
+        }
+        let line = message::one_line(&said.message(&of)).into_owned();
+        // A child that is gone by now waits for nothing.
+        let _ = writes.traffic.write(Outgoing { ticket: None, line, send_by: None, run });
+    })
 }
 
 fn result(result: &str) -> Said {

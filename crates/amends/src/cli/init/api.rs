@@ -8,12 +8,27 @@ use anyhow::{Context, Result};
 
 use super::name;
 
-/// The proposed text for a document, as a configuration at `out` names it.
-pub(super) fn text(document: &Path, named: Option<&str>, out: Option<&Path>) -> Result<String> {
-    let api = Api::read(document)?;
-    let name = named.map_or_else(|| name_of(document), str::to_owned);
-    let seen = seen_from(out, document)?;
-    Ok(propose(&api, &seen.display().to_string(), &name))
+/// An HTTP API that a configuration is written for.
+#[derive(Debug)]
+pub(super) struct Described {
+    document: PathBuf,
+    /// The upstream's name.
+    pub(super) name: String,
+}
+
+impl Described {
+    /// The API of that document.
+    pub(super) fn by(document: &Path, named: Option<&str>) -> Self {
+        let name = named.map_or_else(|| name_of(document), str::to_owned);
+        Self { document: document.to_owned(), name }
+    }
+
+    /// The proposed text, as a configuration at `out` names the document.
+    pub(super) fn text(&self, out: Option<&Path>) -> Result<String> {
+        let api = Api::read(&self.document)?;
+        let seen = seen_from(out, &self.document)?;
+        Ok(propose(&api, &seen.display().to_string(), &self.name))
+    }
 }
 
 /// The document as a configuration beside `out` names it.

@@ -4,18 +4,19 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::api::Described;
 use super::page::{Part, Tally};
 use crate::cli::clients::ServerReach;
 use crate::cli::live::Seen;
 
 /// What was written, and what is to be done next.
-pub(super) fn words(out: Option<&Path>, parts: &[Part], tally: Tally) -> String {
+pub(super) fn words(out: Option<&Path>, parts: &[Part], apis: &[Described], tally: Tally) -> String {
     let file = out.map_or_else(|| "amends.toml".to_owned(), |path| path.display().to_string());
     let mut text = String::new();
     let Tally { reads, writes, questions } = tally;
     text.push_str(&format!(
         "{file}: {}, {writes} that may write, {reads} that seem to read; {}\n",
-        counted(parts.len(), "upstream"),
+        counted(parts.len() + apis.len(), "upstream"),
         counted(questions, "question")
     ));
     for part in parts {
@@ -31,6 +32,9 @@ pub(super) fn words(out: Option<&Path>, parts: &[Part], tally: Tally) -> String 
             text.push_str(&format!("`{name}`: {lost}\n"));
         }
     }
+    for api in apis {
+        text.push_str(&format!("`{}` is an HTTP API: a contract for each of its operations is at the end\n", api.name));
+    }
     text.push_str("\nNext:\n");
     let mut steps = vec![format!("read {file} and answer its questions: take the `#` off where the answer is yes")];
     for (variable, origin) in parts.iter().flat_map(|part| &part.written.wants) {
@@ -44,7 +48,7 @@ pub(super) fn words(out: Option<&Path>, parts: &[Part], tally: Tally) -> String 
     }
     text.push_str("\nThen point the client to it:\n");
     text.push_str(&indented(&json!({ "mcpServers": { "amends": { "url": "http://127.0.0.1:7070/mcp" } } })));
-    if let Some(wrap) = wrap(out, parts) {
+    if let Some(wrap) = wrap(out, parts).filter(|_| apis.is_empty()) {
         text.push_str("\nor let the client start it, one server and its own names:\n");
         text.push_str(&indented(&wrap));
     }

@@ -200,7 +200,7 @@ fn no_secret_of_a_client_is_copied() {
     for secret in ["sk-live", "ghp_", "word@", "sk-abcdef", "sk-0123"] {
         assert!(!text.contains(secret), "{secret}\n{text}");
     }
-    let next = super::next::words(None, &parts, Default::default());
+    let next = super::next::words(None, &parts, &[], Default::default());
     assert!(!next.contains("sk-") && !next.contains("ghp_"), "{next}");
     for kept in [
         "REGION = \"eu\"",

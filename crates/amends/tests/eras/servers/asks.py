@@ -2,14 +2,16 @@
 
 Usage: asks.py ERA DONE [--http PORT_FILE]
 
-ERA is `legacy` (2025-11-25: requests of its own) or `modern` (2026-07-28: `input_required`). Every effect is a line in the
+ERA is `legacy` (2025-11-25: requests of its own), `modern` (2026-07-28: `input_required`) or `both`, by what is asked. Every effect is a line in the
 file DONE. Without `--http` it speaks on its standard input and output.
 """
 
 import json
+import os
 import queue
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 ERA, DONE = sys.argv[1], sys.argv[2]
@@ -23,7 +25,10 @@ QUESTIONS = {
     "where": [("roots/list", None)],
     "twice": [("elicitation/create", FORM), ("roots/list", None)],
     "plain": [],
+    "retract": [],
+    "push": [("elicitation/create", FORM)],
 }
+RESOURCES = {"resources": [{"uri": "asks://one", "name": "one"}]}
 lock = threading.Lock()
 given: dict[str, str] = {}
 
@@ -39,14 +44,27 @@ def tools():
     return {"tools": [{"name": name, "inputSchema": schema} for name in QUESTIONS]}
 
 
+def contents(answer):
+    return {"contents": [{"uri": "asks://one", "text": str(answer["content"]["n"])}]}
+
+
 def modern(method, params):
     """The answer of the stateless era."""
     if method == "server/discover":
-        return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "prompts": {}}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "prompts": {}, "resources": {}}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     if method == "tools/list":
         return {**tools(), "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     if method == "prompts/list":
         return {"prompts": [{"name": "greeting"}], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    if method == "resources/list":
+        return {**RESOURCES, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    if method == "resources/read":
+        if "inputResponses" not in params:
+            request = {"method": "elicitation/create", "params": FORM}
+            return {"resultType": "input_required", "inputRequests": {"q": request}, "requestState": "resource"}
+        if params.get("requestState") != "resource":
+            raise ValueError("an unknown requestState")
+        return {**contents(params["inputResponses"]["q"]), "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     if method == "prompts/get":
         if "inputResponses" not in params:
             request = {"method": "elicitation/create", "params": FORM}
@@ -58,6 +76,9 @@ def modern(method, params):
     if method != "tools/call":
         raise LookupError
     name, arguments = params["name"], params.get("arguments", {})
+    if name == "push":
+        text = {"type": "text", "text": "there is no session to ask by"}
+        return {"content": [text], "isError": True, "resultType": "complete"}
     wanted = QUESTIONS[name]
     responses, state = params.get("inputResponses"), params.get("requestState")
     so_far = []
@@ -73,6 +94,14 @@ def modern(method, params):
         request = {"method": asked} | ({"params": about} if about else {})
         return {"resultType": "input_required", "inputRequests": {"q": request}, "requestState": state}
     return {**done(name, arguments, so_far), "resultType": "complete"}
+
+
+def wait_for(path):
+    for _ in range(6000):
+        if os.path.exists(path):
+            return
+        time.sleep(0.02)
+    raise ValueError(f"{path} never came")
 
 
 class Legacy:
@@ -95,20 +124,40 @@ class Legacy:
         answer = waiting.get(timeout=120)
         return answer["result"] if "result" in answer else {"error": answer["error"]}
 
+    def retract(self, say, name, arguments):
+        """Asks, and takes it back once there is a file that says so; then it waits for another."""
+        with lock:
+            n, self.next = self.next, self.next + 1
+        waiting = self.waiting[n] = queue.Queue()
+        say({"jsonrpc": "2.0", "id": n, "method": "elicitation/create", "params": FORM})
+        wait_for(DONE + ".withdraw")
+        say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": n, "reason": "too late"}})
+        wait_for(DONE + ".go")
+        return done(name, arguments, ["withdrawn", waiting.qsize()])
+
     def answer(self, say, method, params):
         if method == "initialize":
             info = {"name": "asks", "version": "0"}
-            return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "logging": {}}, "serverInfo": info}
+            with lock, open(DONE + ".greetings", "a", encoding="utf-8") as greetings:
+                greetings.write("initialize\n")
+            capabilities = {"tools": {}, "logging": {}, "resources": {}}
+            return {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}
         if method == "ping":
             return {}
         if method == "tools/list":
             return tools()
+        if method == "resources/list":
+            return RESOURCES
+        if method == "resources/read":
+            return contents(self.ask(say, "elicitation/create", FORM))
         if method != "tools/call":
             raise LookupError
         name, arguments = params["name"], params.get("arguments", {})
         if arguments.get("note"):
             data = {"level": "info", "data": "before"}
             say({"jsonrpc": "2.0", "method": "notifications/message", "params": data})
+        if name == "retract":
+            return self.retract(say, name, arguments)
         inputs = [self.ask(say, asked, about) for asked, about in QUESTIONS[name]]
         return done(name, arguments, inputs)
 
@@ -116,12 +165,19 @@ class Legacy:
 session = Legacy()
 
 
+def era_of(message):
+    if ERA != "both":
+        return ERA
+    version = ((message.get("params") or {}).get("_meta") or {}).get("io.modelcontextprotocol/protocolVersion")
+    return "modern" if version else "legacy"
+
+
 def respond(message, say):
     """The response to a request."""
     base = {"jsonrpc": "2.0", "id": message["id"]}
     try:
         params = message.get("params") or {}
-        if ERA == "modern":
+        if era_of(message) == "modern":
             return base | {"result": modern(message["method"], params)}
         return base | {"result": session.answer(say, message["method"], params)}
     except LookupError:
@@ -148,7 +204,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("content-length", "0")
             self.end_headers()
             return
-        streams = ERA == "legacy" and message["method"] == "tools/call"
+        streams = era_of(message) == "legacy" and message["method"] in ("tools/call", "resources/read")
         self.send_response(200)
         if not streams:
             body = json.dumps(respond(message, lambda _: None)).encode()
@@ -175,8 +231,6 @@ def serve_http(port_file):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     with open(port_file + ".part", "w", encoding="utf-8") as file:
         file.write(str(server.server_port))
-    import os
-
     os.rename(port_file + ".part", port_file)
     server.serve_forever()
 

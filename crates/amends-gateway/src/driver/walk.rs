@@ -1,0 +1,307 @@
+//! A session that walks through a machine: what its moves are weighed by, the calls they make, what their agents are told.
+
+mod leg;
+mod load;
+pub(crate) mod told;
+mod weigh;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use amends_core::attempt::Payload;
+use amends_core::id::ActionName;
+use amends_core::machine::{Course, Known, Machines, No, Position, Written};
+use amends_core::walk::{Beginning, Part, Taking};
+use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, RefusalKind};
+use amends_ledger::{Append, Error, StoredArguments, StoredFields, Trace, keyed_digest};
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+
+use super::answer::Answered;
+use super::listener::Listener;
+use super::session::Session;
+use crate::clock;
+use crate::walks::kit::Kit;
+use crate::walks::view::View;
+
+pub(super) use load::walking;
+pub(crate) use load::{look_from_outside, past, raise_walk};
+
+/// For how long an agent waits for a move where it does not say.
+const DEADLINE_MS: u64 = 50_000;
+/// How long inputs are at most to be shown in the trace.
+const VIEWED_BYTES_MAX: usize = 256 << 10;
+
+/// What the driver holds of a walk: what passes by the core.
+#[derive(Debug)]
+pub(crate) struct Walking {
+    pub(super) course: Course,
+    pub(super) kit: Arc<Kit>,
+    pub(super) moves: HashMap<CallId, LiveMove>,
+    /// What the calls of a move gave that is not settled.
+    pub(super) past: BTreeMap<(Part, String), Value>,
+}
+
+/// A move on its way.
+#[derive(Debug)]
+pub(crate) struct LiveMove {
+    pub(super) action: ActionName,
+    pub(super) inputs: Value,
+    pub(super) raw: Arc<str>,
+    pub(super) answer: Option<oneshot::Sender<Answered>>,
+    /// Whoever wished for the same.
+    pub(super) also: Vec<oneshot::Sender<Answered>>,
+    pub(super) listener: Option<Listener>,
+    /// What its calls gave.
+    pub(super) results: BTreeMap<(Part, String), Value>,
+    /// What it writes, once that was weighed.
+    pub(super) written: Option<Written>,
+    pub(super) gave: Option<Box<RawValue>>,
+}
+
+/// An agent's wish, as it comes to the driver.
+#[derive(Debug)]
+pub(crate) struct MoveWish {
+    pub(crate) id: CallId,
+    pub(crate) action: String,
+    pub(crate) inputs: Map<String, Value>,
+    pub(crate) raw: Arc<str>,
+    pub(crate) expect_seq: Option<u64>,
+    pub(crate) key: Option<String>,
+    pub(crate) deadline_ms: Option<u64>,
+    pub(crate) reset: bool,
+    /// What stands in its way outside of the walk.
+    pub(crate) refusal: Option<Box<Refusal>>,
+    pub(crate) answer: oneshot::Sender<Answered>,
+    pub(crate) listener: Listener,
+}
+
+impl LiveMove {
+    /// What is known of its action, beside the fields.
+    pub(super) fn known(&self, several: bool) -> Known {
+        let of = |part: Part| {
+            let found = self.results.iter().filter(move |((its, _), _)| *its == part);
+            found.map(|((_, name), value)| (name.clone(), value.clone())).collect::<Map<String, Value>>()
+        };
+        let acts = of(Part::Act);
+        let result =
+            if several { Value::Object(acts) } else { acts.into_iter().next().map_or(Value::Null, |(_, it)| it) };
+        Known { inputs: self.inputs.clone(), setup: Value::Object(of(Part::Setup)), result }
+    }
+}
+
+impl Session {
+    /// Begins the walk.
+    pub(super) fn begin_walk(&mut self, beginning: Beginning, course: Course) {
+        let Ok(machines) = Machines::read(&beginning.definition) else { return };
+        let kit = self.gateway.kits.of(&beginning.hash, &machines);
+        self.walking = Some(Walking { course, kit, moves: HashMap::new(), past: BTreeMap::new() });
+        self.take(Input::Begin(Box::new(beginning)), Gates::default());
+    }
+
+    /// An agent wants an action taken.
+    pub(super) fn wished(&mut self, wish: MoveWish) {
+        // Nothing is done for an agent that is gone before its wish is on the ledger.
+        if wish.answer.is_closed() {
+            return;
+        }
+        if self.walking.is_none() {
+            let refusal = told::elsewhere();
+            // Whoever asked may be gone.
+            let _ = wish.answer.send(told::answered(told::refused(&wish.action, &refusal)));
+            return;
+        }
+        let mut gates = Gates { refusal: wish.refusal.clone(), ..Gates::default() };
+        if gates.refusal.is_none() && !wish.reset {
+            gates.refusal = self.objection(&wish).map(Box::new);
+        }
+        let inputs = Value::Object(wish.inputs);
+        let canonical = serde_json_canonicalizer::to_vec(&inputs).unwrap_or_default();
+        let named = [b"move".as_slice(), self.id.as_str().as_bytes(), wish.action.as_bytes(), canonical.as_slice()];
+        let fingerprint = keyed_digest(&self.gateway.secret, &named);
+        let action = ActionName::new(wish.action.chars().take(128).collect::<String>());
+        let config = self.gateway.config();
+        let mask = config.privacy.of(action.as_str());
+        let shown = mask.shows_arguments() && wish.raw.len() <= VIEWED_BYTES_MAX;
+        let taking = Taking {
+            id: wish.id.clone(),
+            action: action.clone(),
+            expect_seq: wish.expect_seq,
+            inputs: Payload { digest: fingerprint.clone(), size: wish.raw.len() as u64 },
+            fingerprint,
+            principal: self.principal.clone(),
+            key: wish.key.map(CallKey),
+            deadline: self.now() + wish.deadline_ms.unwrap_or(DEADLINE_MS).min(DEADLINE_MS),
+            view: shown.then(|| mask.view(&inputs)),
+            reset: wish.reset,
+        };
+        let live = LiveMove {
+            action,
+            inputs,
+            raw: wish.raw,
+            answer: Some(wish.answer),
+            also: Vec::new(),
+            listener: Some(wish.listener),
+            results: BTreeMap::new(),
+            written: None,
+            gave: None,
+        };
+        if let Some(walking) = &mut self.walking {
+            // A wish that goes on with what is settled needs what that gave.
+            let results = walking.past.clone();
+            walking.moves.insert(wish.id, LiveMove { results, ..live });
+        }
+        self.take(Input::Move(Box::new(taking)), gates);
+    }
+
+    /// What is wrong with a wish by its inputs and the fields.
+    fn objection(&self, wish: &MoveWish) -> Option<Refusal> {
+        if !self.gateway.recording.load(std::sync::atomic::Ordering::Relaxed) {
+            let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is done");
+            return Some(Refusal { retry_after_ms: Some(5000), ..refusal });
+        }
+        if let Err(wait_ms) = self.gateway.rates.take(&self.principal, clock::now()) {
+            let refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
+            return Some(Refusal { retry_after_ms: Some(wait_ms), ..refusal });
+        }
+        let (look, walking) = (self.dispatcher.walk()?, self.walking.as_ref()?);
+        let frame = look.frames.last()?;
+        let (name, action) = look.machines.get(&frame.machine)?.action(&wish.action)?;
+        let inputs = Value::Object(wish.inputs.clone());
+        if let Some(schema) = walking.kit.inputs(&frame.machine, name) {
+            let faults = schema.check(&inputs);
+            if let Some(first) = faults.first() {
+                let field = if first.field.is_empty() { "the inputs".to_owned() } else { format!("`{}`", first.field) };
+                let message = format!("`{name}` does not take these inputs: {field}: expected {}", first.expected);
+                return Some(Refusal { details: faults, ..Refusal::of(RefusalKind::ValidationFailed, message) });
+            }
+        }
+        let fields = walking.course.fields().as_object().cloned().unwrap_or_default();
+        let at = Position { state: frame.state.clone(), fields, seq: frame.moves, taken: frame.taken.clone() };
+        match action.admits(&at, &inputs) {
+            Err(No::Guarded { guard, reason }) => {
+                let why =
+                    reason.map(|reason| format!(" ({})", amends_core::failure::bounded(&reason))).unwrap_or_default();
+                let message = format!("`{name}` is not allowed now: its guard `{guard}` does not hold{why}");
+                Some(Refusal::of(RefusalKind::InvalidTransition, message))
+            }
+            Ok(()) | Err(_) => None,
+        }
+    }
+
+    /// Reads anew what a walk wrote, after a step of it was not recorded.
+    pub(super) async fn restore_walk(&mut self, trace: Option<&Trace>) -> Result<(), Error> {
+        let Some(had) = self.walking.take() else { return Ok(()) };
+        let found = match trace {
+            Some(trace) => load::walking(&self.gateway, trace, &self.dispatcher).await?,
+            None => None,
+        };
+        // Who waits is known only here.
+        self.walking = Some(match found {
+            Some(found) => Walking { course: found.course, past: found.past, ..had },
+            None => had,
+        });
+        Ok(())
+    }
+
+    /// Tells whoever waits for a move that it was not made.
+    pub(super) fn refuse_move(&mut self, of: &CallId, refusal: &Refusal) {
+        let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.remove(of)) else { return };
+        for answer in live.answer.into_iter().chain(live.also) {
+            // Whoever asked may be gone.
+            let _ = answer.send(told::answered(told::refused(live.action.as_str(), refusal)));
+        }
+    }
+
+    /// Follows where moves lead, and keeps what they wrote beside the step.
+    pub(super) fn follow(&mut self, events: &[Event]) -> Vec<StoredFields> {
+        let mut kept = Vec::new();
+        let Some(walking) = &mut self.walking else { return kept };
+        let Some(look) = self.dispatcher.walk() else { return kept };
+        for event in events {
+            match &event.fact {
+                Fact::WalkBegan { .. } => {
+                    let body = serde_json::to_vec(&walking.course).unwrap_or_default();
+                    kept.push(StoredFields { seq: 0, body: Bytes::from(body) });
+                }
+                Fact::MoveMade { of, to, enters, moves, .. } => {
+                    let written = walking.moves.get(of).and_then(|live| live.written.clone()).unwrap_or_default();
+                    let body = serde_json::to_vec(&written).unwrap_or_default();
+                    kept.push(StoredFields { seq: *moves, body: Bytes::from(body) });
+                    match enters.as_ref().and_then(|machine| look.machines.get(machine)) {
+                        Some(machine) => walking.course.enter(machine, written),
+                        None => walking.course.arrive(to.len(), written),
+                    }
+                    walking.past.clear();
+                }
+                Fact::WalkReset { .. } => {
+                    if let Some(machine) = look.machines.get(look.root) {
+                        walking.course = Course::begin(machine, Map::new());
+                    }
+                    walking.past.clear();
+                }
+                Fact::MoveEnded { of, .. } => {
+                    // What is not settled may be gone on with.
+                    if let Some(live) = walking.moves.get(of) {
+                        walking.past.clone_from(&live.results);
+                    }
+                }
+                _ => {}
+            }
+        }
+        kept
+    }
+
+    /// Keeps what another node needs to go on with the open move.
+    pub(super) fn append_move(&self, append: &mut Append, input: &Input) {
+        if let Input::Begin(beginning) = input {
+            append.machine = Some(beginning.machine.to_string());
+        }
+        let Some(walking) = &self.walking else { return };
+        if let Input::Move(taking) = input
+            && self.dispatcher.is_open(&taking.id)
+            && let Some(live) = walking.moves.get(&taking.id)
+        {
+            let body = Bytes::copy_from_slice(live.raw.as_bytes());
+            append.arguments.push(StoredArguments { call: taking.id.clone(), body });
+        }
+        for event in &append.events {
+            if let Fact::MoveEnded { of, .. } = &event.fact {
+                append.forget.push(of.clone());
+            }
+        }
+    }
+
+    /// What touches nothing outside is done at once: what it leads to is recorded behind it.
+    pub(super) fn at_once(&mut self, effect: Effect) {
+        match effect {
+            Effect::Begin(wish) => self.begin_leg(*wish),
+            Effect::Weigh { of, what } => self.weigh(of, what),
+            Effect::Join { of, first } => self.join_move(&of, first),
+            Effect::Unwind { .. } => {
+                let (gateway, session) = (self.gateway.clone(), self.id.clone());
+                tokio::spawn(async move { super::post::unwind_for(&gateway, &session).await });
+            }
+            Effect::Send(_)
+            | Effect::Abort(_)
+            | Effect::Reply(_)
+            | Effect::Ask(_)
+            | Effect::Withdraw(_)
+            | Effect::Inquire(_)
+            | Effect::Tell(_)
+            | Effect::Retract { .. } => {}
+        }
+    }
+
+    /// Where the walk is, as agents are shown it.
+    pub(super) fn view(&self) -> Option<View> {
+        let (look, walking) = (self.dispatcher.walk()?, self.walking.as_ref()?);
+        let fields = walking.course.fields().as_object().cloned().unwrap_or_default();
+        let listing = self.gateway.catalogue.now();
+        let mut view = crate::walks::view::view(&self.id, &look, fields, self.now())?;
+        crate::walks::fill_in_schemas(&mut view, &look, &listing);
+        Some(view)
+    }
+}

@@ -1,0 +1,128 @@
+//! The calls of a move.
+
+use amends_core::machine::{Does, ToolUse};
+use amends_core::walk::{LegOf, LegWish, Part};
+use amends_core::{Input, Refusal, RefusalKind, Way};
+use amends_wire::mcp::ToolCall;
+use amends_wire::mcp::classify::structured;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::super::admission::{self, Admitted, Wish};
+use super::super::answer::{Form, Rendered};
+use super::super::listener::Listener;
+use super::super::session::{Live, Session};
+
+impl Session {
+    /// Makes a call for a move. What cannot be made is refused as any call is.
+    pub(super) fn begin_leg(&mut self, wish: LegWish) {
+        let LegWish { leg, key, deadline, .. } = &wish;
+        let mut admitted = match self.arguments_of(&wish) {
+            Ok((tool, arguments)) => {
+                let key = format!("{}/{key}", self.id);
+                let params =
+                    json!({ "name": tool, "arguments": arguments, "_meta": { "amends/key": key } }).to_string();
+                self.admitted(&tool, &params)
+            }
+            Err((tool, refusal)) => admission::refused(&self.principal, &tool, *refusal),
+        };
+        admitted.call.deadline = (admitted.call.deadline + self.ahead_ms).min(*deadline);
+        admitted.call.leg = Some(leg.clone());
+        let listener = self.listener_of(leg);
+        let Admitted { call, gates, evidence, tool, params, room, place } = admitted;
+        let live = Live::of(&call, evidence, tool, params, listener, (room, place));
+        self.rules.entry(call.rules_hash.clone()).or_insert_with(|| call.rules.clone());
+        self.live.insert(call.id.clone(), live);
+        self.take(Input::Call(call), gates);
+    }
+
+    fn admitted(&self, tool: &str, params: &str) -> Admitted {
+        let parsed = serde_json::from_str::<&RawValue>(params).ok();
+        match parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) {
+            Some(call) => admission::admit(&self.gateway, &self.principal, Wish::Call { params, call: &call }),
+            None => {
+                let refusal = Refusal::of(RefusalKind::InvalidArgument, format!("`{tool}` cannot be called like that"));
+                admission::refused(&self.principal, tool, refusal)
+            }
+        }
+    }
+
+    /// The tool of a call, and what it is given.
+    fn arguments_of(&self, wish: &LegWish) -> Result<(String, Map<String, Value>), (String, Box<Refusal>)> {
+        let lost = |tool: &str, why: String| {
+            let message = format!("what `{tool}` is to be given cannot be told: {why}");
+            (tool.to_owned(), Box::new(Refusal::of(RefusalKind::InvalidArgument, message)))
+        };
+        let gone = || lost(wish.action.as_str(), "the machine has no such action".to_owned());
+        let look = self.dispatcher.walk().ok_or_else(gone)?;
+        let walking = self.walking.as_ref().ok_or_else(gone)?;
+        let machine = look.machines.get(&wish.machine).ok_or_else(gone)?;
+        let (_, action) = machine.action(wish.action.as_str()).ok_or_else(gone)?;
+        let live = walking.moves.get(&wish.leg.of).ok_or_else(gone)?;
+        let known = live.known(matches!(action.does, Does::Parallel(_)));
+        let scope = known.over(walking.course.fields());
+        let named =
+            |uses: &[(String, ToolUse)]| uses.iter().find(|(name, _)| *name == wish.leg.name).map(|(_, it)| it.clone());
+        let tool = match (wish.leg.part, &action.does) {
+            (Part::Setup, _) => named(&action.stage.setup),
+            (Part::Exit, _) => named(&action.stage.exit),
+            (Part::Act, Does::Tool(tool)) => Some(tool.clone()),
+            (Part::Act, Does::Parallel(siblings)) => siblings.get(&wish.leg.name).cloned(),
+            (Part::Act, Does::Function(function)) => {
+                let given = action.given(scope).map_err(|error| lost(function, error.to_string()))?;
+                return Ok((function.clone(), given));
+            }
+            (Part::Act, Does::Nothing | Does::Machine(_) | Does::Allowed(_)) => None,
+        };
+        let tool = tool.ok_or_else(gone)?;
+        let arguments = tool.arguments(scope).map_err(|error| lost(tool.tool.as_str(), error.to_string()))?;
+        Ok((tool.tool.to_string(), arguments))
+    }
+
+    /// What an upstream says while it acts goes to the agent of the move. One that must come back cannot be asked.
+    fn listener_of(&self, leg: &LegOf) -> Listener {
+        let live = self.walking.as_ref().and_then(|walking| walking.moves.get(&leg.of));
+        let listener = live.and_then(|live| live.listener.as_ref()).filter(|_| leg.part == Part::Act);
+        listener.map_or_else(Listener::of_the_answer, |listener| Listener {
+            asides: listener.asides.clone(),
+            progress: listener.progress,
+            notes: listener.notes,
+            way: if listener.way == Way::Return { Way::Closed } else { listener.way },
+            capabilities: listener.capabilities.clone(),
+        })
+    }
+
+    /// Keeps what a call of a move gave.
+    pub(in crate::driver) fn keep_result(&mut self, leg: &LegOf, rendered: &Rendered) {
+        let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&leg.of)) else { return };
+        if let Some((value, raw)) = gave(rendered) {
+            live.results.insert((leg.part, leg.name.clone()), value);
+            if leg.part == Part::Act {
+                live.gave = raw;
+            }
+        }
+    }
+}
+
+/// What an answer gave, and how it was written.
+pub(super) fn gave(rendered: &Rendered) -> Option<(Value, Option<Box<RawValue>>)> {
+    let read = |text: &str| {
+        let value = structured(text).or_else(|| serde_json::from_str(text).ok())?;
+        let raw = serde_json::value::to_raw_value(&value).ok();
+        Some((value, raw))
+    };
+    match &rendered.form {
+        Form::Forward { result, .. } => read(&String::from_utf8_lossy(result)),
+        Form::Envelope { payload, .. } => {
+            let raw = payload.clone()?;
+            Some((serde_json::from_str(raw.get()).ok()?, Some(raw)))
+        }
+        Form::Stored { json } => {
+            let envelope: Value = serde_json::from_str(json.get()).ok()?;
+            let data = envelope.get("data")?.clone();
+            let raw = serde_json::value::to_raw_value(&data).ok();
+            Some((data, raw))
+        }
+        Form::Moved { .. } | Form::Asked { .. } => None,
+    }
+}

@@ -1,0 +1,146 @@
+//! A walk taken up from the ledger.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use amends_core::dispatcher::walk::{Leg, Look};
+use amends_core::machine::{Course, Machines, Written};
+use amends_core::walk::{Fork, Frame, Part};
+use amends_core::{Dispatcher, Event, Fact, SessionId};
+use amends_ledger::{Error, Trace};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use super::super::answer::recorded;
+use super::super::orphans::{Take, raise};
+use super::super::session::Mail;
+use super::{LiveMove, Walking, leg};
+use crate::clock;
+use crate::gateway::Gateway;
+use crate::walks::view::View;
+
+/// Takes up a walk, also from another node where nothing is open in it. Nothing where that node is busy with it, or there is none.
+pub(crate) async fn raise_walk(
+    gateway: &Arc<Gateway>,
+    id: &SessionId,
+) -> Result<Option<mpsc::UnboundedSender<Mail>>, Error> {
+    raise(gateway, id, None, Take::Idle).await
+}
+
+/// What the driver holds of a walk, from what the ledger keeps.
+pub(in crate::driver) async fn walking(
+    gateway: &Gateway,
+    trace: &Trace,
+    dispatcher: &Dispatcher,
+) -> Result<Option<Walking>, Error> {
+    let Some(look) = dispatcher.walk() else { return Ok(None) };
+    let written = gateway.ledger.fields(&trace.session).await?;
+    let events = trace.events.iter().map(|stored| &stored.event);
+    let course = course(events, &written, look.machines)?;
+    let kit = gateway.kits.of(look.hash, look.machines);
+    let mut moves = HashMap::new();
+    if let Some(open) = &look.open {
+        let stored = gateway.ledger.arguments(open.id).await?;
+        let raw: Arc<str> = stored.map_or_else(|| "{}".into(), |stored| String::from_utf8_lossy(&stored.body).into());
+        let live = LiveMove {
+            action: open.action.clone(),
+            inputs: serde_json::from_str(&raw).unwrap_or_default(),
+            raw,
+            answer: None,
+            also: Vec::new(),
+            listener: None,
+            results: results(gateway, &open.legs).await?,
+            written: None,
+            gave: None,
+        };
+        moves.insert(open.id.clone(), live);
+    }
+    let past = results(gateway, &look.unsettled).await?;
+    Ok(Some(Walking { course, kit, moves, past }))
+}
+
+/// What calls gave, as far as it is kept.
+async fn results(gateway: &Gateway, legs: &[Leg<'_>]) -> Result<BTreeMap<(Part, String), Value>, Error> {
+    let mut found = BTreeMap::new();
+    for one in legs {
+        if let Some(stored) = gateway.ledger.answer(one.call).await?
+            && let Some((value, _)) = leg::gave(&recorded(&stored, None))
+        {
+            found.insert((one.part, one.name.to_owned()), value);
+        }
+    }
+    Ok(found)
+}
+
+/// The fields that those events led to.
+fn course<'a>(
+    events: impl IntoIterator<Item = &'a Event>,
+    written: &[(u64, Bytes)],
+    machines: &Machines,
+) -> Result<Course, Error> {
+    let corrupt =
+        || Error::Corrupt { reason: "what a walk wrote into its fields is missing or cannot be read".to_owned() };
+    let at = |seq: u64| written.iter().find(|(its, _)| *its == seq).map(|(_, body)| body).ok_or_else(corrupt);
+    let mut walked: Option<Course> = None;
+    let mut root = None;
+    for event in events {
+        match &event.fact {
+            Fact::WalkBegan { beginning } => {
+                root = machines.get(&beginning.machine);
+                walked = Some(serde_json::from_slice(at(0)?).map_err(|_| corrupt())?);
+            }
+            Fact::MoveMade { to, enters, moves, .. } => {
+                let written: Written = serde_json::from_slice(at(*moves)?).map_err(|_| corrupt())?;
+                let Some(course) = &mut walked else { return Err(corrupt()) };
+                match enters {
+                    Some(machine) => course.enter(machines.get(machine).ok_or_else(corrupt)?, written),
+                    None => course.arrive(to.len(), written),
+                }
+            }
+            Fact::WalkReset { .. } => walked = root.map(|machine| Course::begin(machine, Map::new())),
+            _ => {}
+        }
+    }
+    walked.ok_or_else(corrupt)
+}
+
+/// A walk that nobody drives here, as it is on the ledger.
+pub(crate) fn look_from_outside(
+    id: &SessionId,
+    look: &Look<'_>,
+    events: &[Event],
+    written: &[(u64, Bytes)],
+) -> Result<Option<View>, Error> {
+    let course = course(events, written, look.machines)?;
+    let fields = course.fields().as_object().cloned().unwrap_or_default();
+    Ok(crate::walks::view::view(id, look, fields, clock::now()))
+}
+
+/// Where a walk was after that many moves: its frames and its fields. Nothing where it never was.
+pub(crate) fn past(
+    id: &SessionId,
+    events: &[Event],
+    written: &[(u64, Bytes)],
+    seq: u64,
+) -> Result<Option<(Fork, Course)>, Error> {
+    let led = |event: &Event| match &event.fact {
+        Fact::WalkBegan { beginning } => beginning.from.as_ref().map_or(0, |fork| fork.seq) == seq,
+        Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } => *moves == seq,
+        _ => false,
+    };
+    let Some(end) = events.iter().position(led) else { return Ok(None) };
+    let events = &events[..=end];
+    // Rules are only needed for calls that are open.
+    let rules = |_: &_| {
+        Some(Arc::new(amends_core::Rules {
+            contract: amends_core::Contract::undeclared(0, 0, 0),
+            playbook: amends_core::Playbook::default(),
+        }))
+    };
+    let folded = Dispatcher::restore(events, rules).map_err(|error| Error::Corrupt { reason: error.to_string() })?;
+    let Some(look) = folded.walk() else { return Ok(None) };
+    let frames: Vec<Frame> = look.frames.to_vec();
+    let course = course(events, written, look.machines)?;
+    Ok(Some((Fork { session: id.clone(), seq, frames }, course)))
+}

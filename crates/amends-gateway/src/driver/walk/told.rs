@@ -1,0 +1,146 @@
+//! What the agents of moves are told.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use amends_core::effect::{Answer, Reply};
+use amends_core::envelope::{Body, DegradationReason, Trouble};
+use amends_core::{CallId, Envelope, Outcome, Refusal, RefusalKind};
+use amends_ledger::Appended;
+use amends_wire::mcp::Receipt;
+
+use super::super::Delivery;
+use super::super::answer::{Answered, Form, Rendered, recorded};
+use super::super::session::Session;
+use super::LiveMove;
+use crate::walks::view::Moved;
+
+impl Session {
+    /// The answer of a move; nothing where it is none.
+    pub(in crate::driver) fn render_move(&self, reply: &Reply) -> Option<Rendered> {
+        let live = self.walking.as_ref()?.moves.get(&reply.call)?;
+        let Answer::Envelope(envelope) = &reply.answer else { return None };
+        Some(self.moved(live, envelope))
+    }
+
+    fn moved(&self, live: &LiveMove, envelope: &Envelope) -> Rendered {
+        let envelope = Box::new(envelope.clone());
+        let form = match self.view() {
+            Some(view) => {
+                let moved = Moved { action: live.action.to_string(), result: live.gave.clone(), view };
+                Form::Moved {
+                    envelope,
+                    moved: Box::new(moved),
+                    names: self.gateway.catalogue.now().machines().names().clone(),
+                }
+            }
+            None => Form::Envelope { envelope, payload: None },
+        };
+        Rendered { form, replayed: false }
+    }
+
+    /// Tells whoever waits for a move.
+    pub(in crate::driver) fn reply_move(&mut self, reply: &Reply, rendered: Rendered, appended: Option<&Appended>) {
+        let receipt = self.receipt(appended);
+        let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&reply.call)) else { return };
+        let delivery = (reply.last && !rendered.replayed).then(|| Delivery {
+            call: reply.call.clone(),
+            mail: self.mail.clone(),
+            deliveries: self.gateway.deliveries.clone(),
+            leaving: None,
+            user: None,
+        });
+        for door in std::mem::take(&mut live.also) {
+            let (rendered, receipt) = (Rendered { replayed: true, ..rendered.clone() }, Some(receipt.clone()));
+            // Whoever asked may be gone.
+            let _ = door.send(Answered { rendered, receipt, last: reply.last, delivery: None, declares_output: false });
+        }
+        if let Some(door) = live.answer.take() {
+            let (last, receipt) = (reply.last, Some(receipt));
+            // Whoever asked may be gone; the answer then waits in the ledger for the repeat.
+            let _ = door.send(Answered { rendered, receipt, last, delivery, declares_output: false });
+        }
+        if reply.last && !self.dispatcher.is_open(&reply.call) {
+            if let Some(walking) = &mut self.walking {
+                walking.moves.remove(&reply.call);
+            }
+            self.gateway.answered.notify_waiters();
+        }
+    }
+
+    /// A wish that repeats another one waits for its answer, or gets the recorded one.
+    pub(super) fn join_move(&mut self, of: &CallId, first: CallId) {
+        let Some(walking) = &mut self.walking else { return };
+        let Some(answer) = walking.moves.remove(of).and_then(|live| live.answer) else { return };
+        if let Some(live) = walking.moves.get_mut(&first) {
+            live.also.push(answer);
+            return;
+        }
+        let ledger = self.gateway.ledger.clone();
+        let receipt = self.receipt(None);
+        tokio::spawn(async move {
+            let stored = ledger.answer(&first).await.ok().flatten();
+            let rendered = match stored {
+                Some(stored) => recorded(&stored, None),
+                None => Rendered { form: not_kept(), replayed: true },
+            };
+            // Whoever asked may be gone.
+            let _ = answer.send(Answered {
+                rendered,
+                receipt: Some(receipt),
+                last: true,
+                delivery: None,
+                declares_output: false,
+            });
+        });
+    }
+
+    pub(in crate::driver) fn receipt(&self, appended: Option<&Appended>) -> Receipt {
+        Receipt {
+            trace: self.id.to_string(),
+            sequence: appended.map(|appended| appended.seq),
+            hash: appended.map(|appended| appended.head.to_string()),
+            checkpoint: self.gateway.newest_checkpoint(),
+            unrecorded: (appended.is_none() && !self.gateway.recording.load(Ordering::Relaxed))
+                .then_some(RefusalKind::StoreUnavailable),
+        }
+    }
+}
+
+/// It was done, and what was said of it is gone.
+fn not_kept() -> Form {
+    let body = Body::Degraded { outcome: Outcome::Succeeded, data: None, reason: DegradationReason::AnswerNotKept };
+    Form::Envelope { envelope: Box::new(Envelope { replayed: true, ..Envelope::of(body) }), payload: None }
+}
+
+/// The refusal of a wish whose walk is driven by another node by now.
+pub(crate) fn elsewhere() -> Refusal {
+    let refusal =
+        Refusal::of(RefusalKind::InFlight, "the walk changed hands in this moment; nothing was done, ask again");
+    Refusal { retry_after_ms: Some(200), ..refusal }
+}
+
+/// A refusal that no walk could record.
+pub(crate) fn refused(action: &str, refusal: &Refusal) -> Rendered {
+    let error = Box::new(Trouble::refused(action, refusal));
+    Rendered {
+        form: Form::Envelope { envelope: Box::new(Envelope::of(Body::Refused { error })), payload: None },
+        replayed: false,
+    }
+}
+
+/// So that what is answered at once is told like all else.
+pub(crate) fn answered(rendered: Rendered) -> Answered {
+    Answered { rendered, receipt: None, last: true, delivery: None, declares_output: false }
+}
+
+/// A form for a walk as it is, where nothing was taken.
+pub(crate) fn seen(
+    action: &str,
+    envelope: Envelope,
+    view: crate::walks::view::View,
+    names: Arc<amends_wire::mcp::steps::Names>,
+) -> Rendered {
+    let moved = Box::new(Moved { action: action.to_owned(), result: None, view });
+    Rendered { form: Form::Moved { envelope: Box::new(envelope), moved, names }, replayed: false }
+}

@@ -1,0 +1,79 @@
+//! What a move hangs on, evaluated beside the core.
+
+use amends_core::attempt::Payload;
+use amends_core::failure::bounded;
+use amends_core::machine::{Does, Lost, Said, Written};
+use amends_core::walk::{Arrival, Weighed, Weighing};
+use amends_core::{CallId, Gates, Input};
+use amends_ledger::keyed_digest;
+use serde_json::Value;
+
+use super::super::session::Session;
+
+/// What was evaluated: what it says, and what it writes.
+type Weight = (Weighed, Option<Written>);
+
+impl Session {
+    pub(super) fn weigh(&mut self, of: CallId, what: Weighing) {
+        let (weighed, written) = self.weight(&of, what).unwrap_or_else(|error| {
+            let why = bounded(&error.to_string());
+            (Weighed::Unclear { why }, None)
+        });
+        if let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&of)) {
+            live.written = written;
+        }
+        self.take(Input::Weighed { of, weighed }, Gates::default());
+    }
+
+    fn weight(&self, of: &CallId, what: Weighing) -> Result<Weight, Lost> {
+        let look = self.dispatcher.walk().ok_or(Lost::Nowhere)?;
+        let walking = self.walking.as_ref().ok_or(Lost::Nowhere)?;
+        let live = walking.moves.get(of).ok_or(Lost::Nowhere)?;
+        let frame = look.frames.last().ok_or(Lost::Nowhere)?;
+        let machine = look.machines.get(&frame.machine).ok_or(Lost::Nowhere)?;
+        let (name, action) = machine.action(live.action.as_str()).ok_or(Lost::Nowhere)?;
+        let mut known = live.known(matches!(action.does, Does::Parallel(_)));
+        let scope = known.over(walking.course.fields());
+        let said = match what {
+            Weighing::Gate => action.gated(scope)?,
+            Weighing::Act => action.asserted(scope)?,
+            Weighing::Enter | Weighing::Skip => Said::GoOn,
+        };
+        match (what, said) {
+            (Weighing::Gate, Said::GoOn) => return Ok((Weighed::Proceed, None)),
+            (_, Said::GoOn) => {}
+            (_, Said::Retry) => return Ok((Weighed::Retry, None)),
+            (_, Said::Skip) => return Ok((Weighed::Skip, None)),
+            (_, Said::Fail) => return Ok((Weighed::Fail, None)),
+        }
+        if what == Weighing::Enter {
+            let written = walking.course.enters(machine, name, &known)?;
+            let fields = self.payload(&written);
+            return Ok((Weighed::Arrives { arrival: Arrival { to: Vec::new(), fields } }, Some(written)));
+        }
+        if what == Weighing::Skip {
+            known.result = Value::Null;
+        }
+        let (to, written) = walking.course.leads(look.machines, look.frames, name, &known)?;
+        // Where it goes on in the same machine, its fields must still be what was declared of them.
+        let after = to.len().checked_sub(1).and_then(|ended| look.frames.len().checked_sub(ended + 1));
+        if let Some(schema) =
+            after.and_then(|at| look.frames.get(at)).and_then(|frame| walking.kit.fields(&frame.machine))
+        {
+            let mut course = walking.course.clone();
+            course.arrive(to.len(), written.clone());
+            if let Some(fault) = schema.check(course.fields()).first() {
+                let why = format!("`state.{}` would not be {}", fault.field, fault.expected);
+                return Ok((Weighed::Unclear { why: bounded(&why) }, None));
+            }
+        }
+        let fields = self.payload(&written);
+        Ok((Weighed::Arrives { arrival: Arrival { to, fields } }, Some(written)))
+    }
+
+    fn payload(&self, written: &Written) -> Payload {
+        let bytes = serde_json_canonicalizer::to_vec(written).unwrap_or_default();
+        let digest = keyed_digest(&self.gateway.secret, &[b"fields", self.id.as_str().as_bytes(), &bytes]);
+        Payload { digest, size: bytes.len() as u64 }
+    }
+}

@@ -1,0 +1,55 @@
+//! Scenarios: a walk through a machine that is written down, with what its tools answer and what is expected after each step.
+//!
+//! The real dispatcher makes the moves, in virtual time; only the tools are faked. Nothing is recorded, and nothing outside is
+//! touched.
+
+mod answer;
+mod effects;
+mod expect;
+mod faked;
+mod gates;
+mod report;
+mod spec;
+mod telling;
+mod undo;
+
+use thiserror::Error;
+
+pub use answer::AnswerSpec;
+pub use expect::{ExpectSpec, NoSpec};
+pub use faked::reports;
+pub use report::{Mismatch, Report, StepReport};
+pub use spec::{Scenario, StepSpec};
+pub use telling::{Cast, tell};
+
+/// Why a scenario cannot be told.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ScenarioError {
+    /// It is not what it should be.
+    #[error("line {line}: {reason}")]
+    Malformed {
+        /// The line.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Something in it makes no sense.
+    #[error("step {step}: {reason}")]
+    Senseless {
+        /// The step, from 1.
+        step: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It is about a machine that is not declared.
+    #[error("there is no machine `{machine}`{hint}")]
+    Unknown {
+        /// The machine.
+        machine: String,
+        /// What may have been meant.
+        hint: String,
+    },
+}
+
+#[cfg(test)]
+mod tests;

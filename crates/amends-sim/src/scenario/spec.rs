@@ -1,0 +1,136 @@
+//! A scenario as it is written.
+
+use std::path::PathBuf;
+
+use amends_core::nearest::nearest;
+use amends_core::span::Span;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{AnswerSpec, ExpectSpec, ScenarioError};
+
+/// A scenario file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What it shows, in a sentence.
+    #[serde(default)]
+    pub story: String,
+    /// The configuration that declares the machine, beside this file.
+    pub config: PathBuf,
+    /// The machine.
+    pub machine: String,
+    /// An export beside this file, from which `recorded` answers are taken.
+    #[serde(default)]
+    pub export: Option<PathBuf>,
+    /// What is done, one after the other.
+    pub steps: Vec<StepSpec>,
+}
+
+/// `[[steps]]`: an action is taken, or the machine is reset, and something is expected after it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StepSpec {
+    /// The action.
+    pub action: Option<String>,
+    /// Whether the machine goes back to its beginning instead.
+    pub reset: bool,
+    /// What the agent gives.
+    pub inputs: Map<String, Value>,
+    /// After how many moves the agent thinks that the machine is.
+    pub expect_seq: Option<u64>,
+    /// The agent's own key.
+    pub key: Option<String>,
+    /// How much time passes first.
+    pub after: Option<Span>,
+    /// How long the agent waits for the answer. The default is `60s`.
+    pub patience: Option<Span>,
+    /// What a person says if one is asked: `approve`, `deny`, `happened` or `did_not_happen`. Without it, nobody answers.
+    pub person: Option<String>,
+    /// What the tools answer, in the order of the calls to each.
+    pub answers: Vec<AnswerSpec>,
+    /// What is expected after it.
+    pub expect: ExpectSpec,
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    pub fn read(text: &str) -> Result<Self, ScenarioError> {
+        let scenario: Self = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
+            ScenarioError::Malformed { line, reason: explained(error.message()) }
+        })?;
+        if scenario.steps.is_empty() {
+            return Err(ScenarioError::Malformed { line: 1, reason: "it has no `[[steps]]`".into() });
+        }
+        for (n, step) in scenario.steps.iter().enumerate() {
+            let wrong = |reason: String| Err(ScenarioError::Senseless { step: n + 1, reason });
+            if step.action.is_some() == step.reset {
+                return wrong("it has one of `action` and `reset = true`".into());
+            }
+            if let Some(reason) = step.answers.iter().find_map(AnswerSpec::wrong) {
+                return wrong(reason);
+            }
+            if let Some(reason) = step.expect.wrong() {
+                return wrong(reason);
+            }
+        }
+        Ok(scenario)
+    }
+}
+
+/// Serde's word about an unknown key, with the nearest known one instead of all of them.
+fn explained(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    match (message.starts_with("unknown field"), quoted.next()) {
+        (true, Some(unknown)) => {
+            let known: Vec<&str> = quoted.collect();
+            let hint = match nearest(unknown, known.iter().copied()).first() {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known here: `{}`", known.join("`, `")),
+            };
+            format!("unknown key `{unknown}`; {hint}")
+        }
+        _ => message.trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> String {
+        Scenario::read(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_scenario_is_read_and_its_mistakes_are_named() {
+        let head = "config = \"a.toml\"\nmachine = \"order\"\n";
+        let sound = format!(
+            "{head}[[steps]]\naction = \"pay\"\ninputs = {{ amount = 3 }}\nafter = \"10m\"\n\
+             answers = [{{ tool = \"charge\", result = {{ ok = true }}, with = {{ amount = 3 }} }}]\n\
+             expect = {{ state = \"paid\", valid_next_actions = [], fields = {{ amount = 3 }} }}\n"
+        );
+        assert_eq!(Scenario::read(&sound).unwrap().steps.len(), 1);
+        for (text, said) in [
+            (format!("{head}steps = []"), "line 1: it has no `[[steps]]`"),
+            (format!("{head}[[steps]]\nacton = \"pay\""), "line 4: unknown key `acton`; did you mean `action`?"),
+            (format!("{head}[[steps]]"), "step 1: it has one of `action` and `reset = true`"),
+            (
+                format!("{head}[[steps]]\naction = \"a\"\nanswers = [{{ tool = \"t\" }}]"),
+                "step 1: the answer of `t` says nothing",
+            ),
+            (
+                format!("{head}[[steps]]\naction = \"a\"\nanswers = [{{ tool = \"t\", error = \"RateLimitd\" }}]"),
+                "step 1: `RateLimitd` is not a failure code; did you mean `RateLimited`?",
+            ),
+            (
+                format!("{head}[[steps]]\naction = \"a\"\nexpect = {{ refusal = {{ kind = \"invalid_transit\" }} }}"),
+                "step 1: `invalid_transit` is no kind of refusal; did you mean `invalid_transition`?",
+            ),
+        ] {
+            assert!(wrong(&text).starts_with(said), "{said}: {}", wrong(&text));
+        }
+    }
+}

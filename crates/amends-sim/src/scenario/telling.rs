@@ -1,0 +1,370 @@
+//! A scenario being told: the dispatcher, the time, and what is on its way.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use amends_core::call::CallKey;
+use amends_core::dispatcher::redecide::redecide;
+use amends_core::id::{ActionName, MachineName};
+use amends_core::machine::{Course, Known, Machines, Position, Written};
+use amends_core::nearest::nearest;
+use amends_core::walk::{Beginning, Taking};
+use amends_core::{
+    AttemptId, CallId, Digest, Dispatcher, Envelope, Event, Fact, Gates, Input, Interaction, Report as Ended, Rules,
+    Timestamp, ToolName,
+};
+use serde_json::{Map, Value};
+
+use super::answer::payload;
+use super::expect::{Became, No};
+use super::spec::StepSpec;
+use super::undo::Token;
+use super::{AnswerSpec, Mismatch, Report, Scenario, ScenarioError, StepReport};
+
+/// When every scenario begins.
+pub(super) const BEGIN: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+const PATIENCE_MS: u64 = 60_000;
+/// How many things may happen in one step.
+const HAPPENINGS_MAX: usize = 10_000;
+
+/// What a scenario takes from outside.
+pub struct Cast<'a> {
+    /// The machines that are declared.
+    pub machines: &'a Machines,
+    /// What governs the calls of a tool.
+    pub rules: &'a dyn Fn(&ToolName) -> Arc<Rules>,
+    /// What an upstream answered in a recorded call, one report for each attempt; nothing for a call that is not known.
+    pub recorded: &'a dyn Fn(&str) -> Option<Vec<Ended>>,
+}
+
+impl std::fmt::Debug for Cast<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cast").field("machines", self.machines).finish_non_exhaustive()
+    }
+}
+
+/// Tells a scenario, and compares.
+pub fn tell(scenario: &Scenario, cast: &Cast<'_>) -> Result<Report, ScenarioError> {
+    let mut telling = Telling::begin(scenario, cast)?;
+    let mut report = Report { story: scenario.story.clone(), steps: Vec::new() };
+    for (n, step) in scenario.steps.iter().enumerate() {
+        let wrong = |reason: String| ScenarioError::Senseless { step: n + 1, reason };
+        let (became, mut mismatches) = telling.step(step).map_err(wrong)?;
+        mismatches.extend(step.expect.compare(&became));
+        let action = step.action.clone().unwrap_or_else(|| "reset".to_owned());
+        let over = telling.stuck;
+        report.steps.push(StepReport { action, state: became.state, mismatches });
+        if over {
+            break;
+        }
+    }
+    telling.decided_again().map_err(|reason| ScenarioError::Senseless { step: report.steps.len(), reason })?;
+    Ok(report)
+}
+
+/// A scenario being told.
+pub(super) struct Telling<'a> {
+    pub(super) cast: &'a Cast<'a>,
+    pub(super) machines: Arc<Machines>,
+    pub(super) dispatcher: Dispatcher,
+    pub(super) trace: Vec<Event>,
+    pub(super) now: Timestamp,
+    pub(super) course: Course,
+    root: MachineName,
+    /// What the agent gave for each move.
+    pub(super) inputs: HashMap<CallId, Value>,
+    /// The calls, by their ids.
+    pub(super) calls: HashMap<CallId, Called>,
+    /// What each attempt gave, and each call in the end.
+    pub(super) bodies: HashMap<AttemptId, Value>,
+    pub(super) results: HashMap<CallId, Value>,
+    /// Answers that are on their way.
+    pub(super) coming: BTreeMap<(Timestamp, u64), (AttemptId, Ended)>,
+    /// What the open move leaves, once it is made.
+    pub(super) leaves: Option<Written>,
+    pub(super) replies: HashMap<CallId, Envelope>,
+    pub(super) joins: HashMap<CallId, CallId>,
+    pub(super) questions: VecDeque<Interaction>,
+    /// The tokens of what can be undone, oldest first, and those that are to be redeemed.
+    pub(super) tokens: Vec<Token>,
+    pub(super) undoing: Vec<Token>,
+    /// What is written for this step.
+    pub(super) answers: Vec<AnswerSpec>,
+    pub(super) called: Vec<String>,
+    pub(super) mismatches: Vec<Mismatch>,
+    pub(super) person: Option<String>,
+    /// The guard that did not hold, if one did not.
+    pub(super) guard: Option<String>,
+    /// Why it cannot go on.
+    pub(super) stuck: bool,
+    minted: u64,
+}
+
+/// A call of a move.
+#[derive(Clone, Debug)]
+pub(super) struct Called {
+    pub(super) args: Value,
+    pub(super) rules: Arc<Rules>,
+}
+
+impl<'a> Telling<'a> {
+    fn begin(scenario: &Scenario, cast: &'a Cast<'a>) -> Result<Self, ScenarioError> {
+        let root = MachineName::new(scenario.machine.as_str());
+        let Some(machine) = cast.machines.get(&root) else {
+            let known = cast.machines.declared().map(|machine| machine.name().as_str());
+            let near = nearest(&scenario.machine, known);
+            let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(ScenarioError::Unknown { machine: scenario.machine.clone(), hint });
+        };
+        let definition = cast.machines.definition(&root);
+        let course = Course::begin(machine, Map::new());
+        let fields = payload(course.fields());
+        let mut telling = Self {
+            cast,
+            machines: Arc::new(cast.machines.clone()),
+            dispatcher: Dispatcher::open("scenario".into(), 7, "agent".into(), "scenario"),
+            trace: Vec::new(),
+            now: BEGIN,
+            course,
+            root: root.clone(),
+            inputs: HashMap::new(),
+            calls: HashMap::new(),
+            bodies: HashMap::new(),
+            results: HashMap::new(),
+            coming: BTreeMap::new(),
+            leaves: None,
+            replies: HashMap::new(),
+            joins: HashMap::new(),
+            questions: VecDeque::new(),
+            tokens: Vec::new(),
+            undoing: Vec::new(),
+            answers: Vec::new(),
+            called: Vec::new(),
+            mismatches: Vec::new(),
+            person: None,
+            guard: None,
+            stuck: false,
+            minted: 0,
+        };
+        let beginning = Beginning { machine: root, definition, hash: "scenario".into(), from: None, fields };
+        telling.put(&Gates::default(), Input::Begin(Box::new(beginning)));
+        Ok(telling)
+    }
+
+    fn step(&mut self, step: &StepSpec) -> Result<(Became, Vec<Mismatch>), String> {
+        self.called.clear();
+        self.answers.extend(self.written(&step.answers)?);
+        self.person.clone_from(&step.person);
+        let wait_ms = step.after.map_or(0, |span| ms(span.0));
+        self.pass(self.now + wait_ms);
+        let id = self.mint("move");
+        let inputs = Value::Object(step.inputs.clone());
+        let gates = self.gates(step, &inputs);
+        let action = step.action.as_deref().unwrap_or("reset");
+        let taking = Taking {
+            id: id.clone(),
+            action: ActionName::new(action),
+            expect_seq: step.expect_seq,
+            inputs: payload(&inputs),
+            fingerprint: Digest::new(format!("{action} {inputs}")),
+            principal: "agent".into(),
+            key: step.key.clone().map(CallKey),
+            deadline: self.now + step.patience.map_or(PATIENCE_MS, |span| ms(span.0)),
+            view: None,
+            reset: step.reset,
+        };
+        self.inputs.insert(id.clone(), inputs);
+        self.put(&gates, Input::Move(Box::new(taking)));
+        let envelope = self.answer_of(&id);
+        self.settle();
+        let became = self.became(&id, envelope.as_ref());
+        self.put(&Gates::default(), Input::Delivery { call: id });
+        for unused in std::mem::take(&mut self.answers) {
+            // What comes late is written with the step that it comes late in.
+            let got = "it was not called again".to_owned();
+            self.mismatches.push(Mismatch { what: "calls".into(), expected: format!("`{}`", unused.tool), got });
+        }
+        Ok((became, std::mem::take(&mut self.mismatches)))
+    }
+
+    /// Lets things happen until a move is answered.
+    fn answer_of(&mut self, id: &CallId) -> Option<Envelope> {
+        for _ in 0..HAPPENINGS_MAX {
+            let first = self.joins.get(id).unwrap_or(id);
+            if let Some(envelope) = self.replies.get(first) {
+                return Some(envelope.clone());
+            }
+            if self.stuck || !self.happen(None) {
+                break;
+            }
+        }
+        self.stuck = true;
+        None
+    }
+
+    /// Lets what is being undone come to its end.
+    fn settle(&mut self) {
+        for _ in 0..HAPPENINGS_MAX {
+            let undoing = !self.undoing.is_empty() || self.tokens.iter().any(|token| token.by.is_some());
+            if self.stuck || !undoing || !self.happen(None) {
+                return;
+            }
+        }
+    }
+
+    /// Lets time pass until then.
+    fn pass(&mut self, until: Timestamp) {
+        for _ in 0..HAPPENINGS_MAX {
+            if self.stuck || !self.happen(Some(until)) {
+                break;
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Lets the next thing happen, if it happens by then.
+    fn happen(&mut self, by: Option<Timestamp>) -> bool {
+        if let Some(token) = self.undoing.pop() {
+            self.undo(token);
+            return true;
+        }
+        if let Some(question) = self.questions.pop_front() {
+            if let Some(choice) = self.person.clone() {
+                return self.say(&question, choice);
+            }
+            // Nobody answers.
+        }
+        let coming = self.coming.keys().next().copied();
+        let due = self.dispatcher.deadline().map(|deadline| deadline.at);
+        let in_time = |at: Timestamp| by.is_none_or(|by| at <= by);
+        match (coming, due) {
+            (Some((at, n)), due) if due.is_none_or(|due| at <= due) && in_time(at) => {
+                self.now = self.now.max(at);
+                if let Some((attempt, report)) = self.coming.remove(&(at, n)) {
+                    self.put(&Gates::default(), Input::Result { attempt, report: Box::new(report) });
+                }
+                true
+            }
+            (_, Some(due)) if in_time(due) => {
+                self.now = self.now.max(due);
+                self.put(&Gates::default(), Input::Tick);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn became(&self, id: &CallId, envelope: Option<&Envelope>) -> Became {
+        let no = match envelope {
+            Some(envelope) => envelope.error().map(|error| No {
+                kind: error.kind.to_owned(),
+                message: error.message.clone(),
+                fields: error.details.iter().map(|fault| fault.field.clone()).collect(),
+                guard: self.guard.clone(),
+            }),
+            None => Some(No { kind: "none".into(), message: "there was no answer".into(), ..No::default() }),
+        };
+        let result = if no.is_none() { self.results.get(id).cloned().unwrap_or_default() } else { Value::Null };
+        let state = self.dispatcher.walk().and_then(|walk| walk.frames.last().map(|frame| frame.state.to_string()));
+        Became {
+            state: state.unwrap_or_default(),
+            fields: self.course.fields().clone(),
+            next: self.next(),
+            result,
+            calls: self.called.clone(),
+            no,
+        }
+    }
+
+    /// What may be done next.
+    fn next(&self) -> Vec<String> {
+        use amends_core::dispatcher::walk::Standing;
+        let Some(walk) = self.dispatcher.walk() else { return Vec::new() };
+        match walk.standing {
+            Standing::Done(action) => return vec![action.to_string()],
+            Standing::Open(_) | Standing::InDoubt(_) => return Vec::new(),
+            Standing::Free if walk.over => return Vec::new(),
+            Standing::Free => {}
+        }
+        let Some((machine, at)) = self.position() else { return Vec::new() };
+        let later: Vec<&ActionName> =
+            walk.later.iter().filter(|(_, until)| *until > self.now).map(|(action, _)| *action).collect();
+        let Some(machine) = self.machines.get(&machine) else { return Vec::new() };
+        let next = machine.moves(&at).into_iter().filter(|next| !later.contains(&next.name));
+        next.map(|next| next.name.to_string()).collect()
+    }
+
+    /// The machine it is in, and where.
+    pub(super) fn position(&self) -> Option<(MachineName, Position)> {
+        let walk = self.dispatcher.walk()?;
+        let frame = walk.frames.last()?;
+        let fields = self.course.fields().as_object().cloned().unwrap_or_default();
+        let at = Position { state: frame.state.clone(), fields, seq: frame.moves, taken: frame.taken.clone() };
+        Some((frame.machine.clone(), at))
+    }
+
+    /// Goes where a fact leads.
+    pub(super) fn follow(&mut self, fact: &Fact) {
+        match fact {
+            Fact::MoveMade { to, enters, .. } => {
+                let leaves = self.leaves.take().unwrap_or_default();
+                match enters.as_ref().and_then(|machine| self.machines.get(machine)) {
+                    Some(machine) => self.course.enter(machine, leaves),
+                    None => self.course.arrive(to.len(), leaves),
+                }
+            }
+            Fact::WalkReset { .. } => {
+                if let Some(machine) = self.machines.get(&self.root) {
+                    self.course = Course::begin(machine, Map::new());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What is known of the open move.
+    pub(super) fn known(&self) -> Known {
+        use amends_core::walk::Part;
+        let Some((id, _, _, legs)) = self.dispatcher.walk().and_then(|walk| walk.open) else { return Known::default() };
+        let result = |call: &CallId| self.results.get(call).cloned().unwrap_or_default();
+        let of = |wanted: Part| {
+            legs.iter()
+                .filter(move |(part, ..)| *part == wanted)
+                .map(|(_, name, call)| ((*name).to_owned(), result(call)))
+        };
+        let acts: Map<String, Value> = of(Part::Act).collect();
+        let result = match (acts.len(), acts.get("act")) {
+            (0, _) => Value::Null,
+            (1, Some(only)) => only.clone(),
+            _ => Value::Object(acts),
+        };
+        let inputs = self.inputs.get(id).cloned().unwrap_or_default();
+        Known { inputs, setup: Value::Object(of(Part::Setup).collect()), result }
+    }
+
+    pub(super) fn mint(&mut self, what: &str) -> CallId {
+        self.minted += 1;
+        CallId::new(format!("{what}_{}", self.minted))
+    }
+
+    pub(super) fn later(&mut self, after_ms: u64, attempt: AttemptId, report: Ended) {
+        self.minted += 1;
+        self.coming.insert((self.now + after_ms, self.minted), (attempt, report));
+    }
+
+    /// What was told folds to the live state, and is decided again as it was.
+    fn decided_again(&self) -> Result<(), String> {
+        let rules = |hash: &Digest| Some((self.cast.rules)(&ToolName::new(hash.as_str())));
+        if Dispatcher::restore(&self.trace, rules).as_ref() != Ok(&self.dispatcher) {
+            return Err("its trace does not fold to the live state, which is a bug of ours".into());
+        }
+        match redecide(&self.trace, rules) {
+            Ok(None) => Ok(()),
+            _ => Err("its trace is decided otherwise the second time, which is a bug of ours".into()),
+        }
+    }
+}
+
+fn ms(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

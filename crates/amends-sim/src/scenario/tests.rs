@@ -1,0 +1,104 @@
+//! Scenarios by example: what passes, what is a mismatch, and how that reads.
+
+use std::sync::Arc;
+
+use amends_core::contract::Contract;
+use amends_core::machine::{ActionSpec, MachineSpec, Machines};
+use amends_core::playbook::PlaybookSpec;
+use amends_core::{Certainty, Code, EffectKind, Failure, Playbook, Report as Ended, Rules, ToolName};
+
+use super::{Cast, Report, Scenario, ScenarioError, tell};
+
+fn machines() -> Machines {
+    let order = MachineSpec::new("new")
+        .terminal(["paid"])
+        .action("pay", ActionSpec::new(["new"], "paid").tool("charge").arg("n", "inputs.n").writes("n", "inputs.n"))
+        .action("look", ActionSpec::new(["new"], "new").tool("read").times(3));
+    Machines::read(&[("order".into(), order)].into()).unwrap()
+}
+
+fn rules(tool: &ToolName) -> Arc<Rules> {
+    let effect = if tool.as_str() == "read" { EffectKind::Read } else { EffectKind::Write };
+    let contract = Contract { effect, declared: true, ..Contract::undeclared(5_000, 30_000, 600_000) };
+    Arc::new(Rules { playbook: Playbook::parse(&PlaybookSpec::default(), &contract).unwrap(), contract })
+}
+
+fn told(steps: &str) -> Result<Report, ScenarioError> {
+    let text = format!("config = \"-\"\nmachine = \"order\"\n{steps}");
+    let recorded = |call: &str| {
+        let lost = Ended::answered(Failure::of(Code::RateLimited), Certainty::NotProcessed, None);
+        (call == "call_1").then(|| vec![lost, Ended::success(None)])
+    };
+    tell(&Scenario::read(&text)?, &Cast { machines: &machines(), rules: &rules, recorded: &recorded })
+}
+
+fn differences(steps: &str) -> String {
+    told(steps).unwrap().differences()
+}
+
+#[test]
+fn a_walk_that_goes_as_written_passes() {
+    let report = told(
+        "[[steps]]\naction = \"look\"\nanswers = [{ tool = \"read\", timeout = true }, { tool = \"read\", result = 3 }]\n\
+         expect = { result = 3, calls = [\"read\", \"read\"] }\n\
+         [[steps]]\naction = \"pay\"\ninputs = { n = 2 }\nanswers = [{ tool = \"charge\", with = { n = 2 }, result = {} }]\n\
+         expect = { state = \"paid\", fields = { n = 2 }, valid_next_actions = [] }\n",
+    )
+    .unwrap();
+    assert!(report.passed(), "{}", report.differences());
+    assert_eq!(report.steps.len(), 2);
+}
+
+#[test]
+fn what_goes_otherwise_is_shown_with_what_was_expected() {
+    let said = differences(
+        "[[steps]]\naction = \"pay\"\ninputs = { n = 2 }\nanswers = [{ tool = \"charge\", with = { n = 3 }, result = {} }]\n\
+         expect = { state = \"new\" }\n",
+    );
+    let expected = "  step 1, `pay`, which leads to `paid`:\n    `charge` is given\n    - {\"n\":3}\n    + {\"n\":2}\n    \
+                    state\n    - new\n    + paid\n";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_call_without_an_answer_and_an_answer_without_a_call_are_mismatches() {
+    let said = differences("[[steps]]\naction = \"pay\"\ninputs = { n = 2 }\n[[steps]]\naction = \"look\"\n");
+    assert!(said.contains("+ `charge` was called with `{\"n\":2}`"), "{said}");
+    assert!(!said.contains("step 2"), "nothing can be told after that: {said}");
+    let said = differences(
+        "[[steps]]\naction = \"pay\"\ninputs = { n = 2 }\nanswers = [{ tool = \"charge\", result = 1 }, { tool = \"read\", result = 1 }]\n",
+    );
+    assert!(said.contains("- `read`\n    + it was not called again"), "{said}");
+}
+
+#[test]
+fn a_doubt_stops_the_walk_until_a_person_settles_it() {
+    let report = told(
+        "[[steps]]\naction = \"pay\"\ninputs = { n = 2 }\nanswers = [{ tool = \"charge\", in_doubt = true }]\n\
+         expect = { refusal = { kind = \"action_error\" }, state = \"new\", valid_next_actions = [] }\n\
+         [[steps]]\naction = \"look\"\nexpect = { refusal = { kind = \"in_flight\" }, calls = [] }\n",
+    )
+    .unwrap();
+    assert!(report.passed(), "{}", report.differences());
+}
+
+#[test]
+fn recorded_answers_are_given_again_in_their_order() {
+    let steps = |call: &str| {
+        format!(
+            "[[steps]]\naction = \"look\"\npatience = \"120s\"\n\
+             answers = [{{ tool = \"read\", recorded = \"{call}\", result = 7 }}]\nexpect = {{ result = 7 }}\n"
+        )
+    };
+    let report = told(&steps("call_1")).unwrap();
+    assert!(report.passed(), "{}", report.differences());
+    assert_eq!(told(&steps("call_2")).unwrap_err().to_string(), "step 1: no export knows the call `call_2`");
+}
+
+#[test]
+fn a_machine_that_is_not_declared_is_told() {
+    let scenario = Scenario::read("config = \"-\"\nmachine = \"oder\"\n[[steps]]\nreset = true\n").unwrap();
+    let cast = Cast { machines: &machines(), rules: &rules, recorded: &|_| None };
+    let error = tell(&scenario, &cast).unwrap_err().to_string();
+    assert_eq!(error, "there is no machine `oder`; did you mean `order`?");
+}

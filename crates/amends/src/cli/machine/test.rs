@@ -1,0 +1,93 @@
+//! `amends machine test`: tell scenarios with faked tools, and compare.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use amends_core::{Event, Rules, ToolName};
+use amends_gateway::Config;
+use amends_gateway::config::{ConfigError, UpstreamConfig};
+use amends_sim::scenario::{Cast, Report, Scenario, reports, tell};
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::TestArgs;
+use crate::cli::export::line::{Exported, Reader};
+use crate::cli::outcome::print;
+
+pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
+    let mut told = Vec::new();
+    for file in &args.files {
+        let report = told_by(file).with_context(|| format!("cannot tell `{}`", file.display()))?;
+        told.push((file.display().to_string(), report));
+    }
+    let passed = told.iter().filter(|(_, report)| report.passed()).count();
+    if args.json {
+        let scenarios: Vec<Value> = told.iter().map(|(file, report)| to_json(file, report)).collect();
+        let said = json!({ "passed": passed == told.len(), "scenarios": scenarios });
+        print(&serde_json::to_string_pretty(&said)?)?;
+    } else {
+        let mut text = String::new();
+        for (file, report) in &told {
+            let word = if report.passed() { "as written" } else { "goes otherwise" };
+            let story = if report.story.is_empty() { String::new() } else { format!(": {}", report.story) };
+            text.push_str(&format!("{file}: {word}{story}\n{}", report.differences()));
+        }
+        print(&format!("{text}{passed} of {} go as written", told.len()))?;
+    }
+    Ok(if passed == told.len() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn told_by(file: &Path) -> Result<Report> {
+    let text = std::fs::read_to_string(file)?;
+    let scenario = Scenario::read(&text)?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let config = Config::load_wrap(&folder.join(&scenario.config))?;
+    let exported = match &scenario.export {
+        Some(export) => events(&folder.join(export))?,
+        None => Vec::new(),
+    };
+    let tools = config.machine_tools();
+    for tool in &tools {
+        rules(&config, tool)?;
+    }
+    let cast = Cast {
+        machines: &config.machines,
+        rules: &|tool| Arc::new(rules(&config, tool).unwrap_or_else(|_| undeclared(&config))),
+        recorded: &|call| exported.iter().find_map(|session| reports(session, call)),
+    };
+    Ok(tell(&scenario, &cast)?)
+}
+
+/// What governs a tool's calls, as it would if its upstream were there.
+fn rules(config: &Config, tool: &ToolName) -> Result<Rules, ConfigError> {
+    let fitting = config.upstreams.values().filter(|upstream| tool.as_str().starts_with(&upstream.prefix));
+    let nowhere = UpstreamConfig::undeclared();
+    let upstream = fitting.max_by_key(|upstream| upstream.prefix.len()).unwrap_or(&nowhere);
+    config.rules(tool.as_str(), upstream, upstream.promised(tool.as_str()).unwrap_or_default())
+}
+
+fn undeclared(config: &Config) -> Rules {
+    let name = ToolName::new("");
+    rules(config, &name)
+        .expect("a tool of which nothing is declared has rules: the configuration was settled with them")
+}
+
+/// The sessions of an export.
+fn events(file: &Path) -> Result<Vec<Vec<Event>>> {
+    let opened = File::open(file).with_context(|| format!("cannot read `{}`", file.display()))?;
+    let mut reader = Reader::new(BufReader::new(opened));
+    let mut sessions = Vec::new();
+    while let Some(exported) = reader.next().with_context(|| format!("`{}`", file.display()))? {
+        if let Exported::Session(_, trace) = exported {
+            sessions.push(trace.events.into_iter().map(|stored| stored.event).collect());
+        }
+    }
+    Ok(sessions)
+}
+
+fn to_json(file: &str, report: &Report) -> Value {
+    json!({ "file": file, "story": report.story, "passed": report.passed(), "steps": report.steps })
+}
