@@ -58,9 +58,10 @@ async fn once(place: &Place, peer: Peer, transport: Transport, name: &str) -> Re
     Ok((took, memory(server.id)))
 }
 
-/// The memory of a process and of its children, in bytes: what is resident.
+/// The memory of a process and of its children, in bytes: what is resident. The echo is the agent's server and not ours.
 pub(crate) fn memory(pid: u32) -> u64 {
-    let children = cpu::children(pid).into_iter().map(memory).sum::<u64>();
+    let children = cpu::children(pid).into_iter().filter(|child| !cpu::is_called(*child, "echo"));
+    let children = children.map(memory).sum::<u64>();
     resident(pid).unwrap_or(0) + children
 }
 
