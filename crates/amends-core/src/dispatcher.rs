@@ -136,6 +136,15 @@ pub enum Input {
         /// What it said.
         weighed: Weighed,
     },
+    /// What was done in a walk that was given up is undone, as far as it could be.
+    Unwound {
+        /// The move that failed.
+        of: CallId,
+        /// How many calls were undone.
+        undone: u32,
+        /// The calls that were not.
+        failed: Vec<CallId>,
+    },
     /// The session is over for good, and its events are dropped.
     Retire {
         /// Why.
@@ -296,6 +305,7 @@ impl Dispatcher {
             Input::Migrate { definition, hash } => self.migrate(now, definition, hash),
             Input::Move(taking) => self.take(now, gates, *taking),
             Input::Weighed { of, weighed } => self.weighed(now, &of, weighed),
+            Input::Unwound { of, undone, failed } => self.unwound(now, of, undone, failed),
             Input::Retire { reason } => self.retire(now, reason),
         }
         self.walk_on(now);

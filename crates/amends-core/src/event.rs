@@ -500,6 +500,17 @@ pub enum Fact {
         #[serde(rename = "move")]
         of: CallId,
     },
+    /// Input: what was done in a walk that was given up is undone, as far as it could be.
+    WalkUnwound {
+        /// The move that failed.
+        #[serde(rename = "move")]
+        of: CallId,
+        /// How many calls were undone.
+        undone: u32,
+        /// The calls that were not.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        failed: Vec<CallId>,
+    },
     /// Input that makes no sense here.
     Ignored {
         /// Why.
@@ -565,6 +576,7 @@ impl Fact {
             Self::MoveEnded { .. } => "move_ended",
             Self::WalkReset { .. } => "walk_reset",
             Self::WalkAborted { .. } => "walk_aborted",
+            Self::WalkUnwound { .. } => "walk_unwound",
             Self::Ignored { .. } => "ignored",
             Self::SuppressedError { .. } => "suppressed_error",
         }
@@ -583,6 +595,7 @@ impl Fact {
             | Self::MoveMade { of, .. }
             | Self::MoveEnded { of, .. }
             | Self::WalkReset { of, .. }
+            | Self::WalkUnwound { of, .. }
             | Self::WalkAborted { of } => Some(of),
             Self::CallRefused { call, .. }
             | Self::WaitBegan { call, .. }

@@ -3,6 +3,7 @@
 mod answers;
 mod cost;
 mod names;
+mod whole;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use cost::Cost;
+use whole::Whole;
 
 /// A parsed CEL expression that remembers its source.
 #[derive(Clone)]
@@ -111,7 +113,7 @@ impl Expression {
         }
         let mut context = cel::Context::default();
         for (name, value) in variables {
-            context.add_variable(*name, *value).map_err(|error| no_answer(error.to_string()))?;
+            context.add_variable(*name, Whole(value)).map_err(|error| no_answer(error.to_string()))?;
         }
         let value = self.program.execute(&context).map_err(|error| no_answer(error.to_string()))?;
         value.json().map_err(|error| no_answer(format!("{error:?}")))
@@ -153,6 +155,20 @@ mod tests {
         let found = Expression::parse("result.found").unwrap();
         assert!(found.evaluate(&[("result", &json!({}))]).is_err());
         assert!(found.mentions("result") && !found.mentions("key"));
+    }
+
+    #[test]
+    fn whole_numbers_are_of_one_kind() {
+        let over = |source: &str| {
+            let state = json!({ "n": 3, "neg": -1, "half": 0.5, "list": [1, 2], "big": u64::MAX });
+            Expression::parse(source).unwrap().evaluate(&[("state", &state)]).unwrap()
+        };
+        assert_eq!(over("state.n + 1"), json!(4));
+        assert_eq!(over("state.n * 2 - state.list[1]"), json!(4));
+        assert_eq!(over("state.neg + state.n"), json!(2));
+        assert_eq!(over("state.half + 0.5"), json!(1.0));
+        assert_eq!(over("state.big > 0 && state.n == 3 && size(state.list) == state.list[1]"), json!(true));
+        assert_eq!(over("state")["big"], json!(u64::MAX));
     }
 
     #[test]

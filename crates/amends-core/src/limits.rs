@@ -38,6 +38,8 @@ pub const FOLLOW_UPS_MAX: usize = 3;
 pub const ITEMS_MAX: usize = 32;
 /// How many actions a machine may have.
 pub const MACHINE_ACTIONS_MAX: usize = 256;
+/// How many states a machine may have.
+pub const MACHINE_STATES_MAX: usize = 256;
 /// How long the name of a machine or of an action may be, so that a tool's name still fits.
 pub const MACHINE_NAME_MAX: usize = 48;
 /// How many combinations of inputs are tried to see whether a guard can hold.

@@ -107,10 +107,10 @@ impl SessionHandle {
         gateway: &Arc<Gateway>,
         principal: &Principal,
         door: &str,
+        id: SessionId,
         beginning: Beginning,
         course: Course,
     ) -> Self {
-        let id = mint::session();
         let (mail, inbox) = mpsc::unbounded_channel();
         let mut session = Session::open(gateway.clone(), id.clone(), principal.clone(), door, mail.clone());
         session.begin_walk(beginning, course);

@@ -2,7 +2,11 @@
 
 pub(crate) mod kit;
 pub(crate) mod owners;
+mod recorded;
 pub mod view;
+
+/// Walks as agents see them.
+pub use amends_wire::mcp::steps;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +26,7 @@ use crate::catalogue::Listing;
 use crate::driver::{CallHandle, Listener, Mail, MoveWish, SessionHandle, look_from_outside, past, raise_walk, told};
 use crate::gateway::Gateway;
 use crate::mint;
+pub use recorded::{Recorded, recorded};
 use view::View;
 
 /// How often a walk is looked for that changes hands.
@@ -69,6 +74,8 @@ pub enum Which {
     Known(SessionId),
     /// A new one, through that machine.
     New(MachineName),
+    /// That one, begun through that machine if there is none yet: a connection's own, whichever process it meets.
+    Own(SessionId, MachineName),
 }
 
 /// Hands in what an agent wants done in a walk. The session of the handle is the walk's own. A walk that is another's is unknown.
@@ -84,10 +91,14 @@ pub async fn order(
         (Wish::Step { .. } | Wish::Reset, _) => {}
         (Wish::Fork(seq), Which::Known(id)) => return fork(gateway, principal, door, id, *seq).await,
         (Wish::Cancel, Which::Known(id)) => return stop(gateway, principal, id).await,
-        (Wish::Fork(_) | Wish::Cancel, Which::New(_)) => return Err(unknown()),
+        (Wish::Fork(_) | Wish::Cancel, Which::New(_) | Which::Own(..)) => return Err(unknown()),
     }
     let mut session = match which {
-        Which::New(machine) => begin(gateway, principal, door, &machine)?,
+        Which::New(machine) => begin(gateway, principal, door, &machine, mint::session())?,
+        Which::Own(id, machine) => match find(gateway, principal, &id).await {
+            Err(refusal) if refusal.kind == RefusalKind::UnknownName => begin(gateway, principal, door, &machine, id)?,
+            found => found?,
+        },
         Which::Known(id) => find(gateway, principal, &id).await?,
     };
     let id = mint::call();
@@ -128,6 +139,7 @@ fn begin(
     principal: &Principal,
     door: &str,
     machine: &MachineName,
+    id: SessionId,
 ) -> Result<SessionHandle, Box<Refusal>> {
     let config = gateway.config();
     let declared = config.machines.get(machine).ok_or_else(|| {
@@ -139,7 +151,7 @@ fn begin(
     let beginning =
         Beginning { machine: machine.clone(), definition, hash, from: None, fields: payload(gateway, &course) };
     let hash = beginning.hash.clone();
-    let session = SessionHandle::walk(gateway, principal, door, beginning, course);
+    let session = SessionHandle::walk(gateway, principal, door, id, beginning, course);
     gateway.owners.remember(&session.id, principal, machine, &hash);
     Ok(session)
 }
@@ -248,7 +260,7 @@ async fn fork(
     let (machine, definition, hash) = declared.ok_or_else(unknown)?;
     let beginning = Beginning { machine, definition, hash, from: Some(from), fields: payload(gateway, &course) };
     let owned = (beginning.machine.clone(), beginning.hash.clone());
-    let session = SessionHandle::walk(gateway, principal, door, beginning, course);
+    let session = SessionHandle::walk(gateway, principal, door, mint::session(), beginning, course);
     gateway.owners.remember(&session.id, principal, &owned.0, &owned.1);
     seen(gateway, &session, "fork").await
 }

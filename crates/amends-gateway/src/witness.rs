@@ -43,6 +43,8 @@ struct Begun {
 pub(crate) struct Seen {
     marks: Vec<Mark>,
     spans: Vec<Span>,
+    /// The walk that is not as it was.
+    moved: Option<SessionId>,
     handed_in: Instant,
 }
 
@@ -57,6 +59,9 @@ impl Seen {
     pub(crate) fn recorded(self, gateway: &Gateway) {
         if let Some(telemetry) = &gateway.telemetry {
             self.spans.into_iter().for_each(|span| telemetry.tell(span));
+        }
+        if let Some(session) = &self.moved {
+            gateway.hub.moved(session);
         }
         for mark in self.marks {
             match mark {
@@ -74,6 +79,18 @@ impl Seen {
     }
 }
 
+/// Whether a walk is not as it was after that.
+fn moves(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::MoveMade { .. }
+            | Fact::MoveEnded { .. }
+            | Fact::WalkReset { .. }
+            | Fact::WalkAborted { .. }
+            | Fact::WalkMigrated { .. }
+    )
+}
+
 impl Witness {
     /// Sees a step that is about to be recorded. `params` are those of a call that is open.
     pub(crate) fn see<'p>(
@@ -89,7 +106,8 @@ impl Witness {
             self.look(&mut sight, event);
             spans.extend(self.listen(gateway, session, event, &params));
         }
-        Seen { marks: sight.marks, spans, handed_in: Instant::now() }
+        let moved = events.iter().any(|event| moves(&event.fact)).then(|| session.clone());
+        Seen { marks: sight.marks, spans, moved, handed_in: Instant::now() }
     }
 
     /// The witness of a session that is taken up. What is on the ledger was told by whoever recorded it; here it is only

@@ -1,5 +1,7 @@
 //! The tools of the world: one for every kind of contract.
 
+pub mod machines;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -85,6 +87,11 @@ pub fn tools(flaw: Option<Flaw>) -> &'static [Tool] {
         });
     }
     HONEST.get_or_init(|| build(|_| {}))
+}
+
+/// The rules of that digest, as the operator declared them.
+pub(crate) fn rules(hash: &Digest) -> Option<Arc<Rules>> {
+    tools(None).iter().find(|tool| tool.hash == *hash).map(|tool| tool.rules.clone())
 }
 
 fn build(declare: impl Fn(&mut Contract)) -> Vec<Tool> {

@@ -65,4 +65,43 @@ pub enum Flaw {
     QuestionAsSuccess,
     /// A result that comes after the call's end ends it again.
     LateResultCounts,
+    /// A move is made although what it is about failed.
+    MoveUnacted,
+    /// The driver gives every wish for a move a name of its own, so that no repeat is seen.
+    RepeatsUnseen,
+    /// A move is begun while another one is open or in doubt.
+    MoveBeside,
+    /// What becomes known of a call after its move ended makes the move.
+    LateMoves,
+    /// The driver gives every call of a move a key of its own.
+    LegUnnamed,
+    /// A wish that is refused writes into the fields.
+    RefusalWrites,
+    /// A walk that goes on from another's past begins where that one is now.
+    ForkAstray,
+    /// The driver drops what an agent says of how many moves were made.
+    CountIgnored,
+    /// A move that waits for its next try is recorded as if it did not.
+    WaitForgotten,
+    /// A move leads somewhere else than its machine says.
+    LeadsAstray,
+}
+
+impl Flaw {
+    /// Whether it shows only in worlds with walks.
+    pub const fn is_of_walks(self) -> bool {
+        matches!(
+            self,
+            Self::MoveUnacted
+                | Self::RepeatsUnseen
+                | Self::MoveBeside
+                | Self::LateMoves
+                | Self::LegUnnamed
+                | Self::RefusalWrites
+                | Self::ForkAstray
+                | Self::CountIgnored
+                | Self::WaitForgotten
+                | Self::LeadsAstray
+        )
+    }
 }

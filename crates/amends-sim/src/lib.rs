@@ -2,7 +2,8 @@
 //!
 //! A [`World`] runs in virtual time. Agents call, lose their connections, repeat, cancel and undo; people answer at once,
 //! late, twice or never; what calls are based on changes; upstreams lose requests and answers, apply effects late, crash
-//! and forget; nodes crash, stall and are fenced; the ledger is away for a while. The world knows the truth, since it keeps the book of every effect, and the [`Watch`](watch::Watch) holds what the
+//! and forget; nodes crash, stall and are fenced; the ledger is away for a while.
+//! In some worlds agents also walk through machines: they take actions, legal ones and others, and repeat them. The world knows the truth, since it keeps the book of every effect, and the [`Watch`](watch::Watch) holds what the
 //! dispatcher promises against it after every step.
 //!
 //! The order to read in: where chance comes from ([`chance`]), the tools ([`catalog`]), the upstreams that break
@@ -39,4 +40,4 @@ pub mod scenario;
 
 pub use flaw::Flaw;
 pub use watch::Broken;
-pub use world::{Summary, World};
+pub use world::{Summary, WALKS_FROM, World};

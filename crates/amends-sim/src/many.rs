@@ -86,5 +86,9 @@ impl Summary {
         self.busy += other.busy;
         self.given += other.given;
         self.unanswered += other.unanswered;
+        self.walks += other.walks;
+        self.moves += other.moves;
+        self.unmoved += other.unmoved;
+        self.repeats += other.repeats;
     }
 }

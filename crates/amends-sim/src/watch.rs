@@ -17,6 +17,7 @@ mod repeats_find_it;
 mod same_inputs;
 mod truthful;
 mod view;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,6 +36,8 @@ use crate::world::Summary;
 use one_token_one_undo::TokenView;
 use people::QuestionView;
 use view::CallView;
+use walks::{MoveView, WalkView};
+pub(crate) use walks::{Standing, Told};
 
 /// A promise that was broken.
 #[derive(Clone, Debug)]
@@ -86,6 +89,12 @@ pub struct Watch {
     first_verdicts: BTreeMap<CallId, Verdict>,
     tokens: BTreeMap<Digest, TokenView>,
     questions: BTreeMap<Place, QuestionView>,
+    walks: BTreeMap<SessionId, WalkView>,
+    moves: BTreeMap<CallId, MoveView>,
+    /// The wish that each move stands for, and after how many moves its agent thinks the walk is.
+    strode: BTreeMap<CallId, (u64, Option<u64>)>,
+    /// How often each wish moved a walk.
+    strides_made: BTreeMap<u64, u64>,
     /// What was really heard of each attempt.
     heard: BTreeMap<AttemptId, Report>,
     seen: Summary,
@@ -114,6 +123,10 @@ impl Watch {
             first_verdicts: BTreeMap::new(),
             tokens: BTreeMap::new(),
             questions: BTreeMap::new(),
+            walks: BTreeMap::new(),
+            moves: BTreeMap::new(),
+            strode: BTreeMap::new(),
+            strides_made: BTreeMap::new(),
             heard: BTreeMap::new(),
             seen: Summary::default(),
         }
@@ -177,6 +190,7 @@ impl Watch {
             self.one_end(event)?;
             self.inquiries(event)?;
             self.sum_up(event);
+            self.walks_on(session, event, events.get(n + 1))?;
             match &event.fact {
                 Fact::AttemptStarted { attempt, purpose, .. } => {
                     self.judged_before_the_next(attempt)?;
@@ -275,6 +289,7 @@ impl Watch {
     /// Everything has happened.
     pub(crate) fn finish(&self) -> Verdicts {
         self.liveness()?;
+        self.every_move_over()?;
         self.every_inquiry_over()?;
         self.every_answer_counted()?;
         self.decided_again()
@@ -399,6 +414,7 @@ fn input_name(input: &Input) -> String {
         Input::Migrate { hash, .. } => format!("migrate to {hash}"),
         Input::Move(taking) => format!("move {} {}", taking.id, taking.action),
         Input::Weighed { of, weighed } => format!("weighed {of} {weighed:?}"),
+        Input::Unwound { of, .. } => format!("unwound {of}"),
         Input::Retire { .. } => "retire".into(),
     }
 }

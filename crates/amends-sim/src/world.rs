@@ -3,6 +3,7 @@
 mod alter;
 mod happening;
 mod inquiries;
+mod legs;
 mod line;
 mod nodes;
 mod people;
@@ -10,6 +11,7 @@ pub(crate) mod record;
 mod recover;
 mod turn;
 mod undo;
+mod walks;
 mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -28,6 +30,7 @@ use crate::upstream::{Book, Request, Upstream};
 use crate::watch::{Broken, Watch};
 use happening::Due;
 pub(crate) use happening::{Happening, News};
+use walks::Walks;
 
 /// When a world begins, in milliseconds since 1970.
 const BEGIN_MS: u64 = 1_000_000;
@@ -37,6 +40,8 @@ const TROUBLE_MS: u64 = 100_000;
 const CALM_MS: u64 = 400_000;
 /// How many things happen in one world at most.
 const HAPPENINGS_MAX: u64 = 60_000;
+/// The worlds of seeds from here on have walks in them, and the others have none.
+pub const WALKS_FROM: u64 = 1 << 32;
 /// How long a node's heartbeat counts.
 const LEASE_MS: u64 = 3_000;
 
@@ -67,6 +72,14 @@ pub struct Summary {
     pub given: u64,
     /// How many ended without an answer.
     pub unanswered: u64,
+    /// How many walks began.
+    pub walks: u64,
+    /// How many moves were made in them.
+    pub moves: u64,
+    /// How many were refused.
+    pub unmoved: u64,
+    /// How many repeated another.
+    pub repeats: u64,
 }
 
 /// A seeded world.
@@ -94,7 +107,8 @@ pub struct World {
     pub(crate) unredeemed: BTreeSet<CallId>,
     pub(crate) agents: Vec<Agent>,
     pub(crate) wishes: Vec<Wish>,
-    /// Which wish, by its place in `wishes`, a call stands for.
+    pub(crate) walks: Walks,
+    /// What each call stands for.
     pub(crate) asked: BTreeMap<CallId, Asked>,
     pub(crate) sessions: u64,
     pub(crate) tickets: u64,
@@ -118,7 +132,8 @@ pub struct World {
 /// What the world remembers of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    pub(crate) slot: usize,
+    /// The place of its wish; nothing for a call that is made for a move.
+    pub(crate) slot: Option<usize>,
     pub(crate) wish: u64,
     pub(crate) tool: usize,
     pub(crate) args: u64,
@@ -164,6 +179,7 @@ impl World {
             unredeemed: BTreeSet::new(),
             agents: Vec::new(),
             wishes: Vec::new(),
+            walks: Walks::default(),
             asked: BTreeMap::new(),
             sessions: 0,
             tickets: 0,
@@ -197,6 +213,7 @@ impl World {
             self.watch.tick(happenings, at + self.ahead_ms);
             self.happen(what)?;
         }
+        self.check_fields()?;
         self.watch.finish()?;
         let seen = self.watch.seen_so_far();
         Ok(Summary { calls: self.asked.len() as u64, effects: self.book.done().len() as u64, happenings, ..seen })
@@ -228,6 +245,9 @@ impl World {
             Happening::Second(place, answer) => self.second_answer(&place, *answer),
             Happening::Unwind(session) => self.unwind(&session),
             Happening::Tired(attempt) => self.tired(&attempt),
+            Happening::Stride(walker) => self.stride(walker)?,
+            Happening::Weary(walker, of) => self.weary(walker, &of),
+            Happening::Halt(of, session, wish) => self.halt(of, &session, wish),
             Happening::Give(session, call, inquiry, way) => self.give(&session, call, inquiry, way),
         }
         Ok(())
@@ -288,6 +308,9 @@ impl World {
             self.start(node);
         }
         self.plan_wishes();
+        if self.seed >= WALKS_FROM {
+            self.plan_walks();
+        }
         let percent = self.fault_percent;
         for node in 0..self.nodes.len() {
             if self.chance.percent(percent) {

@@ -1,6 +1,6 @@
 //! The promises can be broken: each small wrong behaviour that is planted in the world is seen by the watch.
 
-use amends_sim::{Flaw, many};
+use amends_sim::{Flaw, WALKS_FROM, many};
 
 /// How many worlds a flaw may hide in.
 const WORLDS: u64 = 6_000;
@@ -11,6 +11,7 @@ fn caught(flaw: Flaw) -> &'static str {
     let from = match flaw {
         Flaw::FreshLease => 2_400,
         Flaw::AnyRun => 1_900,
+        flaw if flaw.is_of_walks() => WALKS_FROM,
         _ => 0,
     };
     let seeds: Vec<u64> = (from..from + WORLDS).collect();
@@ -178,4 +179,54 @@ fn taking_a_question_for_an_answer_is_seen() {
 #[test]
 fn ending_an_ended_call_by_a_late_result_is_seen() {
     check(Flaw::LateResultCounts, &["one_end"]);
+}
+
+#[test]
+fn moving_although_nothing_was_done_is_seen() {
+    check(Flaw::MoveUnacted, &["act_before_move"]);
+}
+
+#[test]
+fn not_seeing_that_a_wish_is_a_repeat_is_seen() {
+    check(Flaw::RepeatsUnseen, &["one_move_one_wish"]);
+}
+
+#[test]
+fn beginning_a_move_beside_another_is_seen() {
+    check(Flaw::MoveBeside, &["one_move_at_a_time"]);
+}
+
+#[test]
+fn a_move_by_a_late_result_is_seen() {
+    check(Flaw::LateMoves, &["late_moves_nothing"]);
+}
+
+#[test]
+fn forgetting_what_a_call_of_a_move_is_meant_to_do_is_seen() {
+    check(Flaw::LegUnnamed, &["at_most_once"]);
+}
+
+#[test]
+fn writing_fields_for_a_refused_wish_is_seen() {
+    check(Flaw::RefusalWrites, &["refusal_changes_nothing"]);
+}
+
+#[test]
+fn beginning_elsewhere_than_the_original_was_is_seen() {
+    check(Flaw::ForkAstray, &["fork_begins_there"]);
+}
+
+#[test]
+fn not_comparing_the_number_of_moves_is_seen() {
+    check(Flaw::CountIgnored, &["expected_place"]);
+}
+
+#[test]
+fn recording_something_else_than_a_wait_is_seen() {
+    check(Flaw::WaitForgotten, &["same_inputs", "late_moves_nothing", "one_leg"]);
+}
+
+#[test]
+fn a_move_to_where_its_machine_does_not_lead_is_seen() {
+    check(Flaw::LeadsAstray, &["follows_declaration"]);
 }

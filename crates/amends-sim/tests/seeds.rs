@@ -5,10 +5,13 @@
 use std::fs;
 use std::path::Path;
 
-use amends_sim::many;
+use amends_sim::{WALKS_FROM, many};
 
 /// How many worlds are run where nothing else is said.
 const SEEDS: u64 = 20_000;
+
+/// How many worlds with walks are run where nothing else is said.
+const WALKS: u64 = 10_000;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.trim().parse().ok()
@@ -42,5 +45,13 @@ fn no_seed_breaks_a_promise() {
     match number("AMENDS_SEED") {
         Some(seed) => check(&[seed]),
         None => check(&(0..number("AMENDS_SEEDS").unwrap_or(SEEDS)).collect::<Vec<_>>()),
+    }
+}
+
+#[test]
+fn no_seed_of_a_world_with_walks_breaks_a_promise() {
+    if number("AMENDS_SEED").is_none() {
+        let worlds = number("AMENDS_SEEDS").unwrap_or(WALKS);
+        check(&(WALKS_FROM..WALKS_FROM + worlds).collect::<Vec<_>>());
     }
 }

@@ -34,6 +34,7 @@ mod tools;
 mod trace;
 mod up;
 mod verify;
+mod walk;
 mod whatif;
 mod wrap;
 
@@ -55,6 +56,7 @@ Examples:
   amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
+  amends walk ses_abc…                    where a walk through a machine is, and what may be done next
   amends replay call_abc…                 why it went so, and whether it would again
   amends whatif --playbook rules.toml     what changed rules would have done last week
   amends tools                            what each tool is pinned to, and which changed since
@@ -95,6 +97,8 @@ enum Command {
     Drill(drill::DrillArgs),
     /// List the newest sessions.
     Sessions(sessions::SessionsArgs),
+    /// Show where a walk through a machine is and what was done in it; follow one, or compare two.
+    Walk(walk::WalkArgs),
     /// List the tools that were seen and what they are pinned to; show or approve what one became.
     Tools(tools::ToolsArgs),
     /// Draw machines, check them, and tell scenarios of them with faked tools.
@@ -155,6 +159,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Doctor(args) => doctor::doctor(args).await,
         Command::Drill(args) => drill::drill(args).await,
         Command::Sessions(args) => sessions::sessions(args).await,
+        Command::Walk(args) => walk::walk(args).await,
         Command::Tools(args) => tools::tools(args).await,
         Command::Machine(args) => machine::machine(&args),
         Command::Trace(args) => trace::trace(args).await,

@@ -92,6 +92,10 @@ impl Session {
         }
     }
 
+    pub(super) fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
     pub(super) fn opening(&self, decider: Decider) -> Fact {
         Fact::SessionOpened {
             session: self.id.clone(),
@@ -160,7 +164,7 @@ impl Session {
             | Fact::ReversalArmed { call, .. } => known(call),
             Fact::InterimAnswered { call } | Fact::CancelRequested { call, .. } => known(call) || moves(call),
             Fact::InteractionOpened { interaction } => {
-                let of = known(&interaction.call) || moves(&interaction.call);
+                let of = known(&interaction.call) || moves(&interaction.call) || self.unwinds(&interaction.call);
                 of && !self.questions.contains_key(&interaction.id)
             }
             Fact::WalkBegan { beginning } => self.walk.is_none() && WalkState::can_begin(beginning),
@@ -171,6 +175,7 @@ impl Session {
             Fact::MoveRefused { .. } | Fact::MoveJoined { .. } | Fact::WalkReset { .. } | Fact::WalkAborted { .. } => {
                 self.walk.is_some()
             }
+            Fact::WalkUnwound { of, .. } => self.unwinds(of),
             Fact::MoveWeighed { of, .. } | Fact::MoveWaits { of, .. } | Fact::MoveEnded { of, .. } => moves(of),
             Fact::MoveMade { of, action, to, enters, moves: made, .. } => {
                 let walk = self.walk.as_ref();
@@ -393,6 +398,7 @@ impl Session {
             | Fact::MoveEnded { .. }
             | Fact::WalkReset { .. }
             | Fact::WalkAborted { .. }
+            | Fact::WalkUnwound { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. } => {}
         }
@@ -409,6 +415,11 @@ impl Session {
         self.open_move().is_some_and(|open| open.taking.id == leg.of && open.attempt == leg.attempt && !has(open))
     }
 
+    /// Whether that is the move with which the walk was given up.
+    pub(super) fn unwinds(&self, of: &CallId) -> bool {
+        self.walk.as_ref().is_some_and(|walk| walk.aborted_by.as_ref() == Some(of))
+    }
+
     /// Whether anything is open in it.
     pub(super) fn is_busy(&self) -> bool {
         !self.calls.is_empty() || !self.questions.is_empty() || self.open_move().is_some()
@@ -421,10 +432,13 @@ impl Session {
     }
 
     fn open_question(&mut self, interaction: &Interaction) {
-        if let Some(open) = self.walk.as_mut().and_then(|walk| walk.open.as_mut())
-            && open.taking.id == interaction.call
-        {
-            open.question = Some(interaction.id.clone());
+        let unwinds = self.unwinds(&interaction.call);
+        let open = self.walk.as_mut().and_then(|walk| walk.open.as_mut());
+        let open = open.filter(|open| open.taking.id == interaction.call);
+        if unwinds || open.is_some() {
+            if let Some(open) = open {
+                open.question = Some(interaction.id.clone());
+            }
             let (claims, reversal, redeems) = (Vec::new(), None, None);
             let interaction = interaction.clone();
             let question = Question { interaction, claims, reversal, redeems, overdue: false };

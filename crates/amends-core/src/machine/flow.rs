@@ -50,12 +50,13 @@ impl<'a> Flow<'a> {
     pub(super) fn cycles(&self) -> Vec<BTreeSet<&'a StateName>> {
         let mut groups: Vec<BTreeSet<_>> = Vec::new();
         let reached = self.reach([&self.machine.initial]);
-        for state in reached.iter().filter(|state| self.beyond(state).contains(*state)) {
+        let beyond: BTreeMap<_, _> = reached.into_iter().map(|state| (state, self.beyond(state))).collect();
+        let leads = |from: &StateName, to: &StateName| beyond.get(from).is_some_and(|beyond| beyond.contains(to));
+        for state in beyond.keys().filter(|state| leads(state, state)) {
             if groups.iter().any(|group| group.contains(state)) {
                 continue;
             }
-            let beyond = self.beyond(state);
-            groups.push(beyond.into_iter().filter(|other| self.beyond(other).contains(state)).collect());
+            groups.push(beyond[state].iter().filter(|other| leads(other, state)).copied().collect());
         }
         groups
     }

@@ -1,10 +1,12 @@
 //! What about a machine may surprise, and what is wrong with it by what its tools are.
 
+use std::collections::BTreeSet;
+
 use super::flow::Flow;
 use super::inputs::requires;
 use super::{Action, Does, Finding, Machine, Resolution};
 use crate::expression::Expression;
-use crate::id::{ActionName, ToolName};
+use crate::id::{ActionName, StateName, ToolName};
 
 /// What the checks must know of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,13 +119,11 @@ impl Machine {
                 (None, _) => Some(facts.iter().all(|tool| tool.reversible)),
             }
         };
+        let pivots = self.actions.iter().filter(|(_, pivot)| can_be_undone(pivot) == Some(false));
+        let pivots: Vec<_> = pivots.map(|(name, pivot)| (name, flow.reach(pivot.to.states()))).collect();
         for (name, action) in self.actions.iter().filter(|(_, action)| can_be_undone(action) == Some(true)) {
-            let before = self.actions.iter().find(|(other, pivot)| {
-                let after = || flow.reach(pivot.to.states());
-                *other != name
-                    && can_be_undone(pivot) == Some(false)
-                    && action.from.iter().any(|from| after().contains(from))
-            });
+            let comes_after = |after: &BTreeSet<&StateName>| action.from.iter().any(|from| after.contains(from));
+            let before = pivots.iter().find(|(other, after)| *other != name && comes_after(after));
             if let Some((pivot, _)) = before {
                 let message = format!("it can be undone, and comes after `{pivot}`, which cannot");
                 let fix =

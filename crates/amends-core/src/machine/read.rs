@@ -8,7 +8,7 @@ use super::spec::{ActionSpec, MachineSpec, TargetSpec};
 use super::{Action, Bounds, Branch, Does, Finding, Machine, Target, ToolUse, Weight};
 use crate::expression::Expression;
 use crate::id::{ActionName, MachineName, StateName, ToolName};
-use crate::limits::{EXPRESSION_BYTES_MAX, MACHINE_ACTIONS_MAX, MACHINE_NAME_MAX};
+use crate::limits::{EXPRESSION_BYTES_MAX, MACHINE_ACTIONS_MAX, MACHINE_NAME_MAX, MACHINE_STATES_MAX};
 use crate::nearest::nearest;
 
 impl Machine {
@@ -16,6 +16,12 @@ impl Machine {
     pub fn read(name: &str, spec: &MachineSpec) -> Result<Self, Vec<Finding>> {
         let mut reader = Reader::default();
         let machine = reader.machine(name, spec);
+        let states = machine.states().len();
+        if states > MACHINE_STATES_MAX {
+            let found = format!("there are {states} states, more than {MACHINE_STATES_MAX}");
+            let fix = "split the machine, and run one from the other with `machine`";
+            return Err(vec![Finding::error(&["actions"], found, fix)]);
+        }
         reader.findings.extend(machine.unfit());
         reader.findings.retain(|finding| finding.weight == Weight::Error);
         if reader.findings.is_empty() { Ok(machine) } else { Err(reader.findings) }

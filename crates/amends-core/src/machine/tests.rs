@@ -135,6 +135,9 @@ fn each_mistake_is_named_with_its_place_and_its_fix() {
         let found = errors(&with(&changes));
         assert!(found.iter().any(|found| found.starts_with(said)), "{changes:?}: {found:#?}");
     }
+    let many: Vec<String> = (0..300).map(|n| format!("s{n}")).collect();
+    let found = errors(&with(&[("/actions/drop/from", json!(many))]));
+    assert!(found[0].starts_with("actions: there are 305 states, more than 256"), "{found:?}");
     let found = Machine::read("an order", &spec(order())).unwrap_err();
     assert!(found[0].to_string().starts_with("name: the machine's name is not one that agents can say"), "{found:?}");
 }
@@ -283,6 +286,11 @@ fn each_mistake_in_a_stage_is_named_with_its_place_and_its_fix() {
         ),
         (pay(json!({ "turns": 3 })), "actions.pay.turns: an agent has them when it calls tools itself"),
         (pay(json!({ "allowed": ["get"] })), "actions.pay: it has `tool` and `allowed` at once"),
+        (
+            drop(json!({ "allowed": ["get"], "assert": "'ok'", "exit": [{ "tool": "x" }] })),
+            "actions.drop.assert: the action is over once the other machine is entered; choose by `result` in `to`",
+        ),
+        (drop(json!({ "machine": "m", "exit": [{ "tool": "x" }] })), "actions.drop.exit: the action is over once"),
         (drop(json!({ "allowed": [] })), "actions.drop.allowed: no tool is allowed"),
         (
             drop(json!({ "allowed": ["complete"] })),

@@ -81,6 +81,7 @@ impl Mask {
             | Fact::MoveEnded { .. }
             | Fact::WalkReset { .. }
             | Fact::WalkAborted { .. }
+            | Fact::WalkUnwound { .. }
             | Fact::AnswerDelivered { .. } => {}
         }
     }

@@ -7,7 +7,6 @@ use amends_core::ToolName;
 use amends_core::id::MachineName;
 use amends_core::machine::{Does, Finding, Machine, MachineSpec, Machines, ToolFacts, Weight};
 use amends_wire::Schema;
-use amends_wire::schema::PRESENT;
 use serde_json::Value;
 
 use super::{Config, ConfigError, Source, UpstreamConfig};
@@ -85,10 +84,10 @@ fn schemas(machine: &Machine) -> Vec<Finding> {
     let typed = check(&["state"], machine.schema());
     let begun = Value::Object(machine.begin().fields);
     let wrong = typed.map(|schema| schema.check(&begun)).unwrap_or_default();
-    // What an action writes later need not be there yet.
-    for fault in wrong.iter().filter(|fault| fault.expected != PRESENT) {
+    for fault in wrong {
         let message = format!("`{}` does not fit `state`: expected {}", fault.field, fault.expected);
-        found.push(Finding::error(&["fields"], message, "mend the value, or the schema"));
+        let fix = "mend it, or the schema: the fields fit it at every moment, at the beginning too";
+        found.push(Finding::error(&["fields"], message, fix));
     }
     found.into_iter().map(|finding| finding.of(machine.name().as_str())).collect()
 }
@@ -284,11 +283,13 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
             lines[0].starts_with("test:16: `machines.order.actions.pay.input`: the schema cannot be used"),
             "{lines:?}"
         );
-        assert_eq!(
-            lines[1],
-            "test:8: `machines.order.fields`: `n` does not fit `state`: expected an integer; mend the value, or the schema"
-        );
-        assert_eq!(lines.len(), 2);
+        let fields = |line: &&&str| line.starts_with("test:8: `machines.order.fields`: ");
+        assert_eq!(lines[1..].iter().filter(fields).count(), 2, "{lines:?}");
+        for said in
+            ["`n` does not fit `state`: expected a whole number", "`later` does not fit `state`: expected present"]
+        {
+            assert!(refused.contains(said), "{said}: {refused}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What every door does for machines: it finds out which of our tools is called, and shows what can be read of a walk.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use amends_core::envelope::{Body, Data};
 use amends_core::id::MachineName;
@@ -21,10 +21,15 @@ use crate::driver::{self, Answered, CallHandle, Form, Listener, Rendered, Sessio
 use crate::gateway::Gateway;
 use crate::walks::{self, Order, Which, Wish};
 
+/// How many characters of a digest a connection's handle has.
+const HANDLE_CHARS: usize = 32;
+
 /// The walks of a connection: one for each machine that a walk can begin with.
 #[derive(Debug, Default)]
 pub(crate) struct OwnWalks {
     begun: Mutex<Begun>,
+    /// What the connection is known by, where another process may meet it too.
+    known_by: OnceLock<String>,
     /// Held while a walk begins, so that two who come first begin one.
     beginning: tokio::sync::Mutex<()>,
 }
@@ -41,9 +46,37 @@ impl OwnWalks {
         self.begun().last.clone()
     }
 
-    /// The walk through that machine.
-    fn through(&self, machine: &MachineName) -> Option<SessionId> {
-        self.begun().by_machine.get(machine).cloned()
+    /// The connection is known by that, here and elsewhere.
+    pub(crate) fn known_by(&self, id: &str) {
+        // It is set once, when the connection begins or is taken up.
+        let _ = self.known_by.set(id.to_owned());
+    }
+
+    /// The walk that is meant where none is named: the one that was used last, or the only one there can be.
+    pub(crate) fn meant(&self, gateway: &Gateway) -> Option<SessionId> {
+        let only = || match gateway.catalogue.now().machines().roots() {
+            [only] => self.minted(gateway, only),
+            _ => None,
+        };
+        self.last().or_else(only)
+    }
+
+    /// The walk through that machine. One that another process began is found by what the connection is known by.
+    fn through(&self, gateway: &Gateway, machine: &MachineName) -> Which {
+        if let Some(known) = self.begun().by_machine.get(machine) {
+            return Which::Known(known.clone());
+        }
+        match self.minted(gateway, machine) {
+            Some(id) => Which::Own(id, machine.clone()),
+            None => Which::New(machine.clone()),
+        }
+    }
+
+    /// The handle of a connection's walk, which only we can tell.
+    fn minted(&self, gateway: &Gateway, machine: &MachineName) -> Option<SessionId> {
+        let parts = [b"walk" as &[u8], self.known_by.get()?.as_bytes(), machine.as_str().as_bytes()];
+        let digest = amends_ledger::keyed_digest(&gateway.secret, &parts);
+        Some(SessionId::new(format!("ses_{}", digest.as_str().get(..HANDLE_CHARS)?)))
     }
 
     fn uses(&self, machine: Option<&MachineName>, session: &SessionId) {
@@ -92,13 +125,10 @@ pub(crate) async fn call(
     let named = |session: Option<String>| session.or_else(|| meta.session.clone()).map(SessionId::new);
     let order = |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms, refusal: None };
     match wanted {
-        Ok(Wanted::Look { session, what }) => {
-            let session = named(session).or_else(|| asker.own.and_then(OwnWalks::last));
-            match look(asker.gateway, asker.principal, session, what).await {
-                Ok(shown) => Came::Answered(Box::new(shown.answered())),
-                Err(refusal) => asker.refused(call.name(), refusal, None),
-            }
-        }
+        Ok(Wanted::Look { session, what }) => match asker.look(named(session), what).await {
+            Ok(shown) => Came::Answered(Box::new(shown.answered())),
+            Err(refusal) => asker.refused(call.name(), refusal, None),
+        },
         Ok(Wanted::Step { machine, action, inputs, session, expect_seq }) => {
             let order = order(Wish::Step { action: action.clone(), inputs, expect_seq });
             asker.step(call.name(), machine.as_deref(), named(session), &action, order, listener).await
@@ -152,7 +182,7 @@ impl Asker<'_> {
             Ok(root) => root,
             Err(refusal) => return self.refused(tool, refusal, None),
         };
-        let which = own.through(&root).map_or_else(|| Which::New(root.clone()), Which::Known);
+        let which = own.through(self.gateway, &root);
         let came = self.hand_in(action, which, order, listener).await;
         if let Came::Handed(handle, None) = &came {
             own.uses(Some(&root), &handle.session().id);
@@ -162,13 +192,26 @@ impl Asker<'_> {
 
     /// Something in a walk that has begun.
     async fn known(&self, tool: &str, session: Option<SessionId>, order: Order, listener: Listener) -> Came {
-        match session.or_else(|| self.own.and_then(OwnWalks::last)) {
+        let own = || self.own.and_then(|own| own.meant(self.gateway));
+        let session = match session {
+            Some(session) => Some(session),
+            None => match own() {
+                Some(own) => walks::look(self.gateway, self.principal, &own).await.is_ok().then_some(own),
+                None => None,
+            },
+        };
+        match session {
             Some(session) => self.hand_in(tool, Which::Known(session), order, listener).await,
             None => {
                 let words = "no walk has begun here; name one with `session`".to_owned();
                 self.refused(tool, unfit(words, "session", PRESENT, None, Vec::new()), self.unbegun(tool))
             }
         }
+    }
+
+    /// Shows something of the walk that was named, else of the own one, else of one that has not begun.
+    async fn look(&self, session: Option<SessionId>, what: What) -> Result<Shown, Box<Refusal>> {
+        look_own(self.gateway, self.principal, session, self.own, what).await
     }
 
     async fn hand_in(&self, requested: &str, which: Which, order: Order, listener: Listener) -> Came {
@@ -291,7 +334,24 @@ fn unfit(message: String, field: &str, expected: &str, got: Option<&str>, neares
     Box::new(refusal)
 }
 
-/// Shows something of a walk: of the named one, else of the own one, else of one that has not begun.
+/// Shows something of the walk that was named, else of the connection's, else of one that has not begun.
+pub(crate) async fn look_own(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    session: Option<SessionId>,
+    own: Option<&OwnWalks>,
+    what: What,
+) -> Result<Shown, Box<Refusal>> {
+    if session.is_some() {
+        return look(gateway, principal, session, what).await;
+    }
+    match look(gateway, principal, own.and_then(|own| own.meant(gateway)), what).await {
+        Err(refusal) if refusal.kind == RefusalKind::UnknownName => look(gateway, principal, None, what).await,
+        shown => shown,
+    }
+}
+
+/// Shows something of a walk: of the named one, else of one that has not begun.
 pub(crate) async fn look(
     gateway: &Arc<Gateway>,
     principal: &Principal,

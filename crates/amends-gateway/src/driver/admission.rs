@@ -58,6 +58,15 @@ pub(super) struct Admitted {
 
 /// Samples the gates for a wish and makes a call of it.
 pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) -> Admitted {
+    sampled(gateway, principal, wish, true)
+}
+
+/// The same for a call that is made for another wish, which was counted.
+pub(super) fn admit_uncounted(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) -> Admitted {
+    sampled(gateway, principal, wish, false)
+}
+
+fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: bool) -> Admitted {
     match wish {
         Wish::Unreadable { requested, refusal } => refused(principal, &requested, *refusal),
         Wish::Call { params, call } => {
@@ -97,7 +106,7 @@ pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) ->
                 gates.refusal = Some(Box::new(refusal));
             }
             let limits = gateway.config().limits;
-            if let Err(wait_ms) = gateway.rates.take(principal, limits.rate, now) {
+            if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| counts), now) {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
                 refusal.retry_after_ms = Some(wait_ms);
                 gates.refusal.get_or_insert(Box::new(refusal));

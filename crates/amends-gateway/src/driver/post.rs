@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use amends_core::{Principal, ReversalState, SessionId, Timestamp};
+use amends_core::{CallId, Principal, ReversalState, SessionId, Timestamp};
 use amends_ledger::{Error, Letter, LetterId, ReversalRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -131,10 +131,19 @@ fn envelope(answered: Answered) -> Value {
     value
 }
 
-/// Undoes what a walk did that was given up. What could not be undone is told.
-pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId) {
-    let undone = unwind(gateway, session).await;
-    tracing::info!(%session, %undone, "a walk was given up, and unwound");
+/// Undoes what a walk did that was given up: how many calls were undone, and which were not.
+pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId) -> (u32, Vec<CallId>) {
+    let told = unwind(gateway, session).await;
+    let (mut undone, mut failed) = (0, Vec::new());
+    for one in told["undone"].as_array().into_iter().flatten() {
+        let done = matches!(one["result"]["status"].as_str(), Some("success" | "empty" | "degraded"));
+        match one["call"].as_str() {
+            Some(_) if done => undone += 1,
+            Some(call) => failed.push(CallId::new(call)),
+            None => {}
+        }
+    }
+    (undone, failed)
 }
 
 /// Redeems a session's tokens, newest first. One that fails is recorded, and the others go on.

@@ -50,7 +50,7 @@ fn subject(input: &Input) -> Option<&CallId> {
         Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => Some(call),
         Input::Cancel { call, .. } | Input::Delivery { call } => Some(call),
         Input::Move(taking) => Some(&taking.id),
-        Input::Weighed { of, .. } => Some(of),
+        Input::Weighed { of, .. } | Input::Unwound { of, .. } => Some(of),
         Input::Answer { .. }
         | Input::Tick
         | Input::Resume

@@ -58,6 +58,7 @@ pub(crate) enum Mail {
     Migrate { definition: BTreeMap<MachineName, MachineSpec>, hash: Digest },
     Look(oneshot::Sender<Option<View>>),
     Stop(oneshot::Sender<Option<View>>),
+    Unwound { of: CallId, undone: u32, failed: Vec<CallId> },
     Rest,
     Unused,
 }
@@ -157,7 +158,7 @@ impl Mail {
 }
 
 /// The room of a call, here and at its upstream.
-type Rooms = (Option<tokio::sync::OwnedSemaphorePermit>, Option<tokio::sync::OwnedSemaphorePermit>);
+type Rooms = (Option<Occupied>, Option<tokio::sync::OwnedSemaphorePermit>);
 
 impl Live {
     /// A call that was just admitted, and for whose answer nobody waits.
@@ -388,6 +389,9 @@ impl Session {
                 }
                 // Whoever looks may be gone.
                 let _ = answer.send(self.view());
+            }
+            Mail::Unwound { of, undone, failed } => {
+                self.take(Input::Unwound { of, undone, failed }, Gates::default());
             }
             Mail::Rest => self.resting = true,
             Mail::Unused | Mail::Used => {}

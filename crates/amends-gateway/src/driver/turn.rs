@@ -174,6 +174,7 @@ impl Session {
             | Input::Migrate { .. }
             | Input::Move(_)
             | Input::Weighed { .. }
+            | Input::Unwound { .. }
             | Input::Retire { .. } => false,
             Input::Tick | Input::Resume => self.dispatcher.only_reads(),
         };

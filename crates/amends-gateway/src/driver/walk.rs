@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 
 use super::answer::Answered;
 use super::listener::Listener;
-use super::session::Session;
+use super::session::{Mail, Session};
 use crate::clock;
 use crate::walks::kit::Kit;
 use crate::walks::view::View;
@@ -162,7 +162,8 @@ impl Session {
             let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is done");
             return Some(Refusal { retry_after_ms: Some(5000), ..refusal });
         }
-        if let Err(wait_ms) = self.gateway.rates.take(&self.principal, clock::now()) {
+        if let Err(wait_ms) = self.gateway.rates.take(&self.principal, self.gateway.config().limits.rate, clock::now())
+        {
             let refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
             return Some(Refusal { retry_after_ms: Some(wait_ms), ..refusal });
         }
@@ -280,9 +281,13 @@ impl Session {
             Effect::Begin(wish) => self.begin_leg(*wish),
             Effect::Weigh { of, what } => self.weigh(of, what),
             Effect::Join { of, first } => self.join_move(&of, first),
-            Effect::Unwind { .. } => {
-                let (gateway, session) = (self.gateway.clone(), self.id.clone());
-                tokio::spawn(async move { super::post::unwind_for(&gateway, &session).await });
+            Effect::Unwind { of } => {
+                let (gateway, session, mail) = (self.gateway.clone(), self.id.clone(), self.mail.clone());
+                tokio::spawn(async move {
+                    let (undone, failed) = super::post::unwind_for(&gateway, &session).await;
+                    // Should it have ended, the tokens say what was undone.
+                    let _ = mail.send(Mail::Unwound { of, undone, failed });
+                });
             }
             Effect::Send(_)
             | Effect::Abort(_)

@@ -34,7 +34,8 @@ impl Recorded {
 pub async fn recorded(ledger: &Arc<dyn Ledger>, trace: &Trace) -> Result<Option<Recorded>, Error> {
     let events: Vec<Event> = trace.events.iter().map(|stored| stored.event.clone()).collect();
     // Rules are only needed to go on with calls, which nobody does here.
-    let rules = |_: &_| Some(Arc::new(Rules { contract: Contract::undeclared(0, 0, 0), playbook: Playbook::default() }));
+    let rules =
+        |_: &_| Some(Arc::new(Rules { contract: Contract::undeclared(0, 0, 0), playbook: Playbook::default() }));
     let folded = Dispatcher::restore(&events, rules).map_err(|error| Error::Corrupt { reason: error.to_string() })?;
     let Some(look) = folded.walk() else { return Ok(None) };
     let written = ledger.fields(&trace.session).await?;

@@ -108,7 +108,7 @@ impl Stage<'_> {
             due: driver.dispatcher.deadline().map(|deadline| deadline.at),
         };
         let waiting = Waiting { ticket: 0, input: input.clone(), step: step.clone(), open, lease_until: u64::MAX };
-        let mut append = record::append(driver, &waiting, tools, now);
+        let mut append = record::append(driver, &waiting, tools, now, None);
         append.reversals.clone_from(&step.reversals);
         append.answers.extend(resolved(step).map(|call| StoredAnswer {
             call: call.clone(),
@@ -332,6 +332,7 @@ impl Stage<'_> {
             Input::Migrate { .. } => "migrate",
             Input::Move(_) => "move",
             Input::Weighed { .. } => "weighed",
+            Input::Unwound { .. } => "unwound",
             Input::Retire { .. } => "retire",
         };
         self.note(|| format!("gateway: {session} {what}: {}", lines.join(", ")));

@@ -214,6 +214,7 @@ fn short(fact: &Fact) -> String {
             format!("{name} {of} {}, {}", outcome.as_str(), certainty.as_str())
         }
         Fact::WalkReset { of, .. } | Fact::WalkAborted { of } => format!("{name} {of}"),
+        Fact::WalkUnwound { of, undone, failed } => format!("{name} {of}: {undone} undone, {} not", failed.len()),
         Fact::Ignored { why } => format!("{name}: {why}"),
         Fact::SuppressedError { doing, reason } => format!("{name}: {doing}: {reason}"),
         Fact::SessionRetired { reason, .. } => format!("{name} {}", reason.as_str()),

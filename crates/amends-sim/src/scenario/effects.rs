@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 
 use amends_core::expression::ExpressionError;
+use amends_core::id::StateName;
 use amends_core::machine::{Action, Does, Known, Lost, Said, Written};
-use amends_core::walk::{Arrival, LegWish, Part, Weighed, Weighing};
+use amends_core::walk::{Arrival, Frame, LegWish, Part, Weighed, Weighing};
 use amends_core::{
     Answer, Call, CallId, Digest, Effect, Gates, Input, Interaction, PersonAnswer, Refusal, RefusalKind, Reply,
     ReversalChange, Step, ToolName,
 };
+use amends_wire::Schema;
 use serde_json::{Map, Value};
 
 use super::answer::payload;
@@ -138,8 +140,9 @@ impl Telling<'_> {
 
     fn weighed(&mut self, what: Weighing, known: &Known) -> Result<Weighed, Lost> {
         let walk = self.dispatcher.walk().ok_or(Lost::Nowhere)?;
-        let (_, name, machine, _) = walk.open.as_ref().ok_or(Lost::Nowhere)?;
-        let machine = self.machines.get(machine).ok_or(Lost::Nowhere)?;
+        let open = walk.open.as_ref().ok_or(Lost::Nowhere)?;
+        let name = open.action;
+        let machine = self.machines.get(open.machine).ok_or(Lost::Nowhere)?;
         let (_, action) = machine.action(name.as_str()).ok_or(Lost::Nowhere)?;
         let scope = known.over(self.course.fields());
         let (to, written) = match what {
@@ -160,9 +163,25 @@ impl Telling<'_> {
                 Said::Fail => return Ok(Weighed::Fail),
             },
         };
+        if what != Weighing::Enter
+            && let Some(why) = self.misfit(&to, &written, walk.frames)
+        {
+            return Ok(Weighed::Unclear { why });
+        }
         let fields = payload(&Value::Object(written.fields.clone()));
         self.leaves = Some::<Written>(written);
         Ok(Weighed::Arrives { arrival: Arrival { to, fields } })
+    }
+
+    /// Why the fields would no longer be what was declared of them, if they would not.
+    fn misfit(&self, to: &[StateName], written: &Written, frames: &[Frame]) -> Option<String> {
+        let frame = frames.get(frames.len().checked_sub(to.len())?)?;
+        let schema = self.machines.get(&frame.machine)?.schema()?;
+        let mut course = self.course.clone();
+        course.arrive(to.len(), written.clone());
+        let schema = Schema::from_value(schema.clone()).ok()?;
+        let fault = schema.check(course.fields()).into_iter().next()?;
+        Some(format!("`state.{}` would not be {}", fault.field, fault.expected))
     }
 
     /// A person answers.

@@ -228,11 +228,13 @@ impl<'a> Telling<'a> {
             self.undo(token);
             return true;
         }
-        if let Some(question) = self.questions.pop_front() {
-            if let Some(choice) = self.person.clone() {
-                return self.say(&question, choice);
-            }
-            // Nobody answers.
+        // Without a person, or with one who has something else to say, nobody answers.
+        let said = self.person.clone().and_then(|choice| {
+            let at = self.questions.iter().position(|question| question.options.contains(&choice))?;
+            Some((self.questions.remove(at)?, choice))
+        });
+        if let Some((question, choice)) = said {
+            return self.say(&question, choice);
         }
         let coming = self.coming.keys().next().copied();
         let due = self.dispatcher.deadline().map(|deadline| deadline.at);
@@ -325,12 +327,10 @@ impl<'a> Telling<'a> {
     /// What is known of the open move.
     pub(super) fn known(&self) -> Known {
         use amends_core::walk::Part;
-        let Some((id, _, _, legs)) = self.dispatcher.walk().and_then(|walk| walk.open) else { return Known::default() };
+        let Some(open) = self.dispatcher.walk().and_then(|walk| walk.open) else { return Known::default() };
         let result = |call: &CallId| self.results.get(call).cloned().unwrap_or_default();
         let of = |wanted: Part| {
-            legs.iter()
-                .filter(move |(part, ..)| *part == wanted)
-                .map(|(_, name, call)| ((*name).to_owned(), result(call)))
+            open.legs.iter().filter(move |leg| leg.part == wanted).map(|leg| (leg.name.to_owned(), result(leg.call)))
         };
         let acts: Map<String, Value> = of(Part::Act).collect();
         let result = match (acts.len(), acts.get("act")) {
@@ -338,7 +338,7 @@ impl<'a> Telling<'a> {
             (1, Some(only)) => only.clone(),
             _ => Value::Object(acts),
         };
-        let inputs = self.inputs.get(id).cloned().unwrap_or_default();
+        let inputs = self.inputs.get(open.id).cloned().unwrap_or_default();
         Known { inputs, setup: Value::Object(of(Part::Setup).collect()), result }
     }
 

@@ -2,7 +2,8 @@
 
 use amends_core::interaction::Subject;
 use amends_core::{
-    AttemptId, Certainty, Code, Digest, Fact, Failure, Input, Outcome, Purpose, Report, ReversalChange, Step,
+    AttemptId, CallId, Certainty, Code, Digest, Dispatcher, Event, Fact, Failure, Input, Outcome, Purpose, RefusalKind,
+    Report, ReversalChange, Step,
 };
 
 use crate::flaw::Flaw;
@@ -32,6 +33,65 @@ impl World {
             _ => {}
         }
     }
+}
+
+/// Alters what a step says of a walk, which stands where the history led.
+pub(super) fn astray(flaw: Option<Flaw>, history: &[Event], step: &mut Step) {
+    let Some(flaw) = flaw else {
+        return;
+    };
+    for event in &mut step.events {
+        let made = match (flaw, &event.fact) {
+            (Flaw::MoveUnacted, Fact::MoveEnded { of, outcome, granted: false, .. })
+                if !matches!(outcome, Outcome::Succeeded | Outcome::SucceededAfterCompensation) =>
+            {
+                made(history, of)
+            }
+            (Flaw::LateMoves, Fact::LateResult { .. } | Fact::DoubtResolved { .. }) => {
+                let ended = history.iter().rev().find_map(|event| match &event.fact {
+                    Fact::MoveEnded { of, certainty: Certainty::InDoubt, .. } => Some(of),
+                    _ => None,
+                });
+                ended.and_then(|of| made(history, of))
+            }
+            (Flaw::MoveBeside, Fact::MoveRefused { refusal, .. }) if refusal.kind == RefusalKind::InFlight => {
+                Some(Fact::Ignored { why: "it is begun all the same".into() })
+            }
+            (Flaw::WaitForgotten, Fact::MoveWaits { .. }) => Some(Fact::Ignored { why: "it does not wait".into() }),
+            (Flaw::LeadsAstray, Fact::MoveMade { .. }) => {
+                let mut fact = event.fact.clone();
+                if let Fact::MoveMade { to, .. } = &mut fact {
+                    to.iter_mut().for_each(|state| *state = "elsewhere".into());
+                }
+                Some(fact)
+            }
+            _ => None,
+        };
+        if let Some(made) = made {
+            event.fact = made;
+        }
+    }
+}
+
+/// A move as if it had been made, to where the action leads first.
+fn made(history: &[Event], of: &CallId) -> Option<Fact> {
+    let taking = history.iter().find_map(|event| match &event.fact {
+        Fact::MoveReceived { taking, .. } if taking.id == *of => Some(taking),
+        _ => None,
+    })?;
+    let walk = Dispatcher::restore(history, |hash| crate::catalog::rules(hash)).ok()?;
+    let look = walk.walk()?;
+    let frame = look.frames.last()?;
+    let (_, action) = look.machines.get(&frame.machine)?.action(taking.action.as_str())?;
+    Some(Fact::MoveMade {
+        of: of.clone(),
+        action: taking.action.clone(),
+        moves: look.moves + 1,
+        from: frame.state.clone(),
+        to: action.to.states().take(1).cloned().collect(),
+        enters: None,
+        fields: taking.inputs.clone(),
+    })
 }
 
 /// Alters a step. The number of its events stays, so that the next one still follows.

@@ -43,6 +43,12 @@ pub(crate) enum Happening {
     Second(Place, Box<PersonAnswer>),
     /// An operator unwinds a session.
     Unwind(SessionId),
+    /// An agent takes an action.
+    Stride(usize),
+    /// An agent takes its move for lost.
+    Weary(usize, CallId),
+    /// An agent wants its move stopped, or is gone.
+    Halt(CallId, SessionId, bool),
     /// An upstream waits no longer for what it asked.
     Tired(AttemptId),
     /// An agent answers what an upstream asked.

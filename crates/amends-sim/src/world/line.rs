@@ -51,8 +51,21 @@ impl World {
             }
             Effect::Tell(telling) => self.told(&telling, lease_until),
             Effect::Retract { .. } => Ok(()),
-            // No session of this world walks through a machine.
-            Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. } | Effect::Unwind { .. } => Ok(()),
+            // They were done at once.
+            Effect::Begin(_) | Effect::Weigh { .. } => Ok(()),
+            Effect::Join { of, first } => {
+                self.join_move(node, session, of, first);
+                Ok(())
+            }
+            Effect::Unwind { .. } => {
+                self.unwind(session);
+                Ok(())
+            }
+            Effect::Reply(reply) if self.walks.moves.contains_key(&reply.call) => {
+                self.watch.move_before_answer(&reply)?;
+                self.answer_move(node, session, &reply.call);
+                Ok(())
+            }
             Effect::Reply(reply) => {
                 self.watch.replies(session, &reply, &self.book)?;
                 self.receive(node, session, &reply)

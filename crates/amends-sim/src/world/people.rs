@@ -18,6 +18,8 @@ impl World {
             let ms = match self.chance.between(0, 9) {
                 0..=4 => self.chance.between(100, 3_000),
                 5..=7 => self.chance.between(3_000, 50_000),
+                // A move waits for a day: somebody looks before the world ends.
+                _ if interaction.subject == Subject::Move => self.chance.between(1_000, 60_000),
                 // Nobody ever looks.
                 _ => continue,
             };
@@ -37,7 +39,8 @@ impl World {
                 Some(false) => (choice::DID_NOT_HAPPEN, choice::HAPPENED),
                 None => return self.later(LOOK_AGAIN_MS, Happening::Look(Box::new(interaction))),
             },
-            Subject::Move => (choice::APPROVE, choice::DENY),
+            Subject::Move if self.chance.percent(70) => (choice::APPROVE, choice::DENY),
+            Subject::Move => (choice::DENY, choice::APPROVE),
             Subject::Resend if self.chance.percent(60) => (choice::APPROVE, choice::DENY),
             Subject::Resend => (choice::DENY, choice::APPROVE),
             Subject::Notice => (choice::SEEN, choice::SEEN),
@@ -114,10 +117,11 @@ impl World {
         Ok(())
     }
 
-    /// A node drops sessions from memory that only wait for a person.
+    /// A node drops sessions from memory that only wait for a person, and walks in which nothing goes on.
     pub(super) fn doze(&mut self, node: usize) {
         let idle = |driver: &crate::driver::Driver| {
-            let waits = driver.dispatcher.open_calls() == 0 && driver.dispatcher.open_questions() > 0;
+            let rests = driver.dispatcher.open_questions() > 0 || driver.dispatcher.walk().is_some();
+            let waits = driver.dispatcher.open_calls() == 0 && rests;
             waits && driver.queue.is_empty() && driver.backlog.is_empty() && !driver.stuck
         };
         let drivers = self.nodes[node].drivers.values().filter(|driver| idle(driver));
@@ -131,7 +135,7 @@ impl World {
         }
     }
 
-    fn driving(&self, session: &SessionId) -> Option<usize> {
+    pub(super) fn driving(&self, session: &SessionId) -> Option<usize> {
         let drives = |node: &usize| self.nodes[*node].alive && self.nodes[*node].drivers.contains_key(session);
         (0..self.nodes.len()).find(drives)
     }

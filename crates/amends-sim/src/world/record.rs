@@ -1,12 +1,13 @@
 //! What is recorded of a step beside its events.
 
 use amends_core::{Answer, CallId, Certainty, Effect, Fact, Outcome, Step, Timestamp};
-use amends_ledger::{Append, Form, StoredAnswer};
+use amends_ledger::{Append, Form, StoredAnswer, StoredFields};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 
 use crate::catalog::Tool;
 use crate::driver::{Driver, Waiting};
+use crate::flaw::Flaw;
 
 /// How long an answer is kept: longer than any world.
 const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
@@ -17,7 +18,7 @@ pub(crate) fn now<T>(future: impl Future<Output = T>) -> Option<T> {
 }
 
 /// One step as it goes to the ledger.
-pub(crate) fn append(driver: &Driver, waiting: &Waiting, tools: &[Tool], at: Timestamp) -> Append {
+pub(crate) fn append(driver: &Driver, waiting: &Waiting, tools: &[Tool], at: Timestamp, flaw: Option<Flaw>) -> Append {
     let step = &waiting.step;
     let first = step.events.first().map_or(1, |event| event.seq);
     let rules = step.events.iter().filter_map(|event| match &event.fact {
@@ -28,8 +29,24 @@ pub(crate) fn append(driver: &Driver, waiting: &Waiting, tools: &[Tool], at: Tim
         claims: step.claims.clone(),
         answers: answers(step, at),
         rules: rules.map(|t| (t.hash.clone(), t.rules.clone())).collect(),
+        fields: step.events.iter().filter_map(|event| fields(&event.fact, flaw)).collect(),
+        machine: step.events.iter().find_map(|event| match &event.fact {
+            Fact::WalkBegan { beginning } => Some(beginning.machine.to_string()),
+            _ => None,
+        }),
         open: waiting.open,
         ..Append::of(driver.session.clone(), driver.epoch, first - 1, step.events.clone())
+    }
+}
+
+/// What is kept of a walk's fields: here, who wrote them.
+fn fields(fact: &Fact, flaw: Option<Flaw>) -> Option<StoredFields> {
+    let kept = |seq: u64, by: &str| Some(StoredFields { seq, body: Bytes::copy_from_slice(by.as_bytes()) });
+    match fact {
+        Fact::WalkBegan { .. } => kept(0, "began"),
+        Fact::MoveMade { of, moves, .. } => kept(*moves, of.as_str()),
+        Fact::MoveRefused { of, .. } if flaw == Some(Flaw::RefusalWrites) => kept(u64::from(u32::MAX), of.as_str()),
+        _ => None,
     }
 }
 

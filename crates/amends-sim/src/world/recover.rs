@@ -1,7 +1,7 @@
 //! What a driver does when a step is not recorded as it was handled: a claim was held, the lease is lost, the ledger was away.
 
 use amends_core::{Digest, Dispatcher, Event, Fact, Held, Input, SessionId};
-use amends_ledger::Ledger as _;
+use amends_ledger::{Lease, Ledger as _};
 
 use crate::driver::{Driver, Waiting};
 use crate::watch::Broken;
@@ -113,7 +113,8 @@ impl World {
         let inputs = dropped.into_iter().map(|waiting| waiting.input);
         for input in inputs.chain(backlog.unwrap_or_default()) {
             match input {
-                Input::Call(call) => self.refuse_directly(&call.id),
+                Input::Call(call) if call.leg.is_none() => self.refuse_directly(&call.id),
+                Input::Move(taking) => self.refuse_move_directly(&taking.id),
                 input => self.handle(node, session, input)?,
             }
         }
@@ -150,9 +151,24 @@ impl World {
     pub(crate) fn take_up(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
         let now = self.time();
         let ledger = &self.nodes[node].ledger;
-        let Some(Ok(Some(lease))) = record::now(ledger.take(session, now)) else {
-            return Ok(());
-        };
+        match record::now(ledger.take(session, now)) {
+            Some(Ok(Some(lease))) => self.drive(node, session, lease),
+            _ => Ok(()),
+        }
+    }
+
+    /// A node takes a session up that rests, though another one may hold it.
+    pub(crate) fn take_rest(&mut self, node: usize, session: &SessionId) -> Result<(), Box<Broken>> {
+        let now = self.time();
+        let ledger = &self.nodes[node].ledger;
+        match record::now(ledger.take_idle(session, now)) {
+            Some(Ok(Some(lease))) => self.drive(node, session, lease),
+            _ => Ok(()),
+        }
+    }
+
+    fn drive(&mut self, node: usize, session: &SessionId, lease: Lease) -> Result<(), Box<Broken>> {
+        let ledger = &self.nodes[node].ledger;
         let Some(Ok(Some(trace))) = record::now(ledger.trace(session)) else {
             return Ok(());
         };
@@ -164,9 +180,24 @@ impl World {
             Some(Fact::SessionOpened { seed, .. }) => *seed,
             _ => 0,
         };
+        let rests = dispatcher.walk().is_some() && dispatcher.open_calls() == 0 && dispatcher.open_questions() == 0;
         let driver = Driver::new(session.clone(), seed, dispatcher, lease.epoch, events);
         self.nodes[node].drivers.insert(session.clone(), driver);
+        if rests {
+            self.arm(node, session);
+            return Ok(());
+        }
         self.handle(node, session, Input::Resume)
+    }
+
+    /// What the ledger keeps of the fields of walks is what their moves wrote.
+    pub(super) fn check_fields(&self) -> Result<(), Box<Broken>> {
+        for session in self.watch.walking() {
+            if let Some(Ok(stored)) = record::now(self.root.fields(session)) {
+                self.watch.fields_follow(session, &stored)?;
+            }
+        }
+        Ok(())
     }
 
     /// A node opens a session for an agent.

@@ -10,8 +10,9 @@ use crate::catalog::UPSTREAMS;
 use crate::chance::Chance;
 use crate::driver::{Justified, Waiting};
 use crate::flaw::Flaw;
-use crate::watch::Broken;
-use crate::world::alter::alter;
+use crate::watch::{Broken, Standing};
+use crate::world::alter::{alter, astray};
+use crate::world::legs::at_once;
 use crate::world::{Happening, News, World, record};
 
 /// How long a driver waits before it asks a ledger again that was away.
@@ -29,8 +30,8 @@ impl World {
             return Ok(());
         };
         if let Input::Call(call) = &input
-            && let Some(asked) = self.asked.get(&call.id)
-            && self.wishes[asked.slot].call.as_ref() != Some(&call.id)
+            && let Some(slot) = self.asked.get(&call.id).and_then(|asked| asked.slot)
+            && self.wishes[slot].call.as_ref() != Some(&call.id)
         {
             // The door sees that the connection it came by is gone: by now its repeat may have been answered.
             return Ok(());
@@ -40,7 +41,8 @@ impl World {
         }
         match input {
             // Fail closed: what cannot be recorded is not begun.
-            Input::Call(call) => self.refuse_directly(&call.id),
+            Input::Call(call) if call.leg.is_none() => self.refuse_directly(&call.id),
+            Input::Move(taking) => self.refuse_move_directly(&taking.id),
             input => driver.backlog.push(input),
         }
         Ok(())
@@ -58,9 +60,11 @@ impl World {
         if probe {
             self.watch.early_tick(&driver.dispatcher, &gates)?;
         }
+        let before = Standing::of(&driver.dispatcher);
         let mut step = driver.dispatcher.handle(now, &gates, input.clone());
         driver.history.extend(step.events.iter().cloned());
         self.watch.stepped(driver, &input, &step, now)?;
+        self.watch.refusal_changes_nothing(before, &driver.dispatcher, &step)?;
         if step.events.is_empty() {
             return Ok(());
         }
@@ -75,6 +79,7 @@ impl World {
             }
         }
         alter(self.flaw, &input, &mut step);
+        astray(self.flaw, &driver.history, &mut step);
         if self.flaw == Some(Flaw::JudgeOnce) {
             self.watch.judge_once(&mut step);
         }
@@ -88,6 +93,7 @@ impl World {
         let append_at = (self.now + wait).max(driver.due.append);
         driver.due.append = append_at;
         let early = early_effects(self.flaw, &step);
+        let at_once = at_once(&step);
         driver.queue.push_back(Waiting { ticket, input, step, open, lease_until });
         self.tell(append_at, node, News::Append(session.clone(), ticket));
         self.mishap(node);
@@ -95,7 +101,7 @@ impl World {
             self.perform(node, session, effect, run, lease_until)?;
         }
         self.arm(node, session);
-        Ok(())
+        self.go_on(node, session, at_once)
     }
 
     /// The oldest step goes to the ledger.
@@ -117,7 +123,7 @@ impl World {
         let Some(waiting) = driver.queue.pop_front() else {
             return Ok(());
         };
-        let mut append = record::append(driver, &waiting, tools, now);
+        let mut append = record::append(driver, &waiting, tools, now, self.flaw);
         if free(&machine.ledger, &waiting.step, now)
             && let Err(token) = self.tokens.check(&waiting.step.reversals, now, self.flaw)
         {
@@ -189,6 +195,7 @@ impl World {
         driver.due.act = at;
         let runs = runs(&waiting.step);
         let mut effects = waiting.step.effects;
+        effects.retain(|effect| !matches!(effect, Effect::Begin(_) | Effect::Weigh { .. }));
         if early {
             effects.retain(|effect| !matches!(effect, Effect::Send(_)));
         }
@@ -277,6 +284,9 @@ impl World {
             }
             Input::Call(call) if self.unredeemed.contains(&call.id) => {
                 Some(Box::new(Refusal::of(RefusalKind::ReversalRefused, "the token does not count")))
+            }
+            Input::Move(taking) if self.is_unfit(&taking.id) => {
+                Some(Box::new(Refusal::of(RefusalKind::ValidationFailed, "its inputs do not fit")))
             }
             _ => None,
         };

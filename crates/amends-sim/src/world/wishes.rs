@@ -12,13 +12,15 @@ use crate::flaw::Flaw;
 use crate::tokens::token_of;
 use crate::watch::Broken;
 use crate::world::turn::NONSENSE;
-use crate::world::{Asked, BEGIN_MS, Happening, TROUBLE_MS, World};
+use crate::world::{Asked, BEGIN_MS, Happening, TROUBLE_MS, WALKS_FROM, World};
 
 impl World {
     pub(super) fn plan_wishes(&mut self) {
         let agents = self.chance.between(1, 3) as usize;
         // Few tools and few arguments, so that calls meet.
         let tools: Vec<usize> = (0..3).map(|_| self.chance.between(0, self.tools.len() as u64 - 1) as usize).collect();
+        // Where agents walk, few also call.
+        let agents = if self.seed >= WALKS_FROM { agents.min(1) } else { agents };
         for agent in 0..agents {
             self.agents.push(Agent { session: None, at: (0, 0) });
             for _ in 0..self.chance.between(1, 4) {
@@ -71,7 +73,8 @@ impl World {
         }
         let call = CallId::new(format!("c{:03}", self.asked.len()));
         wish.call = Some(call.clone());
-        let asked = Asked { slot, wish: wish.id, tool: wish.tool, args: wish.args, undoes: wish.undoes.clone() };
+        let asked =
+            Asked { slot: Some(slot), wish: wish.id, tool: wish.tool, args: wish.args, undoes: wish.undoes.clone() };
         self.asked.insert(call.clone(), asked);
         self.watch.asks(&call, wish.id);
         let mut input = call_of(&call, tool, wish, self.now + self.ahead_ms, self.flaw);
@@ -153,10 +156,10 @@ impl World {
 
     /// The agent wants a call stopped.
     pub(super) fn stop(&mut self, call: CallId, session: &SessionId) -> Result<(), Box<Broken>> {
-        let Some(asked) = self.asked.get(&call).cloned() else {
+        let Some(slot) = self.asked.get(&call).and_then(|asked| asked.slot) else {
             return Ok(());
         };
-        let wish = &mut self.wishes[asked.slot];
+        let wish = &mut self.wishes[slot];
         let agent = wish.agent;
         if wish.call.as_ref() != Some(&call) || self.agents[agent].session.as_ref() != Some(session) {
             return Ok(());
@@ -205,20 +208,19 @@ impl World {
     /// The driver says no by itself, since it could not record the call.
     pub(crate) fn refuse_directly(&mut self, call: &CallId) {
         self.watch.note(|| format!("{call}: refused, no ledger"));
-        if let Some(asked) = self.asked.get(call).cloned()
-            && self.wishes[asked.slot].call.as_ref() == Some(call)
+        if let Some(slot) = self.asked.get(call).and_then(|asked| asked.slot)
+            && self.wishes[slot].call.as_ref() == Some(call)
         {
-            self.wishes[asked.slot].call = None;
-            self.ask_again(asked.slot, 80, 8_000);
+            self.wishes[slot].call = None;
+            self.ask_again(slot, 80, 8_000);
         }
     }
 
     /// An answer is written to the agent's connection, if that is still whole.
     pub(crate) fn receive(&mut self, node: usize, session: &SessionId, reply: &Reply) -> Result<(), Box<Broken>> {
-        let Some(asked) = self.asked.get(&reply.call).cloned() else {
+        let Some(slot) = self.asked.get(&reply.call).and_then(|asked| asked.slot) else {
             return Ok(());
         };
-        let slot = asked.slot;
         let agent = self.wishes[slot].agent;
         let life = self.nodes[node].life;
         let whole = self.agents[agent].session.as_ref() == Some(session) && self.agents[agent].at == (node, life);

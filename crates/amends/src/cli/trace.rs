@@ -246,6 +246,7 @@ pub(super) fn sentence(event: &Event) -> (&'static str, String) {
         Fact::MoveEnded { outcome, certainty, .. } => format!("{}, {}", outcome.as_str(), certainty.as_str()),
         Fact::WalkReset { moves, .. } => format!("to its beginning, as move {moves}"),
         Fact::WalkAborted { .. } => "what was done in it is undone".to_owned(),
+        Fact::WalkUnwound { undone, failed, .. } => format!("{undone} undone, {} not", failed.len()),
         Fact::Ignored { why } => why.clone(),
         Fact::SuppressedError { doing, reason } => format!("{doing}: {reason}"),
         Fact::SessionRetired { events, reason, .. } => format!("{events} events were dropped: {}", reason.as_str()),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use amends_core::SessionId;
 use amends_gateway::walks;
+use amends_gateway::walks::steps::{Entry, history, next_body, state_body};
 use amends_ledger::{Ledger, Trace};
-use amends_wire::mcp::steps::{Entry, history, next_body, state_body};
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -105,7 +105,8 @@ async fn seen(ledger: &Arc<dyn Ledger>, trace: &Trace, what: Show) -> Result<(Va
     Ok(match what {
         Show::State => {
             let body = state_body(view);
-            let mut text = format!("{}  `{}` in `{}` after {} moves\n", view.session, view.machine, view.state, view.seq);
+            let mut text =
+                format!("{}  `{}` in `{}` after {} moves\n", view.session, view.machine, view.state, view.seq);
             for (name, value) in &view.fields {
                 text.push_str(&format!("{name} = {value}\n"));
             }

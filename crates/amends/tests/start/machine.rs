@@ -64,11 +64,11 @@ fn a_machine_is_drawn_in_four_ways() {
 
 #[test]
 fn every_mistake_is_told_with_its_line_and_what_to_do() {
-    let place = written(&ORDER.replace("from = [\"new\"]\nto = \"dropped\"", "from = [\"nwe\"]\nto = \"dropped\""));
+    let place = written(&ORDER.replace("from = [\"new\"]\nto = \"dropped\"", "from = [\"neww\"]\nto = \"dropped\""));
     let (code, said) = told(&place, &["machine", "check", "amends.toml"]);
     assert_eq!(code, 1, "{said}");
     assert!(
-        said.starts_with("amends.toml:17: error: order.actions.drop.from: it can never be taken: nothing leads to `nwe`; did you mean `new`?"),
+        said.starts_with("amends.toml:17: error: order.actions.drop.from: it can never be taken: nothing leads to `neww`; did you mean `new`?"),
         "{said}"
     );
     let (code, said) = told(&place, &["machine", "check", "amends.toml", "--json"]);

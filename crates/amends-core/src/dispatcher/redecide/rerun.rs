@@ -390,6 +390,7 @@ pub fn begins_a_step(fact: &Fact) -> bool {
             | Fact::WalkMigrated { .. }
             | Fact::MoveReceived { .. }
             | Fact::MoveWeighed { .. }
+            | Fact::WalkUnwound { .. }
             | Fact::Ignored { .. }
             | Fact::SuppressedError { .. }
     )

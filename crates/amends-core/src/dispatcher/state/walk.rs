@@ -44,7 +44,8 @@ pub(in crate::dispatcher) struct WalkState {
     pub(in crate::dispatcher) recent: VecDeque<Made>,
     /// How often what was done is done again on purpose, since the last move.
     pub(in crate::dispatcher) redone: u32,
-    pub(in crate::dispatcher) aborted: bool,
+    /// The move with which it was given up.
+    pub(in crate::dispatcher) aborted_by: Option<CallId>,
 }
 
 /// A move that was made.
@@ -208,7 +209,7 @@ impl WalkState {
             granted: None,
             recent: VecDeque::new(),
             redone: 0,
-            aborted: false,
+            aborted_by: None,
             machines: Arc::new(machines),
         })
     }
@@ -238,7 +239,7 @@ impl WalkState {
     /// Whether it can go no further: it is where its first machine ends, or was given up.
     pub(in crate::dispatcher) fn is_over(&self) -> bool {
         let (machine, frame) = self.top();
-        self.aborted || (self.frames.len() == 1 && machine.is_terminal(&frame.state))
+        self.aborted_by.is_some() || (self.frames.len() == 1 && machine.is_terminal(&frame.state))
     }
 
     /// How long it has been going on, without the time that people took.
@@ -395,13 +396,13 @@ impl WalkState {
                 let machine = self.machines.get(&self.root).expect("a walk's own machine was read when it began");
                 self.frames = vec![frame(machine, None)];
                 self.moves = *moves;
-                (self.unsettled, self.granted, self.redone, self.aborted) = (None, None, 0, false);
+                (self.unsettled, self.granted, self.redone, self.aborted_by) = (None, None, 0, None);
                 self.later.clear();
                 self.recent.clear();
                 self.began = at;
                 self.people_ms = 0;
             }
-            Fact::WalkAborted { .. } => self.aborted = true,
+            Fact::WalkAborted { of } => self.aborted_by = Some(of.clone()),
             Fact::AnswerDelivered { call } => {
                 if let Some(made) = self.recent.iter_mut().find(|made| made.id == *call) {
                     made.delivered = true;

@@ -121,6 +121,43 @@ impl Dispatcher {
         })
     }
 
+    /// What could be undone of a walk that was given up is. A person hears of the rest.
+    pub(in crate::dispatcher) fn unwound(&mut self, now: Timestamp, of: CallId, undone: u32, failed: Vec<CallId>) {
+        if !self.state.unwinds(&of) {
+            return self.ignore(now, format!("the walk was not given up with `{of}`"));
+        }
+        let left: Vec<String> = failed.iter().map(ToString::to_string).collect();
+        self.emit(now, Fact::WalkUnwound { of: of.clone(), undone, failed });
+        let Some(walk) = self.state.walk.as_ref().filter(|_| !left.is_empty() && self.can_ask()) else { return };
+        let name = of.as_str().strip_prefix("call_").unwrap_or(of.as_str());
+        let interaction = Interaction {
+            id: InteractionId::new(format!("int_{name}_undo")),
+            session: self.state.id.clone(),
+            call: of,
+            tool: ToolName::new(walk.root.as_str()),
+            principal: self.state.principal().clone(),
+            queue: "default".to_owned(),
+            kind: InteractionKind::Confirm,
+            subject: Subject::Notice,
+            question: format!(
+                "take notice: `{}` was given up, and what `{}` did could not be undone",
+                walk.root,
+                left.join("`, `")
+            ),
+            view: None,
+            options: vec![choice::SEEN.to_owned()],
+            default: choice::SEEN.to_owned(),
+            opened: now,
+            due: now + ANSWER_WITHIN_MS,
+            arrives_by: None,
+        };
+        if self.state.questions.contains_key(&interaction.id) {
+            return;
+        }
+        self.emit(now, Fact::InteractionOpened { interaction: Box::new(interaction.clone()) });
+        self.step.effects.push(Effect::Ask(Box::new(interaction)));
+    }
+
     /// Asks a person whether the move may be made.
     pub(super) fn ask_for_move(&mut self, now: Timestamp) {
         let Some((open, action)) = self.state.walk.as_ref().and_then(WalkState::action) else { return };

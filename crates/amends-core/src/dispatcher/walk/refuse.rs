@@ -61,7 +61,7 @@ impl WalkState {
         if taking.reset {
             return gates.refusal.as_deref().cloned();
         }
-        if self.aborted {
+        if self.aborted_by.is_some() {
             let message = "the walk was given up, and what was done in it is undone; reset it to begin again";
             return Some(Refusal::of(RefusalKind::InvalidTransition, message));
         }

@@ -465,6 +465,13 @@ fn a_workflow_that_is_aborted_is_unwound_and_over() {
     world.says = vec![Weighed::Fail];
     world.done();
     assert!(world.unwound && world.dispatcher.walk().unwrap().over);
+    let pay = world.trace.iter().find_map(|event| match &event.fact {
+        Fact::WalkAborted { of } => Some(of.clone()),
+        _ => None,
+    });
+    world.put(Input::Unwound { of: pay.unwrap(), undone: 0, failed: vec!["call_9".into()] });
+    let (_, asked) = world.dispatcher.state.questions.first_key_value().expect("a person hears of it");
+    assert!(asked.interaction.question.contains("call_9"));
     let again = world.wish_with("pay", "again", None);
     assert_eq!(world.kind(&again), "invalid_transition");
 }

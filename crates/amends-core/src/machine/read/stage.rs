@@ -32,6 +32,13 @@ impl Reader {
             retry: self.again(name, spec),
             resolution: self.resolution(name, spec),
         };
+        let enters = spec.machine.is_some() || spec.allowed.is_some();
+        for (part, said) in [("assert", spec.assert.is_some()), ("exit", !spec.exit.is_empty())] {
+            if said && enters {
+                let fix = "choose by `result` in `to`, or make an action of it that comes next";
+                self.wrong(&at(part), "the action is over once the other machine is entered", fix);
+            }
+        }
         for (part, judge) in [("gate", &stage.gate), ("assert", &stage.assert)] {
             let says = judge.as_ref().and_then(Expression::answers).unwrap_or_default();
             if stage.retry.is_none() && says.contains("retry") {

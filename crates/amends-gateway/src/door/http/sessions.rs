@@ -70,7 +70,11 @@ impl Sessions {
             return None;
         }
         // Of two requests that bring an unknown id at once, the second finds the session of the first.
-        let fresh = || (Arc::new(Client::new(door.gateway.clone(), principal(), "mcp/http", said)), now);
+        let fresh = || {
+            let client = Client::new(door.gateway.clone(), principal(), "mcp/http", said);
+            client.known_by(id);
+            (Arc::new(client), now)
+        };
         Some(by_id.entry(id.to_owned()).or_insert_with(fresh).0.clone())
     }
 

@@ -214,17 +214,17 @@ impl Client {
         self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).remove(uri).is_some()
     }
 
+    /// Its connection is known by that id, here and wherever else it comes.
+    pub(crate) fn known_by(&self, id: &str) {
+        self.walks.known_by(id);
+    }
+
     /// The walks of its connection, where it has one: what stands alone has none.
     pub(crate) fn own_walks(&self, era: Era) -> Option<&OwnWalks> {
         (era == Era::Legacy).then_some(&self.walks)
     }
 
-    /// The walk that addresses mean which name none.
-    pub(crate) fn own_walk(&self, era: Era) -> Option<SessionId> {
-        self.own_walks(era).and_then(OwnWalks::last)
-    }
-
-    /// It is in that walk of its own now.
+    /// Addresses that name no walk mean that one from now on.
     pub(crate) fn walks(&self, session: &SessionId) {
         self.mailbox().change(|wants| wants.walk = Some(session.clone()));
     }

@@ -8,7 +8,7 @@ use amends_wire::object::Object;
 
 use super::methods::RESOURCE_NOT_FOUND;
 use super::{Answer, Asked, Client};
-use crate::door::walk::{Shown, look};
+use crate::door::walk::{Shown, look, look_own};
 use crate::hub::{Subscribed, subscribe_own};
 
 /// The address in a request about resources, where it is ours.
@@ -54,17 +54,23 @@ pub(super) async fn subscribes(client: &Client, asked: &Asked, uri: &str) -> Ans
 /// Wants to hear of an address of ours; nothing where there is nothing to hear of.
 pub(super) async fn hears(client: &Client, uri: &str) -> Option<Subscribed> {
     let address = Address::parse(uri)?;
-    if let Some(session) = &address.session {
-        let session = Some(SessionId::new(session.as_str()));
-        look(&client.gateway, &client.principal, session, What::State).await.ok()?;
+    match &address.session {
+        Some(session) => {
+            let session = Some(SessionId::new(session.as_str()));
+            look(&client.gateway, &client.principal, session, What::State).await.ok()?;
+        }
+        None => {
+            if let Some(own) = client.own_walks(Era::Legacy).and_then(|own| own.meant(&client.gateway)) {
+                client.walks(&own);
+            }
+        }
     }
     Some(subscribe_own(&client.gateway.hub, uri))
 }
 
 async fn shown(client: &Client, era: Era, address: &Address) -> Result<Shown, Box<Refusal>> {
     let named = address.session.as_deref().map(SessionId::new);
-    let session = named.or_else(|| client.own_walk(era));
-    look(&client.gateway, &client.principal, session, address.what).await
+    look_own(&client.gateway, &client.principal, named, client.own_walks(era), address.what).await
 }
 
 fn unknown(asked: &Asked, era: Era, uri: &str) -> Answer {

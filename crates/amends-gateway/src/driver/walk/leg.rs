@@ -39,7 +39,9 @@ impl Session {
     fn admitted(&self, tool: &str, params: &str) -> Admitted {
         let parsed = serde_json::from_str::<&RawValue>(params).ok();
         match parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) {
-            Some(call) => admission::admit(&self.gateway, &self.principal, Wish::Call { params, call: &call }),
+            Some(call) => {
+                admission::admit_uncounted(&self.gateway, &self.principal, Wish::Call { params, call: &call })
+            }
             None => {
                 let refusal = Refusal::of(RefusalKind::InvalidArgument, format!("`{tool}` cannot be called like that"));
                 admission::refused(&self.principal, tool, refusal)
