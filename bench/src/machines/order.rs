@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::peer::{Peer, Server};
-use crate::caller::Target;
+use super::peer::{Handle, Peer, Server};
+use crate::caller::STATELESS;
 use crate::caller::{self, Caller};
 
 /// The steps of an order, and where each leads.

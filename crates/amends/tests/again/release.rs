@@ -55,7 +55,7 @@ fn a_change_is_proposed_released_by_a_person_and_named_by_every_call_under_it() 
     assert!(trace.contains("under release 1 ("), "{trace}");
 
     // Another release in its place would drop its rules; what is compared says that it does not count that.
-    place.write("other.toml", "[tools.send_email.playbook.server_error_5xx]\ncompensation = \"surface\"\n");
+    place.write("other.toml", "[tools.get_order.playbook.transient_timeout]\ncompensation = \"surface\"\n");
     let found = crate::json(&over(&place, &["whatif", "--playbook", "other.toml", "--json"]));
     assert_eq!(found["had_release"][0]["version"], 1, "{found}");
     assert_eq!(found["had_release"][0]["calls"].as_u64(), Some(under.len() as u64), "{found}");

@@ -29,7 +29,7 @@ fn a_call_that_no_move_waits_for_is_not_made() {
     let ignored = handle(&mut world, twice);
     assert!(matches!(ignored.events[0].fact, Fact::Ignored { .. }), "{ignored:?}");
     // After a wish to stop, nothing new is begun, though the driver was asked to before.
-    handle(&mut world, Input::Cancel { call: "m".into(), reason: CancelReason::Asked });
+    let _stopped = handle(&mut world, Input::Cancel { call: "m".into(), reason: CancelReason::Asked });
     let late = leg(&world, "c3", &second);
     let ignored = handle(&mut world, late);
     assert!(matches!(ignored.events[0].fact, Fact::Ignored { .. }), "{ignored:?}");
