@@ -267,24 +267,20 @@ fn trouble(
     let action = &open.taking.action;
     let certainty = open.certainty();
     let below = quoted.as_ref().map(|trouble| trouble.message.as_str());
-    let failed = match end {
-        End::Failed { code, .. } => code.or(quoted.as_ref().map(|trouble| trouble.code)),
-        End::Cancelled | End::Granted | End::TimedOut { .. } | End::NotWell | End::Unclear { .. } => None,
-    };
-    let late = now >= open.deadline && matches!(failed, Some(Code::NetworkTimeout | Code::ExecutionTimeout));
     let (kind, code, what) = match end {
         End::Cancelled | End::Granted => {
             let code = open.cancel.map_or(Code::ToolCancelled, crate::dispatcher::cancel::CancelReason::code);
             (code.kind(), code, format!("`{action}` was stopped"))
         }
         // Its call had no more time than the move, and was given up first.
-        End::Failed { .. } if late => {
+        End::Failed { code: Some(code @ (Code::NetworkTimeout | Code::ExecutionTimeout)), .. }
+            if now >= open.deadline =>
+        {
             let budget_ms = open.deadline.since_ms(open.at);
-            let code = failed.unwrap_or(Code::NetworkTimeout);
-            (RefusalKind::ActionTimeout.as_str(), code, format!("`{action}` was not done within {budget_ms} ms"))
+            (RefusalKind::ActionTimeout.as_str(), *code, format!("`{action}` was not done within {budget_ms} ms"))
         }
-        End::Failed { leg, .. } => {
-            let code = failed.unwrap_or(Code::ActionError);
+        End::Failed { leg, code } => {
+            let code = code.or(quoted.as_ref().map(|trouble| trouble.code)).unwrap_or(Code::ActionError);
             let name = open.legs.get(*leg).map_or("", |leg| leg.name.as_str());
             let which = if name == "act" { String::new() } else { format!(" in `{name}`") };
             let words = below.map_or_else(|| code.means().trim_end_matches('.').to_owned(), first_clause);
