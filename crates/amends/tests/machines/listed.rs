@@ -179,6 +179,8 @@ fn of_several_machines_the_one_to_begin_with_is_named() {
         assert_eq!(refused["error"]["kind"], "validation_failed", "{refused}");
         assert_eq!(refused["error"]["details"][0]["field"], "machine", "{refused}");
         assert!(refused["error"]["details"][0]["nearest"].to_string().contains("one"), "{refused}");
+        let template = json!({ "tool": "step", "args": { "action": "go" }, "missing": ["machine"] });
+        assert_eq!(refused["error"]["recovery"]["template"], template, "{refused}");
     }
     let one = step(json!({ "action": "go", "machine": "one" }));
     let two = step(json!({ "action": "go", "machine": "two" }));
