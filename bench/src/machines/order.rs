@@ -6,8 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::peer::{Handle, Peer, Server};
-use crate::caller::STATELESS;
-use crate::caller::{self, Caller};
+use crate::caller::{self, Caller, STATELESS};
 
 /// The steps of an order, and where each leads.
 const STEPS: [(&str, &str); 3] = [("take_order", "ordered"), ("pay", "paid"), ("fulfil", "fulfilled")];
