@@ -4,6 +4,7 @@ set -euo pipefail
 
 FASTMCP_VERSION=4.1.2
 CTRLRUN_VERSION=0.12.2
+THEODOSIA_VERSION=0.9.0
 
 folder=${1:-"$(dirname "$0")/../../target/bench-gateways"}
 
@@ -31,3 +32,4 @@ mkdir -p "$folder"
 build
 install fastmcp "fastmcp==$FASTMCP_VERSION"
 install ctrlrun "ctrlrun[gateway]==$CTRLRUN_VERSION"
+install theodosia "theodosia==$THEODOSIA_VERSION"

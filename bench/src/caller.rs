@@ -16,7 +16,7 @@ use crate::proxy::child::Child;
 use crate::rpc;
 
 /// The newest version, whose requests stand alone.
-const STATELESS: &str = "2026-07-28";
+pub(crate) const STATELESS: &str = "2026-07-28";
 
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
@@ -35,8 +35,15 @@ pub(crate) enum Target {
 /// One caller, connected.
 #[derive(Debug)]
 pub(crate) enum Caller {
-    Http { connection: SendRequest<Full<Bytes>>, headers: HeaderMap, stateless: bool },
+    Http { line: Line, headers: HeaderMap, stateless: bool },
     Stdio(Arc<Child>),
+}
+
+/// A connection, opened again where it was closed while nothing was on its way: some servers do so after a few idle seconds.
+#[derive(Debug)]
+pub(crate) struct Line {
+    address: String,
+    connection: SendRequest<Full<Bytes>>,
 }
 
 impl Target {
@@ -45,10 +52,7 @@ impl Target {
         match self {
             Self::Stdio(child) => Ok(Caller::Stdio(Arc::clone(child))),
             Self::Http { address, stateless } => {
-                let stream = TcpStream::connect(address).await.with_context(|| format!("no `{address}`"))?;
-                stream.set_nodelay(true)?;
-                let (mut connection, driver) = http1::handshake(TokioIo::new(stream)).await?;
-                tokio::spawn(driver);
+                let mut line = Line { address: address.clone(), connection: dial(address).await? };
                 let mut headers = HeaderMap::new();
                 headers.insert(HOST, HeaderValue::from_str(address)?);
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -59,14 +63,14 @@ impl Target {
                     headers.insert("mcp-method", HeaderValue::from_static("tools/call"));
                     headers.insert("mcp-name", HeaderValue::from_str(tool)?);
                 } else {
-                    let (_, session) = post(&mut connection, &headers, greeting(0)).await?;
+                    let (_, session) = line.post(&headers, greeting(0)).await?;
                     if let Some(session) = session {
                         headers.insert(HeaderName::from_static("mcp-session-id"), session);
                     }
                     // Some servers take nothing before this.
-                    post(&mut connection, &headers, INITIALIZED.into()).await?;
+                    line.post(&headers, INITIALIZED.into()).await?;
                 }
-                Ok(Caller::Http { connection, headers, stateless: *stateless })
+                Ok(Caller::Http { line, headers, stateless: *stateless })
             }
         }
     }
@@ -75,23 +79,32 @@ impl Target {
 impl Caller {
     /// Calls a tool once and checks that its own arguments came back.
     pub(crate) async fn call(&mut self, tool: &str) -> Result<()> {
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let body = match self {
-            Self::Http { connection, headers, stateless } => {
-                post(connection, headers, request(n, tool, *stateless)).await?.0
-            }
-            Self::Stdio(child) => child.send(n, request(n, tool, false)).await?.into(),
-        };
+        let n = number();
+        let stateless = matches!(self, Self::Http { stateless: true, .. });
+        let body = self.send(n, request(n, tool, stateless)).await?;
         let echoed = format!(r#""n":{n},"#);
         let whole = body.windows(echoed.len()).any(|part| part == echoed.as_bytes());
         ensure!(whole, "`{tool}` was answered with {}", String::from_utf8_lossy(&body));
         Ok(())
     }
+
+    /// Sends a request under that number and gives what came back: over HTTP the whole body, which may be a stream of events.
+    pub(crate) async fn send(&mut self, n: u64, request: String) -> Result<Bytes> {
+        match self {
+            Self::Http { line, headers, .. } => Ok(line.post(headers, request).await?.0),
+            Self::Stdio(child) => Ok(child.send(n, request).await?.into()),
+        }
+    }
+}
+
+/// A number that no other request of this run has.
+pub(crate) fn number() -> u64 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Greets the process behind a pipe, once for all its callers.
 pub(crate) async fn greet(child: &Child) -> Result<()> {
-    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    let n = number();
     child.send(n, greeting(n)).await?;
     child.tell(INITIALIZED.into());
     Ok(())
@@ -123,20 +136,28 @@ fn request(n: u64, tool: &str, stateless: bool) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{params}}}"#)
 }
 
-async fn post(
-    connection: &mut SendRequest<Full<Bytes>>,
-    headers: &HeaderMap,
-    body: String,
-) -> Result<(Bytes, Option<HeaderValue>)> {
-    let mut request = Request::new(Full::from(body));
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = Uri::from_static("/mcp");
-    *request.headers_mut() = headers.clone();
-    connection.ready().await?;
-    let response = connection.send_request(request).await?;
-    let session = response.headers().get("mcp-session-id").cloned();
-    let status = response.status();
-    let body = response.into_body().collect().await?.to_bytes();
-    ensure!(status.is_success(), "status {status}: {}", String::from_utf8_lossy(&body));
-    Ok((body, session))
+impl Line {
+    async fn post(&mut self, headers: &HeaderMap, body: String) -> Result<(Bytes, Option<HeaderValue>)> {
+        let mut request = Request::new(Full::from(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = Uri::from_static("/mcp");
+        *request.headers_mut() = headers.clone();
+        if self.connection.ready().await.is_err() {
+            self.connection = dial(&self.address).await?;
+        }
+        let response = self.connection.send_request(request).await?;
+        let session = response.headers().get("mcp-session-id").cloned();
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
+        ensure!(status.is_success(), "status {status}: {}", String::from_utf8_lossy(&body));
+        Ok((body, session))
+    }
+}
+
+async fn dial(address: &str) -> Result<SendRequest<Full<Bytes>>> {
+    let stream = TcpStream::connect(address).await.with_context(|| format!("no `{address}`"))?;
+    stream.set_nodelay(true)?;
+    let (connection, driver) = http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(driver);
+    Ok(connection)
 }

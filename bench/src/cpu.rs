@@ -61,6 +61,12 @@ pub(crate) fn children(pid: u32) -> Vec<u32> {
     ids.filter(|id| parent(*id) == Some(pid)).collect()
 }
 
+/// Whether a process was started with that as its first argument.
+pub(crate) fn is_called(pid: u32, argument: &str) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(argument.as_bytes())
+}
+
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in brackets may hold anything; the parent is the second field after it.

@@ -128,7 +128,7 @@ impl House {
         let config_child = self::config(folder.path(), "http-stdio", &upstream)?;
         let serve_child = Subject::start(&amends, &["serve", "--config", &config_child])?;
         let route = Route::HttpToStdio;
-        let (behind_proxy, behind_serve) = (child_of(proxy_child.id()).await?, child_of(serve_child.id()).await?);
+        let (behind_proxy, behind_serve) = (echo_of(proxy_child.id()).await?, echo_of(serve_child.id()).await?);
         add(route, Way::Proxy, http(&proxy_child), proxy_child.id(), behind_proxy);
         add(route, Way::AmendsRead, http(&serve_child), serve_child.id(), behind_serve);
         add(route, Way::AmendsWrite, http(&serve_child), serve_child.id(), behind_serve);
@@ -141,7 +141,7 @@ impl House {
         let route = Route::StdioToStdio;
         let id = |child: &Child| child.id().context("it ended at once");
         let (direct_id, bare_id, wrap_id) = (id(&direct)?, id(&bare)?, id(&wrap)?);
-        let (behind_bare, behind_wrap) = (child_of(bare_id).await?, child_of(wrap_id).await?);
+        let (behind_bare, behind_wrap) = (echo_of(bare_id).await?, echo_of(wrap_id).await?);
         add(route, Way::Direct, Target::Stdio(direct), direct_id, direct_id);
         add(route, Way::Proxy, Target::Stdio(bare), bare_id, behind_bare);
         add(route, Way::AmendsRead, Target::Stdio(Arc::clone(&wrap)), wrap_id, behind_wrap);
@@ -205,15 +205,15 @@ fn config(folder: &Path, name: &str, upstream: &str) -> Result<String> {
     file.into_os_string().into_string().map_err(|path| anyhow::anyhow!("{path:?} is not UTF-8"))
 }
 
-/// The one child of a process, once it has one.
-async fn child_of(pid: u32) -> Result<u32> {
+/// The echo that a process has started, once it has.
+async fn echo_of(pid: u32) -> Result<u32> {
     for _ in 0..READY_LOOKS {
-        if let [child] = cpu::children(pid)[..] {
-            return Ok(child);
+        if let Some(echo) = cpu::children(pid).into_iter().find(|child| cpu::is_called(*child, "echo")) {
+            return Ok(echo);
         }
         tokio::time::sleep(READY_EVERY).await;
     }
-    bail!("process {pid} has not one child")
+    bail!("process {pid} has started no echo")
 }
 
 /// Waits until a variant answers.

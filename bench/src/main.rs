@@ -7,6 +7,7 @@ mod echo;
 mod house;
 mod ledger;
 mod load;
+mod machines;
 mod nodes;
 mod outcomes;
 mod proxy;
@@ -43,6 +44,8 @@ enum Part {
     Outcomes(outcomes::OutcomesArgs),
     /// What a durable step costs: SQLite and PostgreSQL beside a bare file and beside one commit for each step.
     Ledger(ledger::LedgerArgs),
+    /// What a step through a machine costs, beside Theodosia: over stdio and HTTP, with memory and the time to start.
+    Machines(machines::MachinesArgs),
     /// How many writes a second several gateways do on one PostgreSQL, beside one on SQLite.
     Nodes(nodes::NodesArgs),
     /// What verifying a ledger costs, and how many bytes a call takes in it.
@@ -102,6 +105,7 @@ fn main() -> Result<()> {
         Some(Part::Proxy(args)) => proxy::run(args),
         Some(Part::Outcomes(args)) => outcomes::run(&args),
         Some(Part::Ledger(args)) => ledger::run(&args),
+        Some(Part::Machines(args)) => machines::run(&args),
         Some(Part::Nodes(args)) => nodes::run(&args),
         Some(Part::Verify(args)) => verify::run(&args),
         None => measure(&cli.measure),

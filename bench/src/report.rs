@@ -11,9 +11,9 @@ use crate::rounds::{Cell, Measured, Plan};
 
 /// The best and the middle of some rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Figure {
-    median: f64,
-    best: f64,
+pub(crate) struct Figure {
+    pub(crate) median: f64,
+    pub(crate) best: f64,
 }
 
 /// Prints everything.
@@ -158,11 +158,11 @@ fn lowest(values: &[f64]) -> Figure {
     Figure { median: median(values), best: values.iter().copied().fold(f64::INFINITY, f64::min) }
 }
 
-fn highest(values: &[f64]) -> Figure {
+pub(crate) fn highest(values: &[f64]) -> Figure {
     Figure { median: median(values), best: values.iter().copied().fold(0.0, f64::max) }
 }
 
-fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     match sorted.len() {

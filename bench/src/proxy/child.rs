@@ -24,12 +24,12 @@ pub(crate) struct Child {
 impl Child {
     pub(crate) fn start(command: &[String]) -> Result<Self> {
         let (program, arguments) = command.split_first().context("no command")?;
-        let mut process = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
+        Self::spawn(Command::new(program).args(arguments))
+    }
+
+    /// Starts a command whose other settings are made.
+    pub(crate) fn spawn(command: &mut Command) -> Result<Self> {
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
         let stdin = process.stdin.take().context("no standard input")?;
         let stdout = process.stdout.take().context("no standard output")?;
         let (queue, lines) = mpsc::unbounded_channel();

@@ -200,7 +200,8 @@ impl WalkState {
         for (other, undelivered, meant) in open.into_iter().chain(past) {
             let equal = other.fingerprint == taking.fingerprint
                 && other.principal == taking.principal
-                && other.reset == taking.reset;
+                && other.reset == taking.reset
+                && (other.expect_seq == taking.expect_seq || taking.key.is_some());
             match (&taking.key, &other.key) {
                 (Some(key), Some(its)) if key == its => {
                     return if equal { Kin::Repeats(other.id.clone()) } else { Kin::Another };

@@ -12,7 +12,7 @@ use amends_core::walk::Frame;
 use amends_core::{Envelope, Outcome, Principal, Refusal, RefusalKind, SessionId};
 use amends_wire::mcp::ToolCall;
 use amends_wire::mcp::steps::{
-    Inputs, Moved, Next, View, Wanted, What, action_of, history, next_body, read, read_action, session_of, state_body,
+    Moved, Next, View, Wanted, What, action_of, history, next_body, read, read_action, session_of, state_body,
 };
 use amends_wire::schema::PRESENT;
 use serde_json::{Value, json};
@@ -123,7 +123,7 @@ pub(crate) async fn call(
         Err(error) => return asker.refused(call.name(), Box::new(error.refusal()), None),
     };
     let named = |session: Option<String>| session.or_else(|| meta.session.clone()).map(SessionId::new);
-    let order = |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms, refusal: None };
+    let order = |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms };
     match wanted {
         Ok(Wanted::Look { session, what }) => match asker.look(named(session), what).await {
             Ok(shown) => Came::Answered(Box::new(shown.answered())),
@@ -140,11 +140,20 @@ pub(crate) async fn call(
         }
         Err(refusal) => {
             let action = action_of(call.arguments()).unwrap_or_else(|| call.name().to_owned());
-            let session = named(session_of(call.arguments())).or_else(|| asker.own.and_then(OwnWalks::last));
-            let Some(session) = session else { return asker.refused(&action, refusal, asker.unbegun(&action)) };
-            let what = Wish::Step { action: action.clone(), inputs: Inputs::nothing(), expect_seq: None };
-            let order = Order { refusal: Some(refusal), ..order(what) };
-            asker.hand_in(&action, Which::Known(session), order, listener).await
+            let session = named(session_of(call.arguments()));
+            let meant = session.clone().or_else(|| asker.own.and_then(|own| own.meant(asker.gateway)));
+            let view = match meant {
+                Some(meant) => walks::look(asker.gateway, asker.principal, &meant).await,
+                None => return asker.refused(&action, refusal, asker.unbegun(&action)),
+            };
+            match view {
+                Ok(view) => {
+                    let moved = Moved { action: action.clone(), result: None, view };
+                    asker.refused(&action, refusal, Some(Box::new(moved)))
+                }
+                Err(_) if session.is_none() => asker.refused(&action, refusal, asker.unbegun(&action)),
+                Err(unknown) => asker.refused(&action, unknown, None),
+            }
         }
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use amends_core::SessionId;
 use amends_gateway::walks;
+use amends_gateway::walks::steps::{Entry, history, next_body, state_body};
 use amends_ledger::{Ledger, Trace};
-use amends_wire::mcp::steps::{Entry, history, next_body, state_body};
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};

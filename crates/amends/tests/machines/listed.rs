@@ -75,7 +75,7 @@ fn what_an_upstream_exposes_by_name_is_served_beside_the_machine() {
     let tools = tools(&client);
     assert!(tools.iter().any(|name| name == "charge_card") && tools.iter().any(|name| name == "step"), "{tools:?}");
     let done = client.call("charge_card", json!({ "order": "ord_1", "amount": 5 }));
-    assert_eq!(done["isError"], Value::Bool(false), "{done}");
+    assert_eq!(done["structuredContent"]["order"], "ord_1", "{done}");
 }
 
 #[test]

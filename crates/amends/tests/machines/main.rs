@@ -9,6 +9,7 @@ mod support;
 mod command_line;
 mod dialect;
 mod listed;
+mod many;
 mod moves;
 mod order;
 mod resources;

@@ -21,8 +21,8 @@ impl WalkState {
             let Err(No::Unknown { nearest }) = machine.find(&self.position(), action, None) else { return None };
             let known: Vec<&str> = machine.actions().map(|(name, _)| name.as_str()).collect();
             let shown: String = action.chars().take(64).collect();
-            let hint = nearest.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            let message = format!("there is no action `{shown}`{hint} There are: `{}`", known.join("`, `"));
+            let hint = nearest.first().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+            let message = format!("there is no action `{shown}`{hint}; there are `{}`", known.join("`, `"));
             let recovery = Some(Recovery { fuzzy_matches: nearest, ..Recovery::default() });
             return Some(Refusal { recovery, ..Refusal::of(RefusalKind::UnknownAction, message) });
         }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use amends_gateway::walks::steps::{Entry, history};
 use amends_ledger::Trace;
-use amends_wire::mcp::steps::{Entry, history};
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use amends_wire::mcp::steps::history;
+use amends_gateway::walks::steps::history;
 use anyhow::Result;
 use clap::Args;
 

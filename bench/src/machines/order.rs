@@ -1,0 +1,104 @@
+//! One session that orders coffee, again and again.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::peer::{Peer, Server};
+use crate::caller::Target;
+use crate::caller::{self, Caller};
+
+/// The steps of an order, and where each leads.
+const STEPS: [(&str, &str); 3] = [("take_order", "ordered"), ("pay", "paid"), ("fulfil", "fulfilled")];
+
+/// One session on its way.
+#[derive(Debug)]
+pub(crate) struct Walker {
+    caller: Caller,
+    peer: Peer,
+    handle: Handle,
+    /// The handle it passes, once it has one.
+    session: Option<String>,
+    /// The next step; beyond the last one the order is over.
+    next: usize,
+}
+
+impl Walker {
+    /// Connects, and walks one order before it counts.
+    pub(crate) async fn begin(server: &Server) -> Result<Self> {
+        let caller = server.target.connect("step").await?;
+        let handle = server.peer.handle(server.transport);
+        let session = (handle == Handle::Chosen).then(|| format!("walker-{}", caller::number()));
+        let mut walker = Self { caller, peer: server.peer, handle, session, next: 0 };
+        for _ in 0..=STEPS.len() {
+            walker.advance().await?;
+        }
+        Ok(walker)
+    }
+
+    /// Takes the next step and gives what it took; after the last one, begins anew, which is no step.
+    pub(crate) async fn advance(&mut self) -> Result<Option<Duration>> {
+        let Some((action, leads_to)) = STEPS.get(self.next) else {
+            self.reset().await?;
+            return Ok(None);
+        };
+        let n = caller::number();
+        let inputs = match *action {
+            "take_order" => json!({ "item": "latte", "number": n }),
+            "pay" => json!({ "amount": n as f64 + 0.5 }),
+            _ => json!({}),
+        };
+        let sent = Instant::now();
+        let body = self.call(n, "step", json!({ "action": action, "inputs": inputs })).await?;
+        let took = sent.elapsed();
+        self.arrived(n, &body, leads_to)?;
+        self.next += 1;
+        Ok(Some(took))
+    }
+
+    async fn reset(&mut self) -> Result<()> {
+        let n = caller::number();
+        let body = self.call(n, self.peer.reset(), json!({})).await?;
+        self.arrived(n, &body, "created")?;
+        self.next = 0;
+        Ok(())
+    }
+
+    async fn call(&mut self, n: u64, tool: &str, mut arguments: Value) -> Result<bytes::Bytes> {
+        if let Some(session) = &self.session {
+            arguments["session"] = json!(session);
+        }
+        let mut params = json!({ "name": tool, "arguments": arguments });
+        if self.handle == Handle::Given {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": STATELESS,
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
+        let request = json!({ "jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params });
+        self.caller.send(n, request.to_string()).await
+    }
+
+    /// Checks that the machine is where the call was to lead, and keeps the handle that it was given.
+    fn arrived(&mut self, n: u64, body: &[u8], at: &str) -> Result<()> {
+        let said = || String::from_utf8_lossy(body).into_owned();
+        let message = message(body, n).with_context(|| format!("no answer: {}", said()))?;
+        let content = &message["result"]["structuredContent"];
+        ensure!(self.peer.state(content) == Some(at), "not at `{at}`: {}", said());
+        if self.handle == Handle::Given && self.session.is_none() {
+            self.session =
+                Some(content.pointer("/data/session").and_then(Value::as_str).context("no handle")?.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The answer to a request, alone or in a stream of events.
+pub(crate) fn message(body: &[u8], id: u64) -> Option<Value> {
+    if body.first() == Some(&b'{') {
+        return serde_json::from_slice(body).ok();
+    }
+    let events = std::str::from_utf8(body).ok()?.lines().filter_map(|line| line.strip_prefix("data:"));
+    events.filter_map(|event| serde_json::from_str::<Value>(event).ok()).find(|message| message["id"] == id)
+}
