@@ -494,6 +494,13 @@ impl Watch {
     }
 
     fn restarts(&mut self, session: &SessionId, moves: u64) {
+        // Without a key, an equal wish after that is another one.
+        let unkeyed = |(_, view): &(&CallId, &MoveView)| view.session == *session && !view.keyed;
+        for (of, _) in self.moves.iter().filter(unkeyed) {
+            if let Some((wish, _)) = self.strode.get(of) {
+                self.strides_made.remove(wish);
+            }
+        }
         if let Some(walk) = self.walks.get_mut(session) {
             walk.frames = first_frame(&walk.machines, &walk.root).into_iter().collect();
             walk.moves = moves;

@@ -407,7 +407,8 @@ impl WalkState {
                 self.moves = *moves;
                 (self.unsettled, self.granted, self.redone, self.aborted_by) = (None, None, 0, None);
                 self.later.clear();
-                self.recent.clear();
+                // An equal wish is another one by now, unless it brings the same key.
+                self.recent.retain(|made| made.taking.key.is_some());
                 if let Some(taking) = self.resets.take() {
                     self.recent.push_back(Made { id: taking.id.clone(), taking, at, delivered: false });
                 }

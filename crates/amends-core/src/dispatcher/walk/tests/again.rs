@@ -126,3 +126,20 @@ fn once_nobody_settles_a_doubt_the_walk_may_begin_again() {
     world.put(Input::Move(Box::new(late)));
     assert_eq!((world.state().as_str(), world.standing()), ("created", Standing::Free));
 }
+
+#[test]
+fn a_key_is_known_again_after_the_walk_began_anew() {
+    let mut world = World::new(order());
+    let keyed =
+        |world: &World, id| Taking { key: Some(crate::call::CallKey("k".into())), ..world.taking(id, "take_order") };
+    let first = keyed(&world, "first");
+    world.put(Input::Move(Box::new(first)));
+    let reset = Taking { reset: true, ..world.taking("reset", "reset") };
+    world.put(Input::Move(Box::new(reset)));
+    let again = keyed(&world, "again");
+    world.put(Input::Move(Box::new(again)));
+    assert_eq!(world.joined, [("again".into(), "first".into())]);
+    assert_eq!(world.state().as_str(), "created");
+    world.wish_with("take_order", "", None);
+    assert_eq!(world.state().as_str(), "ordered", "without a key, it is another wish");
+}
