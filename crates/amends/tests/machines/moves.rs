@@ -264,7 +264,8 @@ fn a_connection_goes_on_in_its_own_walk_after_the_gateway_was_killed() {
     let step = |gateway: &Gateway, arguments: Value| {
         let params = json!({ "name": "step", "arguments": arguments });
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
-        let (_, answer) = http::post(&gateway.address, "/mcp", &[("mcp-session-id", &connection)], body.as_bytes());
+        let (_, answer) =
+            http::post(&gateway.address, "/mcp", &[("mcp-session-id", connection.as_str())], body.as_bytes());
         answer["result"]["structuredContent"]["data"].clone()
     };
     let ordered = step(&gateway, json!({ "action": "take_order", "inputs": latte("ord_1") }));
