@@ -1,97 +1,26 @@
 //! What every door does for machines: it finds out which of our tools is called, and shows what can be read of a walk.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+mod look;
+mod own;
 
-use amends_core::envelope::{Body, Data};
+use std::sync::Arc;
+
 use amends_core::id::MachineName;
-use amends_core::machine::Machine;
-use amends_core::machine::graph::Marks;
 use amends_core::recovery::Template;
 use amends_core::refusal::ArgumentFault;
-use amends_core::walk::Frame;
-use amends_core::{Envelope, Outcome, Principal, Recovery, Refusal, RefusalKind, SessionId};
+use amends_core::{Principal, Recovery, Refusal, RefusalKind, SessionId};
 use amends_wire::mcp::ToolCall;
-use amends_wire::mcp::steps::{
-    Moved, Next, View, Wanted, What, action_of, history, next_body, read, read_action, session_of, state_body,
-};
+use amends_wire::mcp::steps::{Moved, Wanted, What, action_of, read, read_action, session_of};
 use amends_wire::schema::PRESENT;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::driver::{self, Answered, CallHandle, Form, Listener, Rendered, SessionHandle};
+pub(crate) use look::{Shown, look, look_own};
+pub(crate) use own::OwnWalks;
+
+use crate::driver::{self, Answered, CallHandle, Form, Listener, SessionHandle};
 use crate::gateway::Gateway;
 use crate::walks::{self, Order, Which, Wish};
-
-/// How many characters of a digest a connection's handle has.
-const HANDLE_CHARS: usize = 32;
-
-/// The walks of a connection: one for each machine that a walk can begin with.
-#[derive(Debug, Default)]
-pub(crate) struct OwnWalks {
-    begun: Mutex<Begun>,
-    /// What the connection is known by, where another process may meet it too.
-    known_by: OnceLock<String>,
-    /// Held while a walk begins, so that two who come first begin one.
-    beginning: tokio::sync::Mutex<()>,
-}
-
-#[derive(Debug, Default)]
-struct Begun {
-    by_machine: BTreeMap<MachineName, SessionId>,
-    last: Option<SessionId>,
-}
-
-impl OwnWalks {
-    /// The walk that was used last.
-    pub(crate) fn last(&self) -> Option<SessionId> {
-        self.begun().last.clone()
-    }
-
-    /// The connection is known by that, here and elsewhere.
-    pub(crate) fn known_by(&self, id: &str) {
-        // It is set once, when the connection begins or is taken up.
-        let _ = self.known_by.set(id.to_owned());
-    }
-
-    /// The walk that is meant where none is named: the one that was used last, or the only one there can be.
-    pub(crate) fn meant(&self, gateway: &Gateway) -> Option<SessionId> {
-        let only = || match gateway.catalogue.now().machines().roots() {
-            [only] => self.minted(gateway, only),
-            _ => None,
-        };
-        self.last().or_else(only)
-    }
-
-    /// The walk through that machine. One that another process began is found by what the connection is known by.
-    fn through(&self, gateway: &Gateway, machine: &MachineName) -> Which {
-        if let Some(known) = self.begun().by_machine.get(machine) {
-            return Which::Known(known.clone());
-        }
-        match self.minted(gateway, machine) {
-            Some(id) => Which::Own(id, machine.clone()),
-            None => Which::New(machine.clone()),
-        }
-    }
-
-    /// The handle of a connection's walk, which only we can tell.
-    fn minted(&self, gateway: &Gateway, machine: &MachineName) -> Option<SessionId> {
-        let parts = [b"walk" as &[u8], self.known_by.get()?.as_bytes(), machine.as_str().as_bytes()];
-        let digest = amends_ledger::keyed_digest(&gateway.secret, &parts);
-        Some(SessionId::new(format!("ses_{}", digest.as_str().get(..HANDLE_CHARS)?)))
-    }
-
-    fn uses(&self, machine: Option<&MachineName>, session: &SessionId) {
-        let mut begun = self.begun();
-        begun.last = Some(session.clone());
-        if let Some(machine) = machine {
-            begun.by_machine.insert(machine.clone(), session.clone());
-        }
-    }
-
-    fn begun(&self) -> MutexGuard<'_, Begun> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+use look::unbegun;
 
 /// Who calls, as far as machines need to know.
 pub(crate) struct Asker<'a> {
@@ -267,35 +196,6 @@ pub(crate) fn dressed(gateway: &Gateway, mut answered: Answered, instead: Option
     answered
 }
 
-/// What of a walk was asked for: data, or a text of its own type.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Shown {
-    Data(Value),
-    Text(String),
-}
-
-impl Shown {
-    /// As the text of a resource.
-    pub(crate) fn text(&self) -> String {
-        match self {
-            Self::Data(value) => value.to_string(),
-            Self::Text(text) => text.clone(),
-        }
-    }
-
-    /// As the answer of a tool. Nothing was done for it, so that nothing is recorded.
-    fn answered(self) -> Answered {
-        let value = match self {
-            Self::Data(value) => value,
-            Self::Text(text) => Value::String(text),
-        };
-        let envelope = Envelope::of(Body::Success { outcome: Outcome::Succeeded, data: Data::Value(value) });
-        let form = Form::Envelope { envelope: Box::new(envelope), payload: None };
-        let rendered = Rendered { form, replayed: false };
-        Answered { rendered, receipt: None, last: true, delivery: None, declares_output: false }
-    }
-}
-
 /// What a call wants of a walk, if it calls one of our tools for machines.
 pub(crate) fn wanted(gateway: &Gateway, call: &ToolCall<'_>) -> Option<Result<Wanted, Box<Refusal>>> {
     let listing = gateway.catalogue.now();
@@ -350,139 +250,4 @@ fn unfit(message: String, field: &str, expected: &str, got: Option<&str>, neares
     let got = got.map(amends_core::failure::bounded);
     refusal.details = vec![ArgumentFault { field: field.to_owned(), expected: expected.to_owned(), got, nearest }];
     Box::new(refusal)
-}
-
-/// Shows something of the walk that was named, else of the connection's, else of one that has not begun.
-pub(crate) async fn look_own(
-    gateway: &Arc<Gateway>,
-    principal: &Principal,
-    session: Option<SessionId>,
-    own: Option<&OwnWalks>,
-    what: What,
-) -> Result<Shown, Box<Refusal>> {
-    if session.is_some() {
-        return look(gateway, principal, session, what).await;
-    }
-    match look(gateway, principal, own.and_then(|own| own.meant(gateway)), what).await {
-        Err(refusal) if refusal.kind == RefusalKind::UnknownName => look(gateway, principal, None, what).await,
-        shown => shown,
-    }
-}
-
-/// Shows something of a walk: of the named one, else of one that has not begun.
-pub(crate) async fn look(
-    gateway: &Arc<Gateway>,
-    principal: &Principal,
-    session: Option<SessionId>,
-    what: What,
-) -> Result<Shown, Box<Refusal>> {
-    let listing = gateway.catalogue.now();
-    let names = listing.machines().names();
-    let Some(session) = session else { return before(gateway, what) };
-    let view = walks::look(gateway, principal, &session).await?;
-    match what {
-        What::Next => Ok(Shown::Data(next_body(&view, names))),
-        What::State => Ok(Shown::Data(state_body(&view))),
-        What::Graph | What::GraphMermaid | What::GraphDot => {
-            let config = gateway.config();
-            let machine = config.machines.get(&view.machine).ok_or_else(|| gone(&view.machine))?;
-            Ok(drawn(machine, &view, what))
-        }
-        What::History | What::Trace => told(gateway, &session, what).await,
-    }
-}
-
-/// What is shown where no walk has begun: where each machine would begin.
-fn before(gateway: &Gateway, what: What) -> Result<Shown, Box<Refusal>> {
-    let listing = gateway.catalogue.now();
-    let config = gateway.config();
-    let machines: Vec<&Machine> =
-        listing.machines().roots().iter().filter_map(|name| config.machines.get(name)).collect();
-    let names = listing.machines().names();
-    let each = |show: &dyn Fn(&View) -> Value| match machines.as_slice() {
-        [only] => show(&unbegun(only)),
-        several => {
-            let shown = several.iter().map(|machine| (machine.name().to_string(), show(&unbegun(machine))));
-            json!({ "machines": shown.collect::<Map<_, _>>() })
-        }
-    };
-    match what {
-        What::Next => Ok(Shown::Data(each(&|view| next_body(view, names)))),
-        What::State => Ok(Shown::Data(each(&state_body))),
-        What::History => Ok(Shown::Data(json!({ "moves": [] }))),
-        What::Trace => Ok(Shown::Data(json!({ "events": [] }))),
-        What::Graph | What::GraphMermaid | What::GraphDot => match machines.as_slice() {
-            [only] => Ok(drawn(only, &unbegun(only), what)),
-            _ => {
-                let words = "there are several machines, and no walk has begun; name one with `session`".to_owned();
-                Err(unfit(words, "session", PRESENT, None, Vec::new()))
-            }
-        },
-    }
-}
-
-/// A walk that has not begun: it has no handle yet.
-fn unbegun(machine: &Machine) -> View {
-    let at = machine.begin();
-    let next = machine.moves(&at).into_iter().map(|legal| Next {
-        action: legal.name.to_string(),
-        description: legal.action.description.clone(),
-        schema: legal.action.input.clone(),
-    });
-    let (state, via) = (at.state.clone(), None);
-    let frame = Frame { machine: machine.name().clone(), state, moves: 0, taken: [].into(), via };
-    View {
-        session: SessionId::new(""),
-        root: machine.name().clone(),
-        machine: machine.name().clone(),
-        seq: 0,
-        over: machine.is_terminal(&at.state),
-        next: next.collect(),
-        waits: None,
-        frames: vec![frame],
-        state: at.state,
-        fields: at.fields,
-    }
-}
-
-fn drawn(machine: &Machine, view: &View, what: What) -> Shown {
-    let taken = view.frames.last().map(|frame| frame.taken.keys().cloned().collect()).unwrap_or_default();
-    let now = (!view.session.as_str().is_empty()).then(|| view.state.clone());
-    let marks = Marks { now, taken };
-    Shown::Text(match what {
-        What::GraphMermaid => machine.mermaid(&marks),
-        What::GraphDot => machine.dot(&marks),
-        What::Graph | What::Next | What::History | What::State | What::Trace => machine.svg(&marks),
-    })
-}
-
-fn gone(machine: &MachineName) -> Box<Refusal> {
-    let words = format!("the machine `{machine}` is not declared any more, so that it cannot be drawn");
-    Box::new(Refusal::of(RefusalKind::SchemaDrift, words))
-}
-
-/// What the ledger tells of a walk.
-async fn told(gateway: &Gateway, session: &SessionId, what: What) -> Result<Shown, Box<Refusal>> {
-    let unread = |error: amends_ledger::Error| {
-        tracing::warn!(%error, "a walk could not be read");
-        Box::new(Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read"))
-    };
-    let trace = gateway.ledger.trace(session).await.map_err(unread)?;
-    let events = trace.map(|trace| trace.events).unwrap_or_default();
-    let told: Vec<Value> = match what {
-        What::History => {
-            let moves = history(events.iter().map(|stored| &stored.event));
-            moves.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect()
-        }
-        _ => events
-            .iter()
-            .map(|stored| {
-                let mut event = serde_json::to_value(&stored.event).unwrap_or_default();
-                event["hash"] = json!(stored.hash);
-                event
-            })
-            .collect(),
-    };
-    let member = if what == What::History { "moves" } else { "events" };
-    Ok(Shown::Data(json!({ "session": session, member: told })))
 }

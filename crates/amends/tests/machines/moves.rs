@@ -1,10 +1,12 @@
 //! Moves: taken and refused, in both ways of serving a machine, with real clients of both eras.
 
+use std::io::Read;
+
 use serde_json::{Value, json};
 
 use crate::order::{Agent, Mode, ORDER, assert_legal, assert_refused, in_tools, serve};
 use crate::support::client::{Client, Sdk};
-use crate::support::{Gateway, Place, eventually};
+use crate::support::{Gateway, Place, eventually, http};
 
 const BEGIN: [&str; 2] = ["drop_order", "take_order"];
 const ORDERED: [&str; 2] = ["drop_order", "pay"];
@@ -245,6 +247,32 @@ fn a_walk_goes_on_after_the_gateway_was_killed() {
     assert_eq!((&paid["status"], &paid["data"]["seq"]), (&json!("success"), &json!(2)), "{paid}");
     drop(after);
     place.settled();
+}
+
+#[test]
+fn a_connection_goes_on_in_its_own_walk_after_the_gateway_was_killed() {
+    let place = Place::new();
+    let mut gateway = serve(&place, ORDER);
+    let greeting = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bare", "version": "1" } } });
+    let mut answer = Vec::new();
+    let mut greeted = http::send(&gateway.address, "/mcp", &[], greeting.to_string().as_bytes());
+    greeted.read_to_end(&mut answer).expect("an answer");
+    let head = String::from_utf8_lossy(&answer).to_lowercase();
+    let connection = head.split("mcp-session-id: ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let connection = connection.expect("a session").to_owned();
+    let step = |gateway: &Gateway, arguments: Value| {
+        let params = json!({ "name": "step", "arguments": arguments });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+        let (_, answer) =
+            http::post(&gateway.address, "/mcp", &[("mcp-session-id", connection.as_str())], body.as_bytes());
+        answer["result"]["structuredContent"]["data"].clone()
+    };
+    let ordered = step(&gateway, json!({ "action": "take_order", "inputs": latte("ord_1") }));
+    gateway.kill();
+    let gateway = serve(&place, ORDER);
+    let paid = step(&gateway, json!({ "action": "pay", "inputs": { "amount": 5 } }));
+    assert_eq!((&paid["seq"], &paid["session"]), (&json!(2), &ordered["session"]), "{ordered} {paid}");
 }
 
 #[test]

@@ -1,0 +1,182 @@
+//! What can be read of a walk, through any door.
+
+use std::sync::Arc;
+
+use amends_core::envelope::{Body, Data};
+use amends_core::id::MachineName;
+use amends_core::machine::Machine;
+use amends_core::machine::graph::Marks;
+use amends_core::walk::Frame;
+use amends_core::{Envelope, Outcome, Principal, Refusal, RefusalKind, SessionId};
+use amends_wire::mcp::steps::{Next, View, What, history, next_body, state_body};
+use amends_wire::schema::PRESENT;
+use serde_json::{Map, Value, json};
+
+use super::{OwnWalks, unfit};
+use crate::driver::{Answered, Form, Rendered};
+use crate::gateway::Gateway;
+use crate::walks;
+
+/// What of a walk was asked for: data, or a text of its own type.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Shown {
+    Data(Value),
+    Text(String),
+}
+
+impl Shown {
+    /// As the text of a resource.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Data(value) => value.to_string(),
+            Self::Text(text) => text.clone(),
+        }
+    }
+
+    /// As the answer of a tool. Nothing was done for it, so that nothing is recorded.
+    pub(super) fn answered(self) -> Answered {
+        let value = match self {
+            Self::Data(value) => value,
+            Self::Text(text) => Value::String(text),
+        };
+        let envelope = Envelope::of(Body::Success { outcome: Outcome::Succeeded, data: Data::Value(value) });
+        let form = Form::Envelope { envelope: Box::new(envelope), payload: None };
+        let rendered = Rendered { form, replayed: false };
+        Answered { rendered, receipt: None, last: true, delivery: None, declares_output: false }
+    }
+}
+
+/// Shows something of the walk that was named, else of the connection's, else of one that has not begun.
+pub(crate) async fn look_own(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    session: Option<SessionId>,
+    own: Option<&OwnWalks>,
+    what: What,
+) -> Result<Shown, Box<Refusal>> {
+    if session.is_some() {
+        return look(gateway, principal, session, what).await;
+    }
+    match look(gateway, principal, own.and_then(|own| own.meant(gateway)), what).await {
+        Err(refusal) if refusal.kind == RefusalKind::UnknownName => look(gateway, principal, None, what).await,
+        shown => shown,
+    }
+}
+
+/// Shows something of a walk: of the named one, else of one that has not begun.
+pub(crate) async fn look(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    session: Option<SessionId>,
+    what: What,
+) -> Result<Shown, Box<Refusal>> {
+    let listing = gateway.catalogue.now();
+    let names = listing.machines().names();
+    let Some(session) = session else { return before(gateway, what) };
+    let view = walks::look(gateway, principal, &session).await?;
+    match what {
+        What::Next => Ok(Shown::Data(next_body(&view, names))),
+        What::State => Ok(Shown::Data(state_body(&view))),
+        What::Graph | What::GraphMermaid | What::GraphDot => {
+            let config = gateway.config();
+            let machine = config.machines.get(&view.machine).ok_or_else(|| gone(&view.machine))?;
+            Ok(drawn(machine, &view, what))
+        }
+        What::History | What::Trace => told(gateway, &session, what).await,
+    }
+}
+
+/// What is shown where no walk has begun: where each machine would begin.
+fn before(gateway: &Gateway, what: What) -> Result<Shown, Box<Refusal>> {
+    let listing = gateway.catalogue.now();
+    let config = gateway.config();
+    let machines: Vec<&Machine> =
+        listing.machines().roots().iter().filter_map(|name| config.machines.get(name)).collect();
+    let names = listing.machines().names();
+    let each = |show: &dyn Fn(&View) -> Value| match machines.as_slice() {
+        [only] => show(&unbegun(only)),
+        several => {
+            let shown = several.iter().map(|machine| (machine.name().to_string(), show(&unbegun(machine))));
+            json!({ "machines": shown.collect::<Map<_, _>>() })
+        }
+    };
+    match what {
+        What::Next => Ok(Shown::Data(each(&|view| next_body(view, names)))),
+        What::State => Ok(Shown::Data(each(&state_body))),
+        What::History => Ok(Shown::Data(json!({ "moves": [] }))),
+        What::Trace => Ok(Shown::Data(json!({ "events": [] }))),
+        What::Graph | What::GraphMermaid | What::GraphDot => match machines.as_slice() {
+            [only] => Ok(drawn(only, &unbegun(only), what)),
+            _ => {
+                let words = "there are several machines, and no walk has begun; name one with `session`".to_owned();
+                Err(unfit(words, "session", PRESENT, None, Vec::new()))
+            }
+        },
+    }
+}
+
+/// A walk that has not begun: it has no handle yet.
+pub(super) fn unbegun(machine: &Machine) -> View {
+    let at = machine.begin();
+    let next = machine.moves(&at).into_iter().map(|legal| Next {
+        action: legal.name.to_string(),
+        description: legal.action.description.clone(),
+        schema: legal.action.input.clone(),
+    });
+    let (state, via) = (at.state.clone(), None);
+    let frame = Frame { machine: machine.name().clone(), state, moves: 0, taken: [].into(), via };
+    View {
+        session: SessionId::new(""),
+        root: machine.name().clone(),
+        machine: machine.name().clone(),
+        seq: 0,
+        over: machine.is_terminal(&at.state),
+        next: next.collect(),
+        waits: None,
+        frames: vec![frame],
+        state: at.state,
+        fields: at.fields,
+    }
+}
+
+fn drawn(machine: &Machine, view: &View, what: What) -> Shown {
+    let taken = view.frames.last().map(|frame| frame.taken.keys().cloned().collect()).unwrap_or_default();
+    let now = (!view.session.as_str().is_empty()).then(|| view.state.clone());
+    let marks = Marks { now, taken };
+    Shown::Text(match what {
+        What::GraphMermaid => machine.mermaid(&marks),
+        What::GraphDot => machine.dot(&marks),
+        What::Graph | What::Next | What::History | What::State | What::Trace => machine.svg(&marks),
+    })
+}
+
+fn gone(machine: &MachineName) -> Box<Refusal> {
+    let words = format!("the machine `{machine}` is not declared any more, so that it cannot be drawn");
+    Box::new(Refusal::of(RefusalKind::SchemaDrift, words))
+}
+
+/// What the ledger tells of a walk.
+async fn told(gateway: &Gateway, session: &SessionId, what: What) -> Result<Shown, Box<Refusal>> {
+    let unread = |error: amends_ledger::Error| {
+        tracing::warn!(%error, "a walk could not be read");
+        Box::new(Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read"))
+    };
+    let trace = gateway.ledger.trace(session).await.map_err(unread)?;
+    let events = trace.map(|trace| trace.events).unwrap_or_default();
+    let told: Vec<Value> = match what {
+        What::History => {
+            let moves = history(events.iter().map(|stored| &stored.event));
+            moves.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect()
+        }
+        _ => events
+            .iter()
+            .map(|stored| {
+                let mut event = serde_json::to_value(&stored.event).unwrap_or_default();
+                event["hash"] = json!(stored.hash);
+                event
+            })
+            .collect(),
+    };
+    let member = if what == What::History { "moves" } else { "events" };
+    Ok(Shown::Data(json!({ "session": session, member: told })))
+}
