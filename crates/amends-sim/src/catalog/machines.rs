@@ -57,7 +57,7 @@ fn order() -> (&'static str, Value) {
 /// Actions with a life of their own, several calls at once, and people who must agree.
 fn staged() -> (&'static str, Value) {
     let spec = json!({
-        "initial": "raw", "terminal": ["done"],
+        "initial": "raw", "terminal": ["done"], "limits": { "loops": 5 },
         "actions": {
             "fetch": {
                 "from": ["raw"], "to": "fetched", "setup": [{ "tool": "look" }], "gate": "'proceed'",
@@ -85,7 +85,7 @@ fn staged() -> (&'static str, Value) {
 /// A machine that runs another, and then lets the agent call tools itself.
 fn outer() -> (&'static str, Value) {
     let spec = json!({
-        "initial": "start", "terminal": ["done"],
+        "initial": "start", "terminal": ["done"], "limits": { "loops": 4 },
         "actions": {
             "run": { "from": ["start"], "to": "ran", "machine": "inner" },
             "free": { "from": ["ran"], "to": "done", "allowed": ["mail_bare", "look", "pay_unsettled"], "turns": 4 },
@@ -97,7 +97,7 @@ fn outer() -> (&'static str, Value) {
 
 fn inner() -> (&'static str, Value) {
     let spec = json!({
-        "initial": "a", "terminal": ["end"],
+        "initial": "a", "terminal": ["end"], "limits": { "loops": 4 },
         "actions": {
             "write": { "from": ["a"], "to": "b", "tool": "order_unsettled" },
             "set": { "from": ["b"], "to": "b", "tool": "stock_set" },
