@@ -81,8 +81,8 @@ pub enum Flaw {
     ForkAstray,
     /// The driver drops what an agent says of how many moves were made.
     CountIgnored,
-    /// A move that waits for its next try is recorded as if it did not.
-    WaitForgotten,
+    /// The end of a move is recorded otherwise than it was decided.
+    EndMisnamed,
     /// A move leads somewhere else than its machine says.
     LeadsAstray,
 }
@@ -100,7 +100,7 @@ impl Flaw {
                 | Self::RefusalWrites
                 | Self::ForkAstray
                 | Self::CountIgnored
-                | Self::WaitForgotten
+                | Self::EndMisnamed
                 | Self::LeadsAstray
         )
     }

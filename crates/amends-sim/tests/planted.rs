@@ -222,8 +222,8 @@ fn not_comparing_the_number_of_moves_is_seen() {
 }
 
 #[test]
-fn recording_something_else_than_a_wait_is_seen() {
-    check(Flaw::WaitForgotten, &["same_inputs", "late_moves_nothing", "one_leg"]);
+fn recording_another_end_of_a_move_is_seen() {
+    check(Flaw::EndMisnamed, &["same_inputs"]);
 }
 
 #[test]

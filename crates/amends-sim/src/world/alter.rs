@@ -57,7 +57,13 @@ pub(super) fn astray(flaw: Option<Flaw>, history: &[Event], step: &mut Step) {
             (Flaw::MoveBeside, Fact::MoveRefused { refusal, .. }) if refusal.kind == RefusalKind::InFlight => {
                 Some(Fact::Ignored { why: "it is begun all the same".into() })
             }
-            (Flaw::WaitForgotten, Fact::MoveWaits { .. }) => Some(Fact::Ignored { why: "it does not wait".into() }),
+            (Flaw::EndMisnamed, Fact::MoveEnded { outcome: Outcome::Succeeded, .. }) => {
+                let mut fact = event.fact.clone();
+                if let Fact::MoveEnded { outcome, .. } = &mut fact {
+                    *outcome = Outcome::SucceededAfterCompensation;
+                }
+                Some(fact)
+            }
             (Flaw::LeadsAstray, Fact::MoveMade { .. }) => {
                 let mut fact = event.fact.clone();
                 if let Fact::MoveMade { to, .. } = &mut fact {

@@ -230,6 +230,11 @@ impl World {
             fields: Payload { digest: Digest::new("fields-at-the-beginning"), size: 2 },
         };
         self.handle(node, &session, Input::Begin(Box::new(beginning)))?;
+        let driver = self.nodes[node].drivers.get(&session);
+        if driver.is_some_and(|driver| driver.dispatcher.walk().is_none()) {
+            let what = format!("{session} cannot walk through `{}`", declared.name);
+            return Err(self.watch.broken("follows_declaration", None, what));
+        }
         Ok(Some((node, session)))
     }
 

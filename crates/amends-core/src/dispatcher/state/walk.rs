@@ -372,6 +372,11 @@ impl WalkState {
                     (open.gated, open.weighed, open.skips) = (None, None, false);
                 }
             }
+            Fact::Ticked { .. } => {
+                if let Some(open) = self.open.as_mut().filter(|open| open.not_before.is_some_and(|until| until <= at)) {
+                    open.not_before = None;
+                }
+            }
             Fact::MoveMade { of, action, to, enters, moves, .. } => {
                 self.arrive(action, to, enters.as_ref());
                 self.moves = *moves;

@@ -79,12 +79,12 @@ fn a_wish_to_begin_again_that_is_repeated_begins_again_once() {
     reset(&mut world, "r1", Some("k"));
     world.wish("take_order");
     reset(&mut world, "r2", Some("k"));
-    assert_eq!(world.joined, [("r2".into(), "r1".into())]);
+    assert_eq!(world.joined, [(CallId::from("r2"), CallId::from("r1"))]);
     assert_eq!(world.state().as_str(), "ordered");
     // Without a key, it is a repeat only while nothing else was done since.
     reset(&mut world, "r3", None);
     reset(&mut world, "r4", None);
-    assert_eq!(world.joined[1..], [("r4".into(), "r3".into())]);
+    assert_eq!(world.joined[1..], [(CallId::from("r4"), CallId::from("r3"))]);
     world.wish_with("take_order", "other", None);
     reset(&mut world, "r5", None);
     assert_eq!((world.count("walk_reset"), world.state().as_str()), (3, "created"));
@@ -138,7 +138,7 @@ fn a_key_is_known_again_after_the_walk_began_anew() {
     world.put(Input::Move(Box::new(reset)));
     let again = keyed(&world, "again");
     world.put(Input::Move(Box::new(again)));
-    assert_eq!(world.joined, [("again".into(), "first".into())]);
+    assert_eq!(world.joined, [(CallId::from("again"), CallId::from("first"))]);
     assert_eq!(world.state().as_str(), "created");
     world.wish_with("take_order", "", None);
     assert_eq!(world.state().as_str(), "ordered", "without a key, it is another wish");
