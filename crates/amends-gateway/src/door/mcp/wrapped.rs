@@ -61,6 +61,10 @@ impl Wrapped {
         if !self.upstream.greet().await {
             return false;
         }
+        // Whoever calls next without asking for the tools finds them.
+        if let Err(error) = listing::refresh(&client.gateway, &self.upstream, Kind::Tools, None).await {
+            tracing::warn!(%error, "the wrapped server's tools are not known");
+        }
         self.bridged.store(true, Ordering::Release);
         client.gateway.follows(&self.upstream);
         // The first call may come before its tools are known.
