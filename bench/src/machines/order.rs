@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::peer::{Peer, Server};
-use crate::caller::Target;
-use crate::caller::{self, Caller};
+use super::peer::{Handle, Peer, Server};
+use crate::caller::{self, Caller, STATELESS};
 
 /// The steps of an order, and where each leads.
 const STEPS: [(&str, &str); 3] = [("take_order", "ordered"), ("pay", "paid"), ("fulfil", "fulfilled")];
