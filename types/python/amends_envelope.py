@@ -263,15 +263,28 @@ class Common(TypedDict):
     attempts: NotRequired[list[AttemptLine]]
     confidence: NotRequired[float]
     follow_up_hints: NotRequired[list[str]]
+    known_actions: NotRequired[list[str]]
+    # The input schema of each move that is legal now.
+    next_action_schemas: NotRequired[dict[str, Any]]
+    # What to do now, in a sentence.
+    next_hint: NotRequired[str]
     provenance: NotRequired[list[Provenance]]
     # A recorded answer is given again.
     replayed: NotRequired[Literal[True]]
     # What a machine's action gave.
     result: NotRequired[Any]
     reversal: NotRequired[Reversal]
-    # The state of a machine.
+    # How many moves were made in it.
+    seq: NotRequired[int]
+    # The handle of the walk that the call was about.
+    session: NotRequired[str]
+    # Where a walk through a machine is: the machine, the name of its state, its fields.
     state: NotRequired[Any]
+    # How long the action may take. In milliseconds.
+    timeout_ms: NotRequired[int]
     valid_next_actions: NotRequired[list[str]]
+    # Why nothing, or only one thing, may be done now.
+    waits: NotRequired[dict[str, Any]]
 
 
 class NextCall(TypedDict):

@@ -245,15 +245,28 @@ export interface Common {
   attempts?: AttemptLine[];
   confidence?: number;
   follow_up_hints?: string[];
+  known_actions?: string[];
+  /** The input schema of each move that is legal now. */
+  next_action_schemas?: Record<string, unknown>;
+  /** What to do now, in a sentence. */
+  next_hint?: string;
   provenance?: Provenance[];
   /** A recorded answer is given again. */
   replayed?: true;
   /** What a machine's action gave. */
   result?: unknown;
   reversal?: Reversal;
-  /** The state of a machine. */
+  /** How many moves were made in it. */
+  seq?: number;
+  /** The handle of the walk that the call was about. */
+  session?: string;
+  /** Where a walk through a machine is: the machine, the name of its state, its fields. */
   state?: unknown;
+  /** How long the action may take. In milliseconds. */
+  timeout_ms?: number;
   valid_next_actions?: string[];
+  /** Why nothing, or only one thing, may be done now. */
+  waits?: Record<string, unknown>;
 }
 
 export interface NextCall {

@@ -308,7 +308,9 @@ impl Dispatcher {
             Input::Unwound { of, undone, failed } => self.unwound(now, of, undone, failed),
             Input::Retire { reason } => self.retire(now, reason),
         }
-        self.walk_on(now);
+        if !self.step.events.is_empty() {
+            self.walk_on(now);
+        }
         std::mem::take(&mut self.step)
     }
 

@@ -43,8 +43,6 @@ pub struct Order {
     pub key: Option<String>,
     /// How long the agent waits, where it says so.
     pub deadline_ms: Option<u64>,
-    /// What a door found wrong with it: it is refused, and that is recorded in the walk.
-    pub refusal: Option<Box<Refusal>>,
 }
 
 /// What is wanted of a walk.
@@ -107,7 +105,7 @@ pub async fn order(
         Wish::Step { action, inputs, expect_seq } => (action, inputs.value, inputs.raw.get().into(), expect_seq, false),
         Wish::Reset | Wish::Fork(_) | Wish::Cancel => ("reset".to_owned(), Map::new(), "{}".into(), None, true),
     };
-    let refusal = order.refusal.or_else(|| drifted(gateway, &session).map(Box::new));
+    let refusal = drifted(gateway, &session).map(Box::new);
     let wish = MoveWish {
         id: id.clone(),
         action,

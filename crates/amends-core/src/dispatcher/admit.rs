@@ -32,7 +32,7 @@ impl Dispatcher {
         if self.state.calls.contains_key(&call.id) {
             return self.ignore(now, format!("the call `{}` is open already", call.id));
         }
-        if call.leg.as_ref().is_some_and(|leg| !self.state.wants_leg(leg)) {
+        if call.leg.as_ref().is_some_and(|leg| !self.awaits(now, leg)) {
             return self.ignore(now, format!("no move wants the call `{}`", call.id));
         }
         let repeat = call.repeat_of.clone().map(|held| (plan(now, gates, &call, &held), held));

@@ -409,12 +409,6 @@ impl Session {
         self.walk.as_ref()?.open.as_ref()
     }
 
-    /// Whether the open move has no such call yet.
-    pub(super) fn wants_leg(&self, leg: &crate::walk::LegOf) -> bool {
-        let has = |open: &MoveState| open.part(leg.part).any(|its| its.name == leg.name);
-        self.open_move().is_some_and(|open| open.taking.id == leg.of && open.attempt == leg.attempt && !has(open))
-    }
-
     /// Whether that is the move with which the walk was given up.
     pub(super) fn unwinds(&self, of: &CallId) -> bool {
         self.walk.as_ref().is_some_and(|walk| walk.aborted_by.as_ref() == Some(of))

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{KEYED_MS, MoveState, REPEATED_MS, WalkState};
+use crate::dispatcher::state::{KEYED_MS, MoveState, Question, REPEATED_MS, WalkState};
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
@@ -20,7 +20,7 @@ use crate::id::{CallId, Digest, MachineName};
 use crate::machine::{MachineSpec, Machines};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::time::Timestamp;
-use crate::walk::{Beginning, LegWish, Taking, Weighed};
+use crate::walk::{Beginning, LegOf, LegWish, Taking, Weighed};
 
 pub use look::{Leg, Look, Standing, Underway};
 use next::Next;
@@ -79,7 +79,7 @@ impl Dispatcher {
         let id = taking.id.clone();
         let kin = walk.kin(&taking, now);
         let no = match &kin {
-            Kin::None => walk.no(&taking, gates, now),
+            Kin::None => walk.no(&taking, gates, now, self.settling()),
             Kin::Another => {
                 let message =
                     "this `amends/key` was used before for another action or with other inputs; send a fresh one";
@@ -105,6 +105,16 @@ impl Dispatcher {
         }
     }
 
+    /// Whether somebody still finds out what a move in doubt did: a call that is open, or a person.
+    fn settling(&self) -> bool {
+        let doubtful = self.state.walk.as_ref().and_then(|walk| walk.unsettled.as_ref());
+        let mut legs = doubtful.into_iter().flat_map(|past| &past.legs);
+        legs.any(|leg| {
+            let asks = |question: &Question| question.interaction.call == leg.call;
+            self.state.calls.contains_key(&leg.call) || self.state.questions.values().any(asks)
+        })
+    }
+
     /// What was evaluated of a move.
     pub(super) fn weighed(&mut self, now: Timestamp, of: &CallId, weighed: Weighed) {
         let Some(walk) = &self.state.walk else {
@@ -118,6 +128,13 @@ impl Dispatcher {
         let unclear = || Weighed::Unclear { why: "what was said of it does not follow from its machine".to_owned() };
         let weighed = if follows { weighed } else { unclear() };
         self.emit(now, Fact::MoveWeighed { of: of.clone(), weighed });
+    }
+
+    /// Whether that call is what the open move wants made next. A driver that was asked twice, or that comes late, may bring
+    /// another one.
+    pub(super) fn awaits(&self, now: Timestamp, leg: &LegOf) -> bool {
+        let next = self.state.walk.as_ref().and_then(|walk| walk.next(now));
+        matches!(next, Some(Next::Begin(wish)) if wish.leg == *leg)
     }
 
     /// Somebody wants the open move stopped: its calls are.
@@ -170,24 +187,26 @@ impl Dispatcher {
 impl WalkState {
     /// Whether a wish repeats an earlier one.
     fn kin(&self, taking: &Taking, now: Timestamp) -> Kin {
-        let open = self.open.as_ref().map(|open| (&open.taking, true));
+        let open = self.open.as_ref().map(|open| (&open.taking, true, true));
         let made = self.recent.iter().rev().filter(|made| {
             let kept_ms = if made.taking.key.is_some() { KEYED_MS } else { REPEATED_MS };
             now.since_ms(made.at) < kept_ms
         });
-        let past = made.map(|made| (&made.taking, !made.delivered));
-        for (other, undelivered) in open.into_iter().chain(past) {
+        // Who counts the moves means the next one, not the one that was made.
+        let counts = taking.expect_seq == Some(self.moves);
+        // After other moves, a wish to begin again is a new one.
+        let meant = |n: usize| !counts && (n == 0 || !taking.reset);
+        let past = made.enumerate().map(|(n, made)| (&made.taking, !made.delivered, meant(n)));
+        for (other, undelivered, meant) in open.into_iter().chain(past) {
             let equal = other.fingerprint == taking.fingerprint
                 && other.principal == taking.principal
-                && other.reset == taking.reset;
+                && other.reset == taking.reset
+                && (other.expect_seq == taking.expect_seq || taking.key.is_some());
             match (&taking.key, &other.key) {
                 (Some(key), Some(its)) if key == its => {
                     return if equal { Kin::Repeats(other.id.clone()) } else { Kin::Another };
                 }
-                // Who counts the moves means the next one, not the one that was made.
-                (None, None) if equal && undelivered && taking.expect_seq.is_none_or(|seq| seq != self.moves) => {
-                    return Kin::Repeats(other.id.clone());
-                }
+                (None, None) if equal && undelivered && meant => return Kin::Repeats(other.id.clone()),
                 _ => {}
             }
         }
@@ -200,7 +219,7 @@ impl WalkState {
         format!("{}.{}/{}/{action}/{part}/{name}/{fingerprint}", self.moves, self.redone, open.machine)
     }
 
-    fn wish(&self, open: &MoveState, leg: crate::walk::LegOf) -> Box<LegWish> {
+    fn wish(&self, open: &MoveState, leg: LegOf) -> Box<LegWish> {
         let key = self.leg_key(open, leg.part.as_str(), &leg.name);
         let (machine, action) = (open.machine.clone(), open.taking.action.clone());
         Box::new(LegWish { leg, machine, action, key, deadline: open.deadline })

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Config, ConfigError, Released, Spec, settle};
+use super::{Config, ConfigError, Fragment, Released, Spec, settle};
 
 /// A configuration file's text.
 #[derive(Clone, Debug)]
@@ -45,11 +45,26 @@ impl Source {
 
     /// What it says, where the wrapped server's command is given elsewhere.
     pub fn settle_wrap(&self) -> Result<Config, ConfigError> {
+        self.settled(self.wrapping()?)
+    }
+
+    fn wrapping(&self) -> Result<Spec, ConfigError> {
         let mut spec = Spec::parse(&self.text, &self.origin)?;
         if let Some(wrapped) = spec.upstreams.get_mut("wrapped") {
             wrapped.command.get_or_insert_with(|| vec!["wrapped".into()]);
         }
-        self.settled(spec)
+        Ok(spec)
+    }
+
+    /// What it would say if those rules were released in the place of what it names as its release. Nothing where it names
+    /// none.
+    pub fn settle_released(&self, rules: &Fragment) -> Result<Option<Config>, ConfigError> {
+        let mut spec = self.wrapping()?;
+        if spec.playbook.release.take().is_none() {
+            return Ok(None);
+        }
+        rules.lay_over(&mut spec)?;
+        self.settled(spec).map(Some)
     }
 
     /// The released rules are laid over what was written; a mistake that is found after that gets its line here.

@@ -7,15 +7,16 @@ use amends_core::envelope::{Body, Data};
 use amends_core::id::MachineName;
 use amends_core::machine::Machine;
 use amends_core::machine::graph::Marks;
+use amends_core::recovery::Template;
 use amends_core::refusal::ArgumentFault;
 use amends_core::walk::Frame;
-use amends_core::{Envelope, Outcome, Principal, Refusal, RefusalKind, SessionId};
+use amends_core::{Envelope, Outcome, Principal, Recovery, Refusal, RefusalKind, SessionId};
 use amends_wire::mcp::ToolCall;
 use amends_wire::mcp::steps::{
-    Inputs, Moved, Next, View, Wanted, What, action_of, history, next_body, read, read_action, session_of, state_body,
+    Moved, Next, View, Wanted, What, action_of, history, next_body, read, read_action, session_of, state_body,
 };
 use amends_wire::schema::PRESENT;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::driver::{self, Answered, CallHandle, Form, Listener, Rendered, SessionHandle};
 use crate::gateway::Gateway;
@@ -123,7 +124,7 @@ pub(crate) async fn call(
         Err(error) => return asker.refused(call.name(), Box::new(error.refusal()), None),
     };
     let named = |session: Option<String>| session.or_else(|| meta.session.clone()).map(SessionId::new);
-    let order = |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms, refusal: None };
+    let order = |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms };
     match wanted {
         Ok(Wanted::Look { session, what }) => match asker.look(named(session), what).await {
             Ok(shown) => Came::Answered(Box::new(shown.answered())),
@@ -140,11 +141,20 @@ pub(crate) async fn call(
         }
         Err(refusal) => {
             let action = action_of(call.arguments()).unwrap_or_else(|| call.name().to_owned());
-            let session = named(session_of(call.arguments())).or_else(|| asker.own.and_then(OwnWalks::last));
-            let Some(session) = session else { return asker.refused(&action, refusal, asker.unbegun(&action)) };
-            let what = Wish::Step { action: action.clone(), inputs: Inputs::nothing(), expect_seq: None };
-            let order = Order { refusal: Some(refusal), ..order(what) };
-            asker.hand_in(&action, Which::Known(session), order, listener).await
+            let session = named(session_of(call.arguments()));
+            let meant = session.clone().or_else(|| asker.own.and_then(|own| own.meant(asker.gateway)));
+            let view = match meant {
+                Some(meant) => walks::look(asker.gateway, asker.principal, &meant).await,
+                None => return asker.refused(&action, refusal, asker.unbegun(&action)),
+            };
+            match view {
+                Ok(view) => {
+                    let moved = Moved { action: action.clone(), result: None, view };
+                    asker.refused(&action, refusal, Some(Box::new(moved)))
+                }
+                Err(_) if session.is_none() => asker.refused(&action, refusal, asker.unbegun(&action)),
+                Err(unknown) => asker.refused(&action, unknown, None),
+            }
         }
     }
 }
@@ -171,7 +181,7 @@ impl Asker<'_> {
         let Some(own) = self.own else {
             return match root(self.gateway, machine) {
                 Ok(root) => self.hand_in(action, Which::New(root), order, listener).await,
-                Err(refusal) => self.refused(tool, refusal, None),
+                Err(refusal) => self.refused(tool, to_be_named(refusal, tool, action), None),
             };
         };
         let _one_at_a_time = own.beginning.lock().await;
@@ -180,7 +190,7 @@ impl Asker<'_> {
         }
         let root = match root(self.gateway, machine) {
             Ok(root) => root,
-            Err(refusal) => return self.refused(tool, refusal, None),
+            Err(refusal) => return self.refused(tool, to_be_named(refusal, tool, action), None),
         };
         let which = own.through(self.gateway, &root);
         let came = self.hand_in(action, which, order, listener).await;
@@ -323,6 +333,14 @@ pub(crate) fn root(gateway: &Gateway, named: Option<&str>) -> Result<MachineName
     }
 }
 
+/// The refusal of a step that does not say with which machine to begin, with the call in which it does.
+fn to_be_named(mut refusal: Box<Refusal>, tool: &str, action: &str) -> Box<Refusal> {
+    let args = Map::from_iter([("action".to_owned(), Value::String(action.to_owned()))]);
+    let template = Template { tool: tool.to_owned(), args, missing: vec!["machine".to_owned()] };
+    refusal.recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
+    refusal
+}
+
 fn one_of(names: &[&str]) -> String {
     format!("one of {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
 }
@@ -385,7 +403,7 @@ fn before(gateway: &Gateway, what: What) -> Result<Shown, Box<Refusal>> {
         [only] => show(&unbegun(only)),
         several => {
             let shown = several.iter().map(|machine| (machine.name().to_string(), show(&unbegun(machine))));
-            json!({ "machines": shown.collect::<serde_json::Map<_, _>>() })
+            json!({ "machines": shown.collect::<Map<_, _>>() })
         }
     };
     match what {

@@ -121,6 +121,8 @@ impl Session {
         let canonical = serde_json_canonicalizer::to_vec(&inputs).unwrap_or_default();
         let named = [b"move".as_slice(), self.id.as_str().as_bytes(), wish.action.as_bytes(), canonical.as_slice()];
         let fingerprint = keyed_digest(&self.gateway.secret, &named);
+        // The same in every walk, so that two can be compared.
+        let digest = keyed_digest(&self.gateway.secret, &[b"inputs", canonical.as_slice()]);
         let action = ActionName::new(wish.action.chars().take(128).collect::<String>());
         let config = self.gateway.config();
         let mask = config.privacy.of(action.as_str());
@@ -129,7 +131,7 @@ impl Session {
             id: wish.id.clone(),
             action: action.clone(),
             expect_seq: wish.expect_seq,
-            inputs: Payload { digest: fingerprint.clone(), size: wish.raw.len() as u64 },
+            inputs: Payload { digest, size: wish.raw.len() as u64 },
             fingerprint,
             principal: self.principal.clone(),
             key: wish.key.map(CallKey),

@@ -72,7 +72,7 @@ fn a_call_without_an_answer_and_an_answer_without_a_call_are_mismatches() {
 }
 
 #[test]
-fn a_doubt_stops_the_walk_until_a_person_settles_it() {
+fn nothing_else_is_done_while_a_move_is_in_doubt() {
     let report = told(
         "[[steps]]\naction = \"pay\"\ninputs = { n = 2 }\nanswers = [{ tool = \"charge\", in_doubt = true }]\n\
          expect = { refusal = { kind = \"action_error\" }, state = \"new\", valid_next_actions = [] }\n\

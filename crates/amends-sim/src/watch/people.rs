@@ -188,6 +188,11 @@ impl Watch {
         }
     }
 
+    /// Whether a person is asked what became of a call.
+    pub(crate) fn is_asked_about(&self, call: &CallId) -> bool {
+        self.open_about(call, Subject::Doubt).next().is_some()
+    }
+
     fn open_about<'a>(
         &'a self,
         call: &'a CallId,

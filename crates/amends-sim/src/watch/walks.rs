@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use amends_core::dispatcher::walk::Standing as LookStanding;
 use amends_core::id::{ActionName, MachineName, StateName};
 use amends_core::machine::{Action, Does, Machines, Resolution};
 use amends_core::walk::{Beginning, Frame, LegOf, Part, Taking, Weighed};
 use amends_core::{CallId, Certainty, Digest, Dispatcher, Event, Fact, Reply, SessionId, Step};
 use bytes::Bytes;
 
+use crate::watch::view::CallView;
 use crate::watch::{Verdicts, Watch};
 
 /// A walk, as its durable events tell.
@@ -34,6 +36,7 @@ pub(crate) struct MoveView {
     action: ActionName,
     fingerprint: Digest,
     legs: Vec<(LegOf, CallId)>,
+    keyed: bool,
     passed_over: bool,
     told: Told,
     /// Nothing more is heard of it but its delivery.
@@ -145,8 +148,23 @@ impl Watch {
         self.walks.keys()
     }
 
-    /// No move is open for good.
+    /// A walk is held up only while a write of it may have been done and nobody could say yet.
+    fn held_up(&self, session: &SessionId, dispatcher: &Dispatcher) -> Verdicts {
+        let doubtful = dispatcher.walk().is_some_and(|look| matches!(look.standing, LookStanding::InDoubt(_)));
+        let reason = self.walks.get(session).is_some_and(|walk| walk.tried.iter().any(|tried| self.in_doubt(tried)));
+        if doubtful && !reason {
+            let what = format!("{session} is held up, and nothing in it is in doubt");
+            return Err(self.broken("liveness", None, what));
+        }
+        Ok(())
+    }
+
+    /// No move is open for good, and no walk held up for nothing.
     pub(crate) fn every_move_over(&self) -> Verdicts {
+        for session in self.walks.keys() {
+            let events = self.sessions.get(session).map(|view| view.events.as_slice()).unwrap_or_default();
+            self.held_up(session, &self.restored(events)?)?;
+        }
         match self.walks.iter().find_map(|(session, view)| view.open.as_ref().map(|of| (session, of))) {
             Some((session, of)) => {
                 Err(self.broken("liveness", Some(of.clone()), format!("the move is open for good in {session}")))
@@ -198,7 +216,10 @@ impl Watch {
                 self.closes(session, of, if made { Told::Made } else { Told::Ended(*certainty) })
             }
             Fact::WalkReset { of, moves } => {
-                self.one_move_one_wish(of)?;
+                // Without a key, a wish to begin again that comes after other moves is another one.
+                if self.moves.get(of).is_some_and(|view| view.keyed) {
+                    self.one_move_one_wish(of)?;
+                }
                 self.closes(session, of, Told::Made)?;
                 self.restarts(session, *moves);
                 Ok(())
@@ -252,6 +273,7 @@ impl Watch {
             action: taking.action.clone(),
             fingerprint: taking.fingerprint.clone(),
             legs: Vec::new(),
+            keyed: taking.key.is_some(),
             passed_over: false,
             told: Told::Nothing,
             over: false,
@@ -268,7 +290,12 @@ impl Watch {
             let what = format!("it is begun while {open} is open");
             return Err(self.broken("one_move_at_a_time", Some(of.clone()), what));
         }
-        if let Some(doubtful) = walk.tried.iter().find(|tried| self.in_doubt(tried)) {
+        let goes_on = |tried: &CallId| {
+            let same = self.moves.get(tried).is_some_and(|other| other.fingerprint == taking.fingerprint);
+            (same || taking.reset) && !self.settling(tried)
+        };
+        let mut doubtful = walk.tried.iter().filter(|tried| self.in_doubt(tried));
+        if let Some(doubtful) = doubtful.find(|tried| !goes_on(tried)) {
             let what = format!("it is begun while {doubtful} may have been done");
             return Err(self.broken("one_move_at_a_time", Some(of.clone()), what));
         }
@@ -293,6 +320,12 @@ impl Watch {
             let doubtful = call.ended.as_ref().is_none_or(|end| end.certainty == Certainty::InDoubt);
             !call.refused && !call.effect().is_read() && doubtful
         })
+    }
+
+    /// Whether somebody still finds out what a move did.
+    fn settling(&self, of: &CallId) -> bool {
+        let mut calls = self.moves.get(of).into_iter().flat_map(|view| view.legs.iter().map(|(_, call)| call));
+        calls.any(|call| self.calls.get(call).is_some_and(CallView::is_open) || self.is_asked_about(call))
     }
 
     fn leg_begins(&mut self, session: &SessionId, leg: &LegOf, call: &CallId) -> Verdicts {
@@ -461,6 +494,13 @@ impl Watch {
     }
 
     fn restarts(&mut self, session: &SessionId, moves: u64) {
+        // Without a key, an equal wish after that is another one.
+        let unkeyed = |(_, view): &(&CallId, &MoveView)| view.session == *session && !view.keyed;
+        for (of, _) in self.moves.iter().filter(unkeyed) {
+            if let Some((wish, _)) = self.strode.get(of) {
+                self.strides_made.remove(wish);
+            }
+        }
         if let Some(walk) = self.walks.get_mut(session) {
             walk.frames = first_frame(&walk.machines, &walk.root).into_iter().collect();
             walk.moves = moves;

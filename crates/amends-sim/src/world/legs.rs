@@ -98,7 +98,7 @@ impl World {
     fn weigh(&self, node: usize, session: &SessionId, of: &CallId, what: Weighing) -> Option<Weighed> {
         let driver = self.nodes[node].drivers.get(session)?;
         let look = driver.dispatcher.walk()?;
-        let open = look.open.as_ref().filter(|open| *open.id == *of)?;
+        let open = look.open.as_ref().filter(|open| open.id == of)?;
         let (_, action) = look.machines.get(open.machine)?.action(open.action.as_str())?;
         let tries =
             driver.history.iter().filter(|event| matches!(&event.fact, Fact::MoveWaits { of: it, .. } if it == of));

@@ -200,7 +200,7 @@ impl World {
         }
         let node = self.chance.pick(&alive);
         if let Some(session) = self.walks.courses[course].session.clone() {
-            if self.nodes[node].drivers.contains_key(&session) && self.chance.percent(90) {
+            if self.nodes[node].drivers.contains_key(&session) {
                 return Ok(Some((node, session)));
             }
             if let Some(driving) = self.driving(&session).filter(|_| self.chance.percent(50)) {

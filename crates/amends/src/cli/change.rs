@@ -12,6 +12,15 @@ use amends_gateway::config::{ConfigError, Fragment, Source};
 pub(super) enum Change {
     /// What it says is laid over the rules that each call had.
     Fragment(Fragment),
+    /// Each call is governed as the gateway would govern it if those rules were released in the place of its release.
+    Released {
+        /// The rules.
+        rules: Fragment,
+        /// What the configuration means with them.
+        config: Box<Config>,
+        /// Its text.
+        source: Source,
+    },
     /// Each call is governed as the gateway would govern it today.
     Config {
         /// What it means.
@@ -29,6 +38,25 @@ impl Change {
             return Ok(Self::Fragment(Fragment::of(source)?));
         }
         Self::config(source)
+    }
+
+    /// A fragment in the place of the release that a configuration names, where it names one: what that one said and this one
+    /// does not is dropped then. Anything else is as it was.
+    pub(super) fn released_in(self, config: Option<&Path>) -> Result<Self, ConfigError> {
+        let (Self::Fragment(rules), Some(path)) = (&self, config) else { return Ok(self) };
+        let source = Source::read(path)?;
+        match source.settle_released(rules)? {
+            Some(config) => Ok(Self::Released { rules: rules.clone(), config: Box::new(config), source }),
+            None => Ok(self),
+        }
+    }
+
+    /// The rules alone, where they are a piece of a configuration.
+    pub(super) fn fragment(&self) -> Option<&Fragment> {
+        match self {
+            Self::Fragment(rules) | Self::Released { rules, .. } => Some(rules),
+            Self::Config { .. } => None,
+        }
     }
 
     /// Reads a whole configuration, of `serve`, `up` or `wrap`.
@@ -49,7 +77,7 @@ impl Change {
     ) -> Result<Option<Arc<Rules>>, ConfigError> {
         match self {
             Self::Fragment(fragment) => Ok(Some(Arc::new(fragment.amend(tool.as_str(), had)?))),
-            Self::Config { config, .. } => {
+            Self::Config { config, .. } | Self::Released { config, .. } => {
                 let Some(at) = config.upstreams.get(upstream) else { return Ok(None) };
                 // What an upstream hinted is in the rules that the call had, where nobody had declared it.
                 let hinted = if had.contract.declared { amends_core::EffectKind::Write } else { had.contract.effect };
@@ -61,7 +89,7 @@ impl Change {
     /// The file.
     pub(super) fn file(&self) -> &str {
         match self {
-            Self::Fragment(fragment) => fragment.source().origin(),
+            Self::Fragment(rules) | Self::Released { rules, .. } => rules.source().origin(),
             Self::Config { source, .. } => source.origin(),
         }
     }
@@ -76,7 +104,8 @@ impl Change {
             Some(format!("[{section}], {}:{line}", source.origin()))
         };
         let found = match self {
-            Self::Fragment(fragment) => written(fragment.source()),
+            Self::Fragment(rules) => written(rules.source()),
+            Self::Released { rules, source, .. } => written(rules.source()).or_else(|| written(source)),
             Self::Config { config, source } => {
                 let released = config.release.as_ref().and_then(|released| written(released.rules.source()));
                 released.or_else(|| written(source))

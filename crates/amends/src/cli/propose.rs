@@ -66,7 +66,14 @@ pub(super) async fn propose(args: ProposeArgs) -> Result<ExitCode> {
     };
     let text = fragment.source().text().to_owned();
     let hash = fragment.hash().clone();
-    let change = Change::Fragment(fragment);
+    let change = match Change::Fragment(fragment).released_in(args.ledger.config_file()) {
+        Ok(change) => change,
+        Err(error @ amends_gateway::config::ConfigError::Unreadable { .. }) => return Err(error.into()),
+        Err(error) => {
+            eprintln!("amends: {error}");
+            return Ok(ExitCode::from(1));
+        }
+    };
     let ledger = args.ledger.open().await?;
     let found = match walk(&ledger, &change, since(&args.since)?, 5).await? {
         Ok(found) => found,

@@ -27,6 +27,9 @@ Examples:
   amends whatif --playbook fragment.toml --since 30d --examples 10
   amends whatif --playbook amends.toml --json          the same for a whole configuration, for programs
 
+With --config, a fragment is taken for the next release: where the configuration names one, what that one said and the fragment
+does not repeat is dropped.
+
 A fragment has the sections [retry…], [tools.NAME.retry…] and [tools.NAME.playbook…] of a configuration, and nothing else.
 Nothing is written, and nothing is sent: recorded answers are fed in as far as they reach.
 
@@ -58,7 +61,7 @@ pub(super) async fn whatif(args: WhatIfArgs) -> Result<ExitCode> {
         eprintln!("amends: {error}");
         Ok(ExitCode::from(1))
     };
-    let change = match Change::read(&args.playbook) {
+    let change = match Change::read(&args.playbook).and_then(|change| change.released_in(args.ledger.config_file())) {
         Ok(change) => change,
         Err(error @ amends_gateway::config::ConfigError::Unreadable { .. }) => return Err(error.into()),
         Err(error) => return refused(error),

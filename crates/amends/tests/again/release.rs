@@ -55,12 +55,23 @@ fn a_change_is_proposed_released_by_a_person_and_named_by_every_call_under_it() 
     assert!(trace.contains("under release 1 ("), "{trace}");
 
     // Another release in its place would drop its rules; what is compared says that it does not count that.
-    place.write("other.toml", "[tools.send_email.playbook.server_error_5xx]\ncompensation = \"surface\"\n");
+    place.write("other.toml", "[tools.get_order.playbook.transient_timeout]\ncompensation = \"surface\"\n");
     let found = crate::json(&over(&place, &["whatif", "--playbook", "other.toml", "--json"]));
     assert_eq!(found["had_release"][0]["version"], 1, "{found}");
     assert_eq!(found["had_release"][0]["calls"].as_u64(), Some(under.len() as u64), "{found}");
     let text = said(&over(&place, &["whatif", "--playbook", "other.toml"]));
     assert!(text.contains("calls had rules of release 1."), "{text}");
+    // With the configuration that names the release, it is counted, and so it is in a proposal.
+    let named = |playbook: &str| {
+        crate::json(&over(&place, &["whatif", "--playbook", playbook, "--config", "amends.toml", "--json"]))
+    };
+    let (same, other) = (named("rules.toml"), named("other.toml"));
+    assert!(same["had_release"].as_array().is_some_and(Vec::is_empty), "{same}");
+    let differs =
+        |found: &Value| found["all"]["otherwise"].as_u64().zip(found["all"]["beyond"].as_u64()) != Some((0, 0));
+    assert!(differs(&other), "{other}");
+    assert_ne!(same["all"], other["all"]);
+    assert_eq!(other["playbook"], "other.toml");
     // The whole configuration without the release counts it.
     place.write("amends.toml", config);
     let found = crate::json(&over(&place, &["whatif", "--playbook", "amends.toml", "--json"]));

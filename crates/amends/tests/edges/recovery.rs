@@ -29,7 +29,10 @@ fn goldens(folder: &Path, found: &mut Vec<Value>) {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
         if path.is_dir() {
-            goldens(&path, found);
+            // What those name is a walk that exists only there; tests of machines follow what real ones name.
+            if !path.ends_with("mcp/steps") {
+                goldens(&path, found);
+            }
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap_or_default();

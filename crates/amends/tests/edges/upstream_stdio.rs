@@ -11,8 +11,12 @@ use crate::support::{Gateway, Place, eventually};
 
 /// Plain writes with little patience, and one read.
 fn bad(place: &Place) -> Gateway {
+    bad_within(place, "1s")
+}
+
+fn bad_within(place: &Place, timeout: &str) -> Gateway {
     let server = python(place, "bad.py", &[]);
-    let upstream = format!("command = {server:?}\ntimeout = \"1s\"\ndeadline = \"20s\"");
+    let upstream = format!("command = {server:?}\ntimeout = \"{timeout}\"\ndeadline = \"50s\"");
     let gateway = serve(place, &upstream, "[tools.exit_first]\neffect = \"read\"\n\n[tools.ok]\neffect = \"read\"\n");
     works(&gateway);
     gateway
@@ -59,7 +63,7 @@ fn half_an_answer_leaves_a_write_in_doubt_at_once() {
 #[test]
 fn an_answer_that_is_too_large_is_not_kept() {
     let place = Place::new();
-    let gateway = bad(&place);
+    let gateway = bad_within(&place, "30s");
     let before = resident_mb(gateway.id());
     let (_, failed) = gateway.call("huge", "{}");
     assert_eq!(failed["error"]["code"], "OutputMalformed", "{failed}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bare::Bare;
+use crate::bare::{self, Bare, declared, raw};
 use crate::order::{ORDER, in_tools, serve, serve_with};
 use crate::support::Place;
 
@@ -75,7 +75,7 @@ fn what_an_upstream_exposes_by_name_is_served_beside_the_machine() {
     let tools = tools(&client);
     assert!(tools.iter().any(|name| name == "charge_card") && tools.iter().any(|name| name == "step"), "{tools:?}");
     let done = client.call("charge_card", json!({ "order": "ord_1", "amount": 5 }));
-    assert_eq!(done["isError"], Value::Bool(false), "{done}");
+    assert_eq!(done["structuredContent"]["order"], "ord_1", "{done}");
 }
 
 #[test]
@@ -136,4 +136,62 @@ fn arguments_that_do_not_fit_are_named_one_by_one_and_nothing_is_done() {
     let unknown = client.call("walk", json!({ "session": "ses_unknown" }));
     assert_eq!(unknown["structuredContent"]["error"]["kind"], "unknown_name", "{unknown}");
     assert!(!place.events_named("call_refused").is_empty(), "what was refused is recorded");
+}
+
+#[test]
+fn an_upstreams_addresses_never_stand_before_ours() {
+    let machine =
+        "[machines.m]\ninitial = \"a\"\nterminal = [\"b\"]\n[machines.m.actions.go]\nfrom = [\"a\"]\nto = \"b\"\n";
+    let theirs = [("amends", declared(&raw("amends", &[])))];
+    let read = |client: &Bare, uri: &str| client.ask("resources/read", json!({ "uri": uri })).1;
+    let place = Place::new();
+    let gateway = bare::serve(&place, &theirs, "");
+    let client = Bare::stateful(&gateway);
+    assert!(read(&client, "amends://one").to_string().contains("of amends"), "without machines it is theirs");
+    drop(gateway);
+    let place = Place::new();
+    let gateway = bare::serve(&place, &theirs, machine);
+    for client in [Bare::stateful(&gateway), Bare::stateless(&gateway)] {
+        let resources = client.list("resources/list", "resources", "uri");
+        assert!(resources.contains(&"amends://next".to_owned()), "{resources:?}");
+        assert!(!resources.contains(&"amends://one".to_owned()), "{resources:?}");
+        let templates = client.list("resources/templates/list", "resourceTemplates", "uriTemplate");
+        assert!(!templates.iter().any(|form| form.contains("items")), "{templates:?}");
+        assert!(read(&client, "amends://one").get("error").is_some());
+        assert!(read(&client, "amends://next").to_string().contains("valid_next_actions"));
+    }
+}
+
+#[test]
+fn of_several_machines_the_one_to_begin_with_is_named() {
+    let machine = |name: &str| {
+        format!(
+            "[machines.{name}]\ninitial = \"a\"\nterminal = [\"c\"]\n[machines.{name}.actions.go]\nfrom = [\"a\"]\nto = \"b\"\n\
+             [machines.{name}.actions.end]\nfrom = [\"b\"]\nto = \"c\"\n"
+        )
+    };
+    let place = Place::new();
+    let gateway = serve(&place, &format!("{}\n{}", machine("one"), machine("two")));
+    let client = Bare::stateful(&gateway);
+    let step = |arguments: Value| client.call("step", arguments)["structuredContent"].clone();
+    for wrong in [json!({ "action": "go" }), json!({ "action": "go", "machine": "onee" })] {
+        let refused = step(wrong);
+        assert_eq!(refused["error"]["kind"], "validation_failed", "{refused}");
+        assert_eq!(refused["error"]["details"][0]["field"], "machine", "{refused}");
+        assert!(refused["error"]["details"][0]["nearest"].to_string().contains("one"), "{refused}");
+        let template = json!({ "tool": "step", "args": { "action": "go" }, "missing": ["machine"] });
+        assert_eq!(refused["error"]["recovery"]["template"], template, "{refused}");
+    }
+    let one = step(json!({ "action": "go", "machine": "one" }));
+    let two = step(json!({ "action": "go", "machine": "two" }));
+    assert_eq!(
+        (&one["data"]["state"]["name"], &two["data"]["state"]["name"]),
+        (&json!("b"), &json!("b")),
+        "{one} {two}"
+    );
+    assert_ne!(one["data"]["session"], two["data"]["session"]);
+    let last = step(json!({ "action": "end" }));
+    assert_eq!(last["data"]["session"], two["data"]["session"], "without a name, it is the one that was used last");
+    let back = step(json!({ "action": "end", "machine": "one" }));
+    assert_eq!((&back["data"]["session"], &back["data"]["seq"]), (&one["data"]["session"], &json!(2)), "{back}");
 }

@@ -1,7 +1,7 @@
 //! Machines as agents meet them, through the real binary: what is listed, what is taken and refused, what can be read.
 
 #[path = "../many/place.rs"]
-#[allow(dead_code, reason = "the other tests of this file's use more of it")]
+#[allow(dead_code, reason = "the tests of many upstreams use more of it")]
 mod bare;
 #[path = "../support/mod.rs"]
 mod support;
@@ -9,6 +9,7 @@ mod support;
 mod command_line;
 mod dialect;
 mod listed;
+mod many;
 mod moves;
 mod order;
 mod resources;

@@ -218,7 +218,7 @@ fn another_connection_goes_on_with_a_walk_and_a_fork_goes_back_in_it() {
     second.session = first.session.clone();
     let paid = second.takes("pay", json!({ "amount": 5 }));
     assert_eq!(paid["data"]["seq"], 2, "{paid}");
-    let stale = first.takes_with("pay", json!({ "amount": 5 }), json!({ "expect_seq": 1 }), Value::Null);
+    let stale = first.takes_with("drop_order", json!({}), json!({ "expect_seq": 1 }), Value::Null);
     assert_refused(&stale["structuredContent"], "stale_state", &["hand_over"]);
     let fork = second.calls("fork", json!({ "session": first.handle(), "seq": 1 }));
     assert_eq!(fork["data"]["state"]["name"], "ordered", "{fork}");

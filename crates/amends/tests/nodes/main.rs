@@ -11,6 +11,7 @@ mod meeting;
 mod outage;
 mod start;
 mod tls;
+mod walks;
 
 use std::io::Read;
 use std::net::TcpStream;

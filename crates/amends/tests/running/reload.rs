@@ -55,6 +55,34 @@ fn a_file_that_changes_is_read_anew_and_what_is_declared_as_before_goes_on() {
 }
 
 #[test]
+fn a_machine_that_is_declared_or_changed_is_taken_up_and_a_broken_one_is_not() {
+    let place = Place::new();
+    let a = upstream(&place, "a", &[]);
+    let machine = |to: &str| {
+        format!(
+            "[machines.order]\ninitial = \"new\"\nterminal = [\"{to}\"]\n[machines.order.actions.go]\nfrom = [\"new\"]\nto = \"{to}\"\n"
+        )
+    };
+    let gateway = listening(&place, &[("a", a.clone())], "");
+    let first = id_of(&served(&gateway, "a__echo"));
+    assert!(is_unknown(&gateway, "step"));
+    for state in ["done", "over"] {
+        reload(&place, &gateway, &text(&place, &[("a", a.clone())], &machine(state)));
+        let (_, moved) = gateway.call("step", r#"{"action":"go","inputs":{}}"#);
+        assert_eq!(moved["data"]["state"]["name"], state, "{moved}");
+    }
+    replace(
+        &place.path("serve.toml"),
+        &text(&place, &[("a", a)], &machine("x").replace("from = [\"new\"]", "from = []")),
+    );
+    signal(gateway.id(), "HUP");
+    eventually("it is refused", || health(&gateway)["config"]["refused"] == true);
+    let (_, moved) = gateway.call("step", r#"{"action":"go","inputs":{}}"#);
+    assert_eq!(moved["data"]["state"]["name"], "over", "what was there goes on: {moved}");
+    assert_eq!(id_of(&served(&gateway, "a__echo")), first, "it is the same process");
+}
+
+#[test]
 fn rules_that_change_leave_the_process_alone_and_open_calls_with_theirs() {
     let place = Place::new();
     let a = upstream(&place, "a", &[]);

@@ -28,7 +28,7 @@ struct Held {
 
 impl Collector {
     pub(crate) fn start() -> Self {
-        Self::over(|stream| Some(stream))
+        Self::over(Some)
     }
 
     /// The same over TLS.

@@ -217,7 +217,7 @@ fn an_api_stands_beside_servers_under_a_name_of_its_own() {
     let place = Place::new();
     let tools = json!([{ "name": "get_thing", "inputSchema": { "type": "object" } }]);
     let command = listed(&place, "tools.json", &tools, &[]);
-    let document = "openapi: 3.1.0\nservers: [{url: 'https://api.example/v1'}]\npaths:\n  /things/{id}:\n    get:\n      \
+    let document = "openapi: 3.1.0\nservers: [{url: 'http://api.example/v1'}]\npaths:\n  /things/{id}:\n    get:\n      \
                     operationId: readThing\n      parameters: [{name: id, in: path, required: true, schema: {type: string}}]\n      \
                     responses: {}\n    post:\n      operationId: writeThing\n      \
                     parameters: [{name: id, in: path, required: true, schema: {type: string}}]\n      responses: {}\n";

@@ -40,6 +40,8 @@ pub(in crate::dispatcher) struct WalkState {
     pub(in crate::dispatcher) later: BTreeMap<ActionName, Timestamp>,
     /// The wish that a person allowed after its agent had gone.
     pub(in crate::dispatcher) granted: Option<Digest>,
+    /// The wish to begin again that is being looked at.
+    resets: Option<Taking>,
     /// The moves that were made and whose answer may not have arrived.
     pub(in crate::dispatcher) recent: VecDeque<Made>,
     /// How often what was done is done again on purpose, since the last move.
@@ -207,6 +209,7 @@ impl WalkState {
             unsettled: None,
             later: BTreeMap::new(),
             granted: None,
+            resets: None,
             recent: VecDeque::new(),
             redone: 0,
             aborted_by: None,
@@ -318,8 +321,12 @@ impl WalkState {
                 }
             }
             Fact::MoveReceived { taking, .. } => {
+                if taking.reset {
+                    self.resets = Some((**taking).clone());
+                    return;
+                }
                 // It is open once something hangs on it: a refusal or a join follows in the same step.
-                if self.open.is_none() && !taking.reset {
+                if self.open.is_none() {
                     let (machine, frame) = self.top();
                     let timeout_ms = machine.action(taking.action.as_str()).and_then(|(_, action)| action.timeout_ms);
                     let mut open = MoveState::new(taking, &frame.machine, at, timeout_ms);
@@ -340,6 +347,7 @@ impl WalkState {
                 if self.open.as_ref().is_some_and(|open| open.taking.id == *of) {
                     self.open = None;
                 }
+                self.resets = None;
             }
             Fact::MoveWeighed { weighed, .. } => {
                 let gates =
@@ -355,7 +363,8 @@ impl WalkState {
             }
             Fact::MoveWaits { until, attempt, .. } => {
                 if let Some(open) = &mut self.open {
-                    if open.certainty() == Certainty::Processed {
+                    // What failed is tried again under its old key, so that what was done of it is not done twice.
+                    if open.weighed == Some(Weighed::Retry) && open.certainty() == Certainty::Processed {
                         self.redone += 1;
                     }
                     open.attempt = *attempt;
@@ -398,7 +407,11 @@ impl WalkState {
                 self.moves = *moves;
                 (self.unsettled, self.granted, self.redone, self.aborted_by) = (None, None, 0, None);
                 self.later.clear();
-                self.recent.clear();
+                // An equal wish is another one by now, unless it brings the same key.
+                self.recent.retain(|made| made.taking.key.is_some());
+                if let Some(taking) = self.resets.take() {
+                    self.recent.push_back(Made { id: taking.id.clone(), taking, at, delivered: false });
+                }
                 self.began = at;
                 self.people_ms = 0;
             }

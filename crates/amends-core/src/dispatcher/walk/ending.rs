@@ -79,7 +79,7 @@ impl Dispatcher {
         let settled = certainty != Certainty::InDoubt;
         let outcome = match &end {
             End::Cancelled => Outcome::Cancelled,
-            End::Failed { .. } | End::NotWell if settled => Outcome::Exhausted,
+            End::Failed { .. } | End::NotWell | End::TimedOut { .. } if settled => Outcome::Exhausted,
             End::Failed { .. } | End::NotWell | End::TimedOut { .. } | End::Unclear { .. } | End::Granted => {
                 Outcome::Unresolved
             }
@@ -250,6 +250,11 @@ impl Dispatcher {
     }
 }
 
+/// What happened below, without what follows from it: that is said of the move as a whole.
+fn first_clause(message: &str) -> String {
+    message.split("; ").next().unwrap_or(message).to_owned()
+}
+
 /// What went wrong with a move. What failed below keeps its class and its code.
 fn trouble(
     open: &MoveState,
@@ -267,11 +272,18 @@ fn trouble(
             let code = open.cancel.map_or(Code::ToolCancelled, crate::dispatcher::cancel::CancelReason::code);
             (code.kind(), code, format!("`{action}` was stopped"))
         }
+        // Its call had no more time than the move, and was given up first.
+        End::Failed { code: Some(code @ (Code::NetworkTimeout | Code::ExecutionTimeout)), .. }
+            if now >= open.deadline =>
+        {
+            let budget_ms = open.deadline.since_ms(open.at);
+            (RefusalKind::ActionTimeout.as_str(), *code, format!("`{action}` was not done within {budget_ms} ms"))
+        }
         End::Failed { leg, code } => {
             let code = code.or(quoted.as_ref().map(|trouble| trouble.code)).unwrap_or(Code::ActionError);
             let name = open.legs.get(*leg).map_or("", |leg| leg.name.as_str());
             let which = if name == "act" { String::new() } else { format!(" in `{name}`") };
-            let words = below.map_or_else(|| code.means().trim_end_matches('.').to_owned(), str::to_owned);
+            let words = below.map_or_else(|| code.means().trim_end_matches('.').to_owned(), first_clause);
             (RefusalKind::ActionError.as_str(), code, format!("`{action}` failed{which}: {words}"))
         }
         End::TimedOut { .. } => {

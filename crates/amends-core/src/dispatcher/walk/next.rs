@@ -169,7 +169,9 @@ impl WalkState {
         if failed.end.is_none() {
             return Next::Over(End::TimedOut { leg });
         }
-        let end = End::Failed { leg, code: failed.end.as_ref().and_then(|end| end.code) };
+        let code = failed.end.as_ref().and_then(|end| end.code);
+        let timed_out = open.deadline <= now && matches!(code, Some(Code::NetworkTimeout | Code::ExecutionTimeout));
+        let end = if timed_out { End::TimedOut { leg } } else { End::Failed { leg, code } };
         let doubt = open.legs.iter().any(|leg: &LegState| leg.certainty() == Certainty::InDoubt);
         if open.cancel.is_some() || doubt {
             return self.leave(open, action, end, now);

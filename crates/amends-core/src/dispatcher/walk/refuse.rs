@@ -11,8 +11,9 @@ use crate::time::Timestamp;
 use crate::walk::Taking;
 
 impl WalkState {
-    /// Why that wish is not granted; nothing where it is.
-    pub(super) fn no(&self, taking: &Taking, gates: &Gates, now: Timestamp) -> Option<Refusal> {
+    /// Why that wish is not granted; nothing where it is. A move in doubt holds the others up while somebody settles it; once
+    /// nobody does any more, the same wish may go on with it, by the keys of its calls, and the walk may begin again.
+    pub(super) fn no(&self, taking: &Taking, gates: &Gates, now: Timestamp, settling: bool) -> Option<Refusal> {
         let (machine, _) = self.top();
         let action = taking.action.as_str();
         let known = machine.action(action);
@@ -20,8 +21,8 @@ impl WalkState {
             let Err(No::Unknown { nearest }) = machine.find(&self.position(), action, None) else { return None };
             let known: Vec<&str> = machine.actions().map(|(name, _)| name.as_str()).collect();
             let shown: String = action.chars().take(64).collect();
-            let hint = nearest.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            let message = format!("there is no action `{shown}`{hint} There are: `{}`", known.join("`, `"));
+            let hint = nearest.first().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+            let message = format!("there is no action `{shown}`{hint}; there are `{}`", known.join("`, `"));
             let recovery = Some(Recovery { fuzzy_matches: nearest, ..Recovery::default() });
             return Some(Refusal { recovery, ..Refusal::of(RefusalKind::UnknownAction, message) });
         }
@@ -46,12 +47,20 @@ impl WalkState {
         }
         if let Some(past) = &self.unsettled {
             let its = &past.taking.action;
-            if past.in_doubt() {
+            let same = past.taking.fingerprint == taking.fingerprint;
+            if past.in_doubt() && settling {
                 let message =
                     format!("`{its}` may have happened and is not settled yet; nothing else can be done until it is");
                 return Some(busy(message, Some(5_000)));
             }
-            if past.taking.fingerprint != taking.fingerprint {
+            if past.in_doubt() && !same && !taking.reset {
+                let message = format!(
+                    "`{its}` may have happened, and nobody can tell by now; take it again with the same inputs, which does \
+                     nothing twice, or reset the walk"
+                );
+                return Some(busy(message, None));
+            }
+            if !past.in_doubt() && !same {
                 let message = format!(
                     "`{its}` was done after its time was over; take it again with the same inputs to go on from there"
                 );

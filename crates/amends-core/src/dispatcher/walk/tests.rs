@@ -20,6 +20,8 @@ use crate::playbook::{Playbook, PlaybookSpec};
 use crate::registry::Code;
 use crate::walk::{Arrival, Fork, Weighing};
 
+mod again;
+
 const BEGAN_MS: u64 = 10_000_000;
 
 /// A session with a walk, and everything around it: what is weighed leads to the first target, unless something else was said.
@@ -32,6 +34,8 @@ struct World {
     sent: Vec<AttemptId>,
     says: Vec<Weighed>,
     minted: u32,
+    /// The keys of the calls that were to be made.
+    keys: Vec<String>,
     joined: Vec<(CallId, CallId)>,
     unwound: bool,
 }
@@ -82,6 +86,7 @@ impl World {
             sent: Vec::new(),
             says: Vec::new(),
             minted: 0,
+            keys: Vec::new(),
             joined: Vec::new(),
             unwound: false,
         };
@@ -99,6 +104,7 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Begin(wish) => {
+                    self.keys.push(wish.key.clone());
                     self.minted += 1;
                     let id = CallId::new(format!("call_{}", self.minted));
                     self.put(Input::Call(Box::new(self.leg(id, *wish))));
@@ -170,21 +176,26 @@ impl World {
         self.wish_with(action, "{}", None)
     }
 
-    fn wish_with(&mut self, action: &str, inputs: &str, expect_seq: Option<u64>) -> CallId {
-        self.minted += 1;
-        let id = CallId::new(format!("move_{}", self.minted));
-        let taking = Taking {
-            id: id.clone(),
+    fn taking(&self, id: &str, action: &str) -> Taking {
+        Taking {
+            id: id.into(),
             action: ActionName::new(action),
-            expect_seq,
+            expect_seq: None,
             inputs: payload(),
-            fingerprint: Digest::new(format!("{action}{inputs}")),
+            fingerprint: Digest::new(action),
             principal: "local".into(),
             key: None,
             deadline: self.now + 60_000,
             view: None,
             reset: false,
-        };
+        }
+    }
+
+    fn wish_with(&mut self, action: &str, inputs: &str, expect_seq: Option<u64>) -> CallId {
+        self.minted += 1;
+        let id = CallId::new(format!("move_{}", self.minted));
+        let fingerprint = Digest::new(format!("{action}{inputs}"));
+        let taking = Taking { expect_seq, fingerprint, ..self.taking(id.as_str(), action) };
         self.put(Input::Move(Box::new(taking)));
         id
     }

@@ -1,7 +1,7 @@
 //! `tools/call`: a call is handed to the session; what is said on its account goes out before its answer.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Refusal, RefusalKind, Way};
@@ -15,6 +15,9 @@ use crate::door::walk::{self, Asker, Came};
 use crate::driver::{CallHandle, Listener, Wish};
 use crate::router::task;
 use crate::upstream::{self, Aside, AsideSender, Asking, RpcFault, Said};
+
+/// How long it may take to tell an upstream what the client answered, where nobody else says.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
 /// Makes the call and waits for its answer.
 pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut running: Running) -> Option<Answer> {
@@ -184,7 +187,7 @@ pub(super) async fn ask(outbox: Outbox, asking: Asking) {
         }),
         Ok(Message::Request { .. } | Message::Notification { .. }) | Err(_) => return,
     };
-    let _ = answer.send(Said { answer: said, send_by: Instant::now() });
+    let _ = answer.send(Said { answer: said, send_by: Instant::now() + TOLD_WITHIN });
 }
 
 /// A call that a client waits for. Dropped before its answer, it says that the client is gone.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use amends_wire::mcp::lists::Kind;
+use amends_wire::mcp::steps::Tool;
 use amends_wire::mcp::{Era, era};
 use serde_json::{Value, json};
 
@@ -88,5 +89,13 @@ fn capabilities(gateway: &Gateway) -> Value {
 
 fn instructions(gateway: &Gateway) -> String {
     let upstreams = gateway.upstreams();
-    router::capabilities::instructions(INSTRUCTIONS, upstreams.values().map(|upstream| &**upstream))
+    let listing = gateway.catalogue.now();
+    let mut ours = INSTRUCTIONS.to_owned();
+    if !listing.machines().is_empty() {
+        let step = listing.machines().names().own(Tool::Step).map(|step| format!(" with `{step}`")).unwrap_or_default();
+        ours.push_str(&format!(
+            " Some work goes in a declared order: take its actions{step}, and go by `valid_next_actions` in every answer."
+        ));
+    }
+    router::capabilities::instructions(&ours, upstreams.values().map(|upstream| &**upstream))
 }

@@ -17,7 +17,7 @@ use super::own::reverse_entry;
 use super::{Answer, Answering, Asked, Client, Outbox, ProgressRelay, Running, progress};
 use crate::listing;
 use crate::pin;
-use crate::upstream::{Asides, Reply, Request, Upstream, asides};
+use crate::upstream::{Asides, Health, Reply, Request, Upstream, asides};
 
 /// How long a server may take to say whether it knows requests that stand alone.
 const MEET_TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,6 +68,10 @@ impl Wrapped {
     pub(super) async fn meet(&self, client: &Client, asked: &Asked) {
         if serves_machines(client) {
             let stand = async {
+                let mut health = self.upstream.health();
+                // It may just be starting; one that does not is not greeted either.
+                let up = health.wait_for(|health| matches!(health, Health::Ready { .. }));
+                let _ = tokio::time::timeout(MEET_TIMEOUT, up).await;
                 if !self.bridge(client).await {
                     tracing::warn!("the wrapped server takes no greeting of ours, so that the machines are not served");
                 }

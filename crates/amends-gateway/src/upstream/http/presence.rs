@@ -14,7 +14,7 @@ use crate::upstream::exchange::Request;
 /// How often one that is away is looked for.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// After how long a silence it is looked whether somebody is still there.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_secs(30);
 const REACH_WITHIN: Duration = Duration::from_secs(5);
 
 /// Why nobody can be reached at an address, for as long as that is so.

@@ -6,6 +6,7 @@ use super::{ClientTraits, ENVELOPE, RECEIPT, Receipt, block};
 use crate::mcp::Dialect;
 use crate::mcp::era::stamped;
 use crate::mcp::steps::{Moved, Names, filled, guided, text};
+use crate::splice::Splice;
 
 /// The answer of a move as a result: where the walk is and what may be done next is part of every one.
 pub fn moved(
@@ -22,7 +23,13 @@ pub fn moved(
     if traits.dialect == Dialect::Theodosia {
         content = format!("{content},{}", block(spoken.get()));
     }
-    let mut meta = format!("\"{ENVELOPE}\":{}", guided(envelope, moved, names).to_json(None).get());
+    // The data is in the answer itself.
+    let bare = guided(envelope, moved, names).to_json(None);
+    let mut splice = Splice::new(bare.get());
+    if !failed {
+        let _ = splice.remove_member(bare.get(), "data");
+    }
+    let mut meta = format!("\"{ENVELOPE}\":{}", splice.finish());
     if let Some(receipt) = receipt {
         meta.push_str(&format!(",\"{RECEIPT}\":{}", receipt.json()));
     }

@@ -38,7 +38,8 @@ pub fn text(answer: &Envelope, moved: &Moved, names: &Names) -> String {
         lines.push(spelled("The inputs of each", &Value::Object(schemas).to_string()));
     }
     if !view.session.as_str().is_empty() {
-        lines.push(format!("The walk is `{}`, after {} moves.", view.session, view.seq));
+        let moves = if view.seq == 1 { "1 move".to_owned() } else { format!("{} moves", view.seq) };
+        lines.push(format!("The walk is `{}`, after {moves}.", view.session));
     }
     if answer.replayed && !failed {
         lines.push("This is the recorded answer of an equal move; nothing was done again for this one.".to_owned());

@@ -45,7 +45,7 @@ pub(in crate::cli) fn text(found: &WhatIf) -> String {
         let _ = writeln!(
             text,
             "\n{calls} calls had rules of release {version}. Released in its place, these rules drop what they do not repeat of it, \
-             and that is not counted here: compare a whole configuration that names the new release"
+             and that is not counted here: name the configuration with --config, and it is"
         );
     }
     text.trim_end().to_owned()

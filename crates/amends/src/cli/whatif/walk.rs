@@ -42,7 +42,7 @@ pub(in crate::cli) async fn walk(
         }
     }
     progress_over();
-    if let Change::Fragment(fragment) = change {
+    if let Some(fragment) = change.fragment() {
         let called = |tool: &&str| found.had.keys().any(|name| name.as_str() == *tool);
         found.not_called = fragment.tools().filter(|tool| !called(tool)).map(str::to_owned).collect();
     }
