@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use axum::serve::ListenerExt;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ListToolsResult, PaginatedRequestParams};
 use rmcp::model::{ServerCapabilities, ServerConfig};
 use rmcp::service::{RequestContext, RunningService, ServiceError};
@@ -55,6 +56,8 @@ async fn main() -> anyhow::Result<()> {
     );
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     eprintln!("rmcp-proxy listens on http://{}", listener.local_addr()?);
+    // Else the kernel holds the second half of every answer back until the first is acknowledged, 40 ms later.
+    let listener = listener.tap_io(|stream| stream.set_nodelay(true).expect("a TCP stream can be told not to wait"));
     axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await?;
     Ok(())
 }
