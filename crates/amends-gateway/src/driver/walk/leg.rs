@@ -32,8 +32,13 @@ impl Session {
         let Admitted { call, gates, evidence, tool, params, room, place } = admitted;
         let live = Live::of(&call, evidence, tool, params, listener, (room, place));
         self.rules.entry(call.rules_hash.clone()).or_insert_with(|| call.rules.clone());
-        self.live.insert(call.id.clone(), live);
+        let id = call.id.clone();
+        self.live.insert(id.clone(), live);
         self.take(Input::Call(call), gates);
+        // Its move may not want it any more.
+        if !self.dispatcher.is_open(&id) {
+            self.live.remove(&id);
+        }
     }
 
     fn admitted(&self, tool: &str, params: &str) -> Admitted {
