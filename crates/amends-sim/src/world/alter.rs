@@ -85,7 +85,7 @@ fn made(history: &[Event], of: &CallId) -> Option<Fact> {
         Fact::MoveReceived { taking, .. } if taking.id == *of => Some(taking),
         _ => None,
     })?;
-    let walk = Dispatcher::restore(history, |hash| crate::catalog::rules(hash)).ok()?;
+    let walk = Dispatcher::restore(history, crate::catalog::rules).ok()?;
     let look = walk.walk()?;
     let frame = look.frames.last()?;
     let (_, action) = look.machines.get(&frame.machine)?.action(taking.action.as_str())?;
