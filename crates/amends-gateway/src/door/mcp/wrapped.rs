@@ -35,9 +35,6 @@ pub struct Wrapped {
     between: OnceCell<()>,
 }
 
-/// How often it is looked whether the tools are known.
-const LISTED_EVERY: std::time::Duration = std::time::Duration::from_millis(10);
-
 impl Wrapped {
     /// That server, of whose tools nothing is known yet.
     pub fn new(upstream: Arc<Upstream>) -> Self {
@@ -67,13 +64,6 @@ impl Wrapped {
         }
         self.bridged.store(true, Ordering::Release);
         client.gateway.follows(&self.upstream);
-        // The first call may come before its tools are known.
-        let listed = async {
-            while !client.gateway.catalogue.now().has_listed(&self.upstream.name) {
-                tokio::time::sleep(LISTED_EVERY).await;
-            }
-        };
-        let _ = tokio::time::timeout(MEET_TIMEOUT, listed).await;
         tracing::info!(upstream = %self.upstream.name, "standing between client and server");
         true
     }

@@ -13,6 +13,11 @@ use super::super::answer::{Form, Rendered};
 use super::super::listener::Listener;
 use super::super::session::{Live, Session};
 
+/// A tool and what it is given.
+type Told = (String, Map<String, Value>);
+/// A tool, and why it cannot be told what it is given.
+type Untold = (String, Box<Refusal>);
+
 impl Session {
     /// Makes a call for a move. What cannot be made is refused as any call is.
     pub(super) fn begin_leg(&mut self, wish: LegWish) {
@@ -55,7 +60,7 @@ impl Session {
     }
 
     /// The tool of a call, and what it is given.
-    fn arguments_of(&self, wish: &LegWish) -> Result<(String, Map<String, Value>), (String, Box<Refusal>)> {
+    fn arguments_of(&self, wish: &LegWish) -> Result<Told, Untold> {
         let lost = |tool: &str, why: String| {
             let message = format!("what `{tool}` is to be given cannot be told: {why}");
             (tool.to_owned(), Box::new(Refusal::of(RefusalKind::InvalidArgument, message)))
