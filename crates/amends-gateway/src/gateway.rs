@@ -314,6 +314,11 @@ impl Gateway {
         self.given_up.lock().unwrap_or_else(PoisonError::into_inner).push(session.clone());
     }
 
+    /// A session is driven by another node from now on.
+    pub(crate) fn leaves(&self, session: &SessionId) {
+        self.drivers().remove(session);
+    }
+
     /// The sessions that were given up since this was last asked.
     pub(crate) fn take_given_up(&self) -> Vec<SessionId> {
         std::mem::take(&mut *self.given_up.lock().unwrap_or_else(PoisonError::into_inner))

@@ -131,6 +131,28 @@ pub async fn order(
     Err(Box::new(told::elsewhere()))
 }
 
+/// Hands a wish in again whose walk was driven elsewhere in that moment. It was not recorded.
+pub(crate) async fn hand_on(gateway: &Arc<Gateway>, principal: &Principal, id: &SessionId, wish: MoveWish) {
+    let mut mail = Mail::Move(Box::new(wish));
+    let mut refusal = Box::new(told::elsewhere());
+    for _ in 0..HANDS_MAX {
+        match find(gateway, principal, id).await {
+            Ok(session) => match session.post(mail) {
+                Ok(()) => return,
+                Err(unsent) => mail = unsent,
+            },
+            Err(why) => {
+                refusal = why;
+                break;
+            }
+        }
+    }
+    if let Mail::Move(wish) = mail {
+        // Whoever asked may be gone.
+        let _ = wish.answer.send(told::answered(told::refused(&wish.action, &refusal)));
+    }
+}
+
 /// Begins a walk.
 fn begin(
     gateway: &Arc<Gateway>,

@@ -193,7 +193,7 @@ fn not_seeing_that_a_wish_is_a_repeat_is_seen() {
 
 #[test]
 fn beginning_a_move_beside_another_is_seen() {
-    check(Flaw::MoveBeside, &["one_move_at_a_time"]);
+    check(Flaw::MoveBeside, &["one_move_at_a_time", "result_before_answer"]);
 }
 
 #[test]

@@ -33,6 +33,7 @@ impl Session {
         failed.push_front(first);
         tracing::debug!(session = %self.id, %cause, steps = failed.len(), "a step was not recorded");
         if let Error::Fenced { .. } = cause {
+            self.hand_on(&failed);
             return self.give_up(&cause);
         }
         if let Error::Held(held) = &cause

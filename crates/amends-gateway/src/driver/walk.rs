@@ -5,7 +5,7 @@ mod load;
 pub(crate) mod told;
 mod weigh;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use amends_core::attempt::Payload;
@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use super::answer::Answered;
 use super::listener::Listener;
 use super::session::{Mail, Session};
+use super::turn::Turn;
 use crate::clock;
 use crate::walks::kit::Kit;
 use crate::walks::view::View;
@@ -207,6 +208,33 @@ impl Session {
             None => had,
         });
         Ok(())
+    }
+
+    /// Another node drives the walk by now: wishes that were not recorded are handed in again, wherever it is.
+    pub(super) fn hand_on(&mut self, failed: &VecDeque<Turn>) {
+        let now = self.now();
+        let Some(walking) = &mut self.walking else { return };
+        self.gateway.leaves(&self.id);
+        for turn in failed {
+            let Input::Move(taking) = &turn.input else { continue };
+            let Some(live) = walking.moves.remove(&taking.id) else { continue };
+            let Some(answer) = live.answer else { continue };
+            let wish = MoveWish {
+                id: taking.id.clone(),
+                action: live.action.to_string(),
+                inputs: live.inputs.as_object().cloned().unwrap_or_default(),
+                raw: live.raw,
+                expect_seq: taking.expect_seq,
+                key: taking.key.as_ref().map(|key| key.0.clone()),
+                deadline_ms: Some(taking.deadline.since_ms(now)),
+                reset: taking.reset,
+                refusal: None,
+                answer,
+                listener: live.listener.unwrap_or_else(Listener::of_the_answer),
+            };
+            let (gateway, principal, id) = (self.gateway.clone(), self.principal.clone(), self.id.clone());
+            tokio::spawn(async move { crate::walks::hand_on(&gateway, &principal, &id, wish).await });
+        }
     }
 
     /// Tells whoever waits for a move that it was not made.
