@@ -19,7 +19,7 @@ mod truthful;
 mod view;
 mod walks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -93,6 +93,8 @@ pub struct Watch {
     moves: BTreeMap<CallId, MoveView>,
     /// The wish that each move stands for, and after how many moves its agent thinks the walk is.
     strode: BTreeMap<CallId, (u64, Option<u64>)>,
+    /// Wishes without a key whose answer another equal wish took.
+    shared: BTreeSet<u64>,
     /// How often each wish moved a walk.
     strides_made: BTreeMap<u64, u64>,
     /// What was really heard of each attempt.
@@ -126,6 +128,7 @@ impl Watch {
             walks: BTreeMap::new(),
             moves: BTreeMap::new(),
             strode: BTreeMap::new(),
+            shared: BTreeSet::new(),
             strides_made: BTreeMap::new(),
             heard: BTreeMap::new(),
             seen: Summary::default(),

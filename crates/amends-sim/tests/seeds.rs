@@ -11,7 +11,7 @@ use amends_sim::{WALKS_FROM, many};
 const SEEDS: u64 = 20_000;
 
 /// How many worlds with walks are run where nothing else is said.
-const WALKS: u64 = 10_000;
+const WALKS: u64 = 5_000;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.trim().parse().ok()

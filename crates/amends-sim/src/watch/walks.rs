@@ -357,6 +357,11 @@ impl Watch {
             let what = format!("it repeats {first}, which is {other:?}");
             return Err(self.broken("one_move_one_wish", Some(of.clone()), what));
         }
+        // Without a key, whoever gets an answer is the one it was for: an equal wish after that is another one.
+        let wish = |of: &CallId| self.strode.get(of).map(|(wish, _)| *wish);
+        if let Some(its) = wish(first).filter(|its| !other.keyed && wish(of) != Some(*its)) {
+            self.shared.insert(its);
+        }
         self.seen.repeats += 1;
         if let Some(view) = self.moves.get_mut(of) {
             view.over = true;
@@ -398,6 +403,9 @@ impl Watch {
         let Some((wish, _)) = self.strode.get(of) else {
             return Ok(());
         };
+        if self.shared.contains(wish) {
+            return Ok(());
+        }
         let count = self.strides_made.entry(*wish).or_default();
         *count += 1;
         if *count > 1 {
