@@ -7,6 +7,7 @@ pub mod door;
 pub mod driver;
 pub mod gateway;
 pub mod hub;
+pub mod identity;
 pub mod key;
 pub mod listing;
 pub mod metrics;
