@@ -31,6 +31,34 @@ pub struct Gates {
     /// not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clock_behind: bool,
+    /// Who must say yes before anything is sent; nobody where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Box<Approval>>,
+}
+
+/// Who must say yes before a call is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// The queue the question is put on.
+    pub queue: String,
+    /// How many persons must say yes, each under another name.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub persons: u8,
+    /// The policy that asks for it, for the operator; empty where the contract does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub policy: String,
+    /// Whether the one who called may say yes as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requester_may: bool,
+}
+
+const fn one() -> u8 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+const fn is_one(persons: &u8) -> bool {
+    *persons == 1
 }
 
 /// A breaker that is not closed.

@@ -229,7 +229,8 @@ impl Maker<'_> {
         let breakers = gates.breakers.iter();
         let breakers = breakers.map(|open| OpenBreaker { until: self.shifted(open.until), ..open.clone() }).collect();
         let runs = gates.runs.iter().map(|(upstream, run)| (upstream.clone(), self.run(*run))).collect();
-        written(&Gates { refusal, runs, spent: gates.spent.clone(), breakers, clock_behind: gates.clock_behind })
+        let (spent, approval) = (gates.spent.clone(), gates.approval.clone());
+        written(&Gates { refusal, runs, spent, breakers, clock_behind: gates.clock_behind, approval })
     }
 
     /// The runs of upstreams, counted from 1. A run that cannot be seen stays one.
