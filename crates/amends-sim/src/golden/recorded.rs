@@ -203,6 +203,7 @@ impl Maker<'_> {
             happened: report.happened,
             fits: report.fits,
             recorded: report.recorded,
+            granted: report.granted.clone(),
             shape,
             inquiry: report.inquiry.clone().map(|inquiry| self.inquiry(&inquiry)),
             suppressed: Vec::new(),
@@ -230,7 +231,8 @@ impl Maker<'_> {
         let breakers = breakers.map(|open| OpenBreaker { until: self.shifted(open.until), ..open.clone() }).collect();
         let runs = gates.runs.iter().map(|(upstream, run)| (upstream.clone(), self.run(*run))).collect();
         let (spent, approval) = (gates.spent.clone(), gates.approval.clone());
-        written(&Gates { refusal, runs, spent, breakers, clock_behind: gates.clock_behind, approval })
+        let patience = gates.patience.clone();
+        written(&Gates { refusal, runs, spent, breakers, clock_behind: gates.clock_behind, approval, patience })
     }
 
     /// The runs of upstreams, counted from 1. A run that cannot be seen stays one.
