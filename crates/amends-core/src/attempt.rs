@@ -92,6 +92,9 @@ pub struct Report {
     /// For a join: how the call ended whose answer this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Recorded>,
+    /// For a join: what the yes is based on that a person gave to the call it joins, when nobody waited for that any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted: Option<String>,
     /// What the answer looks like, where the contract says what to look for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Box<Shape>>,
@@ -198,6 +201,7 @@ impl Report {
             happened: None,
             fits: false,
             recorded: None,
+            granted: None,
             shape: None,
             inquiry: None,
             suppressed: Vec::new(),
@@ -219,6 +223,7 @@ impl Report {
             happened: None,
             fits: false,
             recorded: None,
+            granted: None,
             shape: None,
             inquiry: None,
             suppressed: Vec::new(),
@@ -235,6 +240,7 @@ impl Report {
             happened: None,
             fits: false,
             recorded: None,
+            granted: None,
             shape: None,
             inquiry: None,
             suppressed: Vec::new(),

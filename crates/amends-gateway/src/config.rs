@@ -4,6 +4,7 @@ mod access;
 mod fragment;
 mod ledger;
 mod machine;
+mod people;
 mod privacy;
 mod reach;
 mod release;
@@ -40,6 +41,7 @@ pub use amends_core::span::Span;
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
+pub use people::{ApprovalSpec, PeopleConfig, PeopleSpec, QueueConfig, QueueSpec, WebhookConfig};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
@@ -75,6 +77,8 @@ pub struct Config {
     pub repeat_window: Duration,
     /// The bounds.
     pub limits: Limits,
+    /// How people are asked.
+    pub people: PeopleConfig,
     /// What is masked before it is recorded.
     pub privacy: PrivacyConfig,
     /// Whether and where spans are exported.

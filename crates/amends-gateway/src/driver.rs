@@ -2,6 +2,7 @@
 
 mod admission;
 mod answer;
+mod approval;
 mod attempt;
 mod basis;
 mod deliveries;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::machine::Course;
 use amends_core::walk::Beginning;
-use amends_core::{CallId, Principal, SessionId};
+use amends_core::{CallId, Principal, SessionId, Way};
 use tokio::sync::{mpsc, oneshot};
 
 pub use admission::Wish;
@@ -148,8 +149,14 @@ impl SessionHandle {
         CallHandle { id, answer, session: self.clone() }
     }
 
-    /// Hands in a call, for that listener.
+    /// Hands in a call, for that listener. One that comes back is told at once that a person is asked.
     pub fn call(&self, wish: Wish<'_>, listener: Listener) -> CallHandle {
+        let at_once = listener.way == Way::Return;
+        self.hand_in(wish, listener, at_once)
+    }
+
+    /// Hands in a call. Where a person is asked, its agent is told at once, or is kept waiting for a while.
+    fn hand_in(&self, wish: Wish<'_>, listener: Listener, at_once: bool) -> CallHandle {
         if let Wish::Call { call, .. } = &wish
             && call.name() == REVERSE_TOOL
             && self.gateway.catalogue.now().find(REVERSE_TOOL).is_none()
@@ -167,7 +174,10 @@ impl SessionHandle {
         };
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
-        let admitted = self.admit(wish);
+        let mut admitted = self.admit(wish);
+        if let Some(patience) = admitted.gates.patience.as_mut().filter(|_| at_once) {
+            patience.hold_ms = 0;
+        }
         let id = admitted.call.id.clone();
         let mail = Mail::call(admitted, made, answer_to, listener);
         // The driver ends only after every handle is gone.

@@ -29,6 +29,7 @@ use crate::telemetry::Telemetry;
 use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
 use crate::walks::kit::Kits;
 use crate::walks::owners::Owners;
+use crate::webhook;
 use tending::Tending;
 
 /// How long a heartbeat counts.
@@ -218,6 +219,7 @@ impl Gateway {
         gateway.keep(tokio::spawn(beat(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
+        gateway.keep(tokio::spawn(webhook::post_questions(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(pin::follow(Arc::downgrade(&gateway))));
         if let Some(kept) = gateway.config().ledger.retention {

@@ -21,6 +21,7 @@ pub mod signer;
 pub mod telemetry;
 pub mod upstream;
 pub mod walks;
+mod webhook;
 mod witness;
 
 pub use config::{Config, ConfigError};

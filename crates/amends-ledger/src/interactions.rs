@@ -70,6 +70,8 @@ pub enum AnswerFate {
     Closed(Closing),
     /// There is no such question, or it is no longer kept.
     Unknown,
+    /// That name may not say yes to it: it called, or it said yes before.
+    Barred,
     /// It is none of the answers that can be given.
     NotAnOption {
         /// Those that can.
@@ -123,6 +125,7 @@ pub(crate) fn fate(row: Option<&InteractionRow>, answer: &PersonAnswer) -> Answe
         (Some((closing @ (Closing::Lapsed | Closing::Withdrawn), _)), _) => AnswerFate::Closed(closing),
         (_, Some(first)) => AnswerFate::Late { choice: first.choice.clone(), by: first.by.clone(), at: first.at },
         (Some((Closing::Answered, _)), None) => AnswerFate::Closed(Closing::Answered),
+        (None, None) if !row.interaction.admits(&answer.by, &answer.choice) => AnswerFate::Barred,
         (None, None) if is_option(&row.interaction, &answer.choice) => AnswerFate::Taken,
         (None, None) => AnswerFate::NotAnOption { options: row.interaction.options.clone() },
     }

@@ -12,14 +12,16 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use amends_core::{CallId, ClaimState, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
 use crate::append::{Append, Appended, Commit, StoredAnswer, StoredArguments};
+use crate::claims::ClaimRow;
 use crate::error::Error;
+use crate::grant::Grant;
 use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
@@ -217,6 +219,23 @@ impl Ledger for MemoryLedger {
 
     fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
         self.now(|data| Ok(data.keep_pin(pin)))
+    }
+
+    fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>> {
+        self.now(|data| {
+            let good = |row: &&ClaimRow| row.held.state == ClaimState::Granted && !row.is_over(now);
+            Ok(data.claims.values().filter(good).take(limit).cloned().map(Grant::of).collect())
+        })
+    }
+
+    fn revoke(&self, name: &Digest) -> Pending<'_, bool> {
+        self.now(|data| {
+            let granted = data.claims.get(name).is_some_and(|row| row.held.state == ClaimState::Granted);
+            if granted {
+                data.claims.remove(name);
+            }
+            Ok(granted)
+        })
     }
 
     fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

@@ -15,6 +15,7 @@ mod columns;
 mod connection;
 mod fields;
 mod glance;
+mod grants;
 mod ground;
 mod hints;
 mod inbox;
@@ -44,6 +45,7 @@ use tokio::sync::oneshot;
 
 use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
 use crate::error::Error;
+use crate::grant::Grant;
 use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
@@ -445,6 +447,18 @@ impl Ledger for PostgresLedger {
         self.write(move |connection| {
             let pin = pin.clone();
             Box::pin(async move { pins::keep(connection, &pin).await })
+        })
+    }
+
+    fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>> {
+        self.read(move |connection| Box::pin(grants::good(connection, now, limit)))
+    }
+
+    fn revoke(&self, name: &Digest) -> Pending<'_, bool> {
+        let name = name.clone();
+        self.write(move |connection| {
+            let name = name.clone();
+            Box::pin(async move { grants::revoke(connection, &name).await })
         })
     }
 

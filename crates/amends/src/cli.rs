@@ -11,6 +11,7 @@ mod drill;
 mod export;
 mod forget;
 mod golden;
+mod grants;
 mod guard;
 mod import;
 mod init;
@@ -63,6 +64,8 @@ Examples:
   amends tools                            what each tool is pinned to, and which changed since
   amends queue                            what a person is asked
   amends answer int_abc… happened         say what became of a call in doubt
+  amends answer int_abc… approve          let a call be sent that waits for a yes
+  amends grants                           what people said yes to beforehand
   amends reverse rev_abc…                 undo a write with its token
   amends verify --anchor FILE             prove that nothing was changed, removed or cut off
   amends prove call_abc…                  a proof of one call that holds without the ledger
@@ -121,6 +124,8 @@ enum Command {
     Queue(queue::QueueArgs),
     /// Answer one of them; the first answer counts.
     Answer(queue::AnswerArgs),
+    /// List what people said yes to beforehand, and take it back.
+    Grants(grants::GrantsArgs),
     /// Undo a write with its token.
     Reverse(reverse::ReverseArgs),
     /// Undo a session's writes, newest first.
@@ -171,6 +176,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Release(args) => release::release(&args),
         Command::Queue(args) => queue::queue(args).await,
         Command::Answer(args) => queue::answer(args).await,
+        Command::Grants(args) => grants::grants(args).await,
         Command::Reverse(args) => reverse::reverse(args).await,
         Command::Unwind(args) => reverse::unwind(args).await,
         Command::Verify(args) => verify::verify(args).await,

@@ -50,7 +50,7 @@ pub(super) fn question(call: &CallState, subject: Subject) -> String {
         Subject::Doubt => format!("did `{tool}` happen? {what}"),
         Subject::Resend => format!("send `{tool}` again? {what}"),
         Subject::Notice => format!("take notice of `{tool}`: {what}"),
-        Subject::Move => format!("may `{tool}` be done? {what}"),
+        Subject::Move | Subject::Call => format!("may `{tool}` be done? {what}"),
     }
 }
 
@@ -204,7 +204,7 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         }
         _ => what,
     };
-    if call.attempts.iter().any(|attempt| attempt.purpose == Purpose::Join) {
+    if call.is_repeat() {
         return format!("{what}; that was a repeat: the call it repeats goes on, and may have happened");
     }
     let consequence = match (call.certainty(), contract.effect) {

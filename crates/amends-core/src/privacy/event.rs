@@ -60,6 +60,7 @@ impl Mask {
             | Fact::DoubtSettled { .. }
             | Fact::InterimAnswered { .. }
             | Fact::CallEnded { .. }
+            | Fact::CallApproved { .. }
             | Fact::EvidenceCompared { .. }
             | Fact::InteractionLapsed { .. }
             | Fact::InteractionWithdrawn { .. }

@@ -19,7 +19,7 @@ use super::spec::{
 use super::{
     Access, Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
-use super::{machine, reach, restraint};
+use super::{PeopleConfig, machine, people, reach, restraint};
 use crate::pin::PinMode;
 use crate::router::Patterns;
 use crate::telemetry::{TelemetryConfig, traces_address};
@@ -74,6 +74,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             calls: spec.limits.calls.unwrap_or(4096),
             rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
         },
+        people: PeopleConfig::settle(&spec.people, spec.queues)?,
         privacy,
         telemetry: telemetry(&spec.telemetry)?,
     };
@@ -122,6 +123,12 @@ pub(super) fn contract(
         if_match: spec.if_match,
         reverse: spec.reverse.as_ref().map(|reverse| self::reverse(&key("reverse"), reverse)).transpose()?,
         queue: spec.queue.clone(),
+        approval: spec
+            .approval
+            .as_ref()
+            .map(|approval| people::approval(&key("approval"), approval))
+            .transpose()?
+            .map(Box::new),
         answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
         input_within_ms: spec.input_within.map_or(INPUT_WITHIN_MS, |span| ms(span.0)),
         answer: answer(&key("answer"), &spec.answer)?,

@@ -12,7 +12,9 @@ use serde::Deserialize;
 
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
-use super::{ConfigError, CredentialSpec, FieldSpec, KeySource, PrivacySpec, Span};
+use super::{
+    ApprovalSpec, ConfigError, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PrivacySpec, QueueSpec, Span,
+};
 use crate::pin::PinMode;
 
 /// A configuration file as it is written. Every key may be left out.
@@ -37,6 +39,10 @@ pub struct Spec {
     pub repeats: RepeatSpec,
     /// The bounds of what we take.
     pub limits: LimitSpec,
+    /// How people are asked.
+    pub people: PeopleSpec,
+    /// The queues on which people find what they are asked, by their names.
+    pub queues: BTreeMap<String, QueueSpec>,
     /// What is masked before it is recorded.
     pub privacy: PrivacySpec,
     /// Where traces for OpenTelemetry go.
@@ -233,6 +239,8 @@ pub struct ToolSpec {
     pub if_match: bool,
     /// The queue its questions go to. The default is `default`.
     pub queue: Option<String>,
+    /// Who must say yes before it is called: a queue, or `{ queue = …, persons = … }`. The default is nobody.
+    pub approval: Option<ApprovalSpec>,
     /// How long a person has for an answer. The default is `24h`.
     pub answer_within: Option<Span>,
     /// How long an agent has for what the upstream asks of it. The default is `5m`.

@@ -1,6 +1,7 @@
 //! The HTTP doors: MCP at `/mcp`, plain calls at `/call/{tool}`.
 
 mod body;
+mod callback;
 mod checks;
 mod connection;
 mod farewell;
@@ -111,6 +112,7 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
             let tool = path.strip_prefix("/call/").unwrap_or_default().to_owned();
             plain::call(door, connection, &tool, request).await
         }
+        (&Method::POST, "/callback/interaction") => callback::answer(door, request).await,
         (&Method::GET, "/health") => health::report(door),
         (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),
         (&Method::GET, "/metrics") => numbers::report(door, connection, &request).await,

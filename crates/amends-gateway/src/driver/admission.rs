@@ -5,6 +5,8 @@ use std::sync::Arc;
 use amends_core::attempt::Payload;
 use amends_core::claim::{Claim, ClaimKind};
 use amends_core::contract::{Contract, Place};
+use amends_core::gates::Patience;
+use amends_core::limits::ANSWER_WITHIN_MS;
 use amends_core::nearest::nearest;
 use amends_core::{
     Call, CallKey, Digest, Gates, Playbook, Principal, Recovery, Refusal, RefusalKind, Rules, Timestamp, ToolName,
@@ -83,7 +85,14 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             let now = clock::now();
             let mut gates = Gates::default();
             let reads = tool.rules.contract.effect.is_read();
-            let parsed = (tool.input.is_some() || !reads).then(|| serde_json::from_str::<Value>(arguments));
+            let config = gateway.config();
+            if let Some(approval) = &tool.rules.contract.approval {
+                gates.approval = Some(Box::new(config.people.approval(approval)));
+                gates.patience = Some(Box::new(patience(&config.people.patience, &tool.rules.contract)));
+            }
+            // Whatever a person is asked about is found by its repeat, also where it only reads.
+            let named_by_claims = !reads || gates.approval.is_some();
+            let parsed = (tool.input.is_some() || named_by_claims).then(|| serde_json::from_str::<Value>(arguments));
             if let (Some(_), Some(Err(error))) = (&tool.input, &parsed) {
                 // JSON allows more than can be checked: numbers beyond all range, halves of characters.
                 let words = format!("the arguments of `{}` cannot be checked: {error}", tool.name);
@@ -105,7 +114,7 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
                 refusal.retry_after_ms = Some(5000);
                 gates.refusal = Some(Box::new(refusal));
             }
-            let limits = gateway.config().limits;
+            let limits = config.limits;
             if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| counts), now) {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
                 refusal.retry_after_ms = Some(wait_ms);
@@ -136,7 +145,7 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             let contract = &tool.rules.contract;
             let agent_waits = meta.deadline_ms.unwrap_or(contract.deadline_ms).min(contract.deadline_ms);
             let id = mint::call();
-            let (fingerprint, mut claims) = if reads {
+            let (fingerprint, mut claims) = if !named_by_claims {
                 (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
             } else {
                 let named =
@@ -191,6 +200,12 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             }
         }
     }
+}
+
+/// How the wait for a yes is spent. What the tool says of a person's time counts before what is said of all.
+fn patience(people: &Patience, contract: &Contract) -> Patience {
+    let own = contract.answer_within_ms != ANSWER_WITHIN_MS;
+    Patience { answer_within_ms: people.answer_within_ms.filter(|_| !own), ..people.clone() }
 }
 
 /// What is shown of a call's arguments in the trace, where that is recorded and they are not too long to be looked at.

@@ -145,6 +145,8 @@ pub(super) async fn raise(
                 place: None,
                 made: None,
                 leg: received.leg.clone(),
+                approval: None,
+                asking: None,
             },
         );
     }

@@ -78,6 +78,10 @@ fn admitted(
             admitted.call.effect_key = mint::effect_key(&id);
             admitted.call.id = id;
             admitted.call.redeems = Some(redeems);
+            if redeemer == Redeemer::Operator {
+                // A person asked for it.
+                admitted.gates.approval = None;
+            }
             admitted
         }
     }

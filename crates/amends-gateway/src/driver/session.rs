@@ -13,8 +13,8 @@ use amends_core::id::MachineName;
 use amends_core::machine::MachineSpec;
 use amends_core::walk::LegOf;
 use amends_core::{
-    AttemptId, Call, CallId, Certainty, Code, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal,
-    Purpose, Report, Rules, SessionId, Timestamp, UpstreamName,
+    Approval, AttemptId, Call, CallId, Certainty, Code, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer,
+    Principal, Purpose, Report, Rules, SessionId, Timestamp, UpstreamName,
 };
 use amends_ledger::StoredAnswer;
 use amends_wire::mcp::InputRequired;
@@ -24,6 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::admission::Admitted;
 use super::answer::{Answered, status_arguments};
+use super::approval::Asking;
 use super::deliveries::{Leaving, Moment};
 use super::failpoint::{self, Point};
 use super::inquiry::{LiveInquiry, Return};
@@ -103,6 +104,10 @@ pub(crate) struct Live {
     pub(super) made: Option<Moment>,
     /// The move it is made for.
     pub(super) leg: Option<LegOf>,
+    /// Who must say yes before it is sent.
+    pub(super) approval: Option<Box<Approval>>,
+    /// What asks its own agent for that.
+    pub(super) asking: Option<Asking>,
 }
 
 /// A session's driver.
@@ -152,7 +157,8 @@ impl Mail {
     ) -> Self {
         let Admitted { call, gates, evidence, tool, params, room, place } = admitted;
         let live = Live::of(&call, evidence, tool, params, listener, (room, place));
-        let live = Box::new(Live { answer: Some(answer), made: Some(made), ..live });
+        let approval = gates.approval.clone();
+        let live = Box::new(Live { answer: Some(answer), made: Some(made), approval, ..live });
         Self::Call { call, gates, live }
     }
 }
@@ -191,6 +197,8 @@ impl Live {
             place,
             made: None,
             leg: call.leg.clone(),
+            approval: None,
+            asking: None,
         }
     }
 

@@ -220,6 +220,7 @@ pub(crate) fn question(id: &str, session: &str, due: u64) -> Interaction {
         opened: ms(5),
         due: ms(due),
         arrives_by: None,
+        grounds: None,
     }
 }
 

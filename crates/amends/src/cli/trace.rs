@@ -182,9 +182,15 @@ pub(super) fn sentence(event: &Event) -> (&'static str, String) {
         }
         Fact::DoubtSettled { certainty, by, .. } => format!("{} by attempt {}", certainty.as_str(), by.n),
         Fact::InterimAnswered { .. } => "the agent was told; settling goes on".to_owned(),
-        Fact::CallEnded { outcome, certainty, replayed, .. } => {
+        Fact::CallEnded { outcome, certainty, replayed, granted, .. } => {
             let replayed = if *replayed { ", the recorded answer of an equal call" } else { "" };
-            format!("{}, {}{replayed}", outcome.as_str(), certainty.as_str())
+            let granted = if *granted { ", the next equal call may be sent" } else { "" };
+            format!("{}, {}{replayed}{granted}", outcome.as_str(), certainty.as_str())
+        }
+        Fact::CallApproved { yes, interaction, of, .. } => {
+            let asked = interaction.as_ref().map(|id| format!(", {id}")).unwrap_or_default();
+            let of = of.as_ref().map(|call| format!(", given to {call}")).unwrap_or_default();
+            format!("by {}{asked}{of}", yes.as_str())
         }
         Fact::EvidenceCompared { changed, .. } => match changed.as_slice() {
             [] => "as it was".to_owned(),
