@@ -34,6 +34,33 @@ pub struct Gates {
     /// Who must say yes before anything is sent; nobody where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Box<Approval>>,
+    /// What the policies said, where that is not a plain yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ruling: Option<Box<Ruling>>,
+    /// What the call costs, where that is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+/// Which policies decided about a call, and why. It is for whoever runs the gateway: no answer shows it to an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ruling {
+    /// The policies that decided, by their ids; none where no policy permits the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
+    /// Why, in the words of the policies, or in those of whoever could not evaluate one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+}
+
+/// What a call costs, in thousandths of whatever is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// How much.
+    pub milli: u64,
+    /// How much the calls of one session may cost together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_max_milli: Option<u64>,
 }
 
 /// Who must say yes before a call is sent.
@@ -50,6 +77,14 @@ pub struct Approval {
     /// Whether the one who called may say yes as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requester_may: bool,
+}
+
+/// A number of thousandths as a person writes it.
+pub fn thousandths(milli: u64) -> String {
+    match milli % 1000 {
+        0 => (milli / 1000).to_string(),
+        rest => format!("{}.{}", milli / 1000, format!("{rest:03}").trim_end_matches('0')),
+    }
 }
 
 const fn one() -> u8 {

@@ -1,9 +1,11 @@
 //! The configuration: what was written, and what it means.
 
 mod access;
+mod cost;
 mod fragment;
 mod ledger;
 mod machine;
+mod policy;
 mod privacy;
 mod reach;
 mod release;
@@ -30,15 +32,18 @@ use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
 use crate::pin::PinMode;
+use crate::policy::Policies;
 use crate::router::Patterns;
 use crate::telemetry::TelemetryConfig;
 use crate::upstream::openapi::{Api, DocumentError};
 
 pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
+pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
+pub use policy::{Allowlists, PolicySpec, PrincipalSpec};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
@@ -76,6 +81,12 @@ pub struct Config {
     pub limits: Limits,
     /// What is masked before it is recorded.
     pub privacy: PrivacyConfig,
+    /// The policies that decide each call; without any, every call is permitted.
+    pub policies: Option<Arc<Policies>>,
+    /// The tools that principals are limited to.
+    pub allowlists: Allowlists,
+    /// What calls cost, and how much may be spent.
+    pub cost: CostConfig,
     /// Whether and where spans are exported.
     pub telemetry: TelemetryConfig,
 }

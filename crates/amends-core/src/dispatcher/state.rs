@@ -46,6 +46,8 @@ pub(super) struct Session {
     pub(super) walk: Option<WalkState>,
     /// Whether it is over for good.
     pub(super) retired: bool,
+    /// What its calls have cost.
+    pub(super) spent_milli: u64,
 }
 
 /// A question that is open, and what hangs on its answer.
@@ -89,6 +91,7 @@ impl Session {
             questions: BTreeMap::new(),
             walk: None,
             retired: false,
+            spent_milli: 0,
         }
     }
 
@@ -226,11 +229,15 @@ impl Session {
         }
         match &event.fact {
             Fact::WalkBegan { beginning } => self.walk = WalkState::begin(beginning, at),
-            Fact::CallReceived { received, .. } => {
+            Fact::CallReceived { received, gates } => {
                 if let (Some(walk), Some(leg)) = (&mut self.walk, &received.leg) {
                     walk.leg_begins(leg, &received.call);
                 }
-                self.calls.insert(received.call.clone(), CallState::new(received, rules, at));
+                // A repeat is the call that it repeats, and that was counted.
+                let cost = gates.cost.filter(|_| received.repeat_of.is_none());
+                let ruling = gates.ruling.clone();
+                let call = CallState { cost, ruling, ..CallState::new(received, rules, at) };
+                self.calls.insert(received.call.clone(), call);
             }
             Fact::CallRefused { call, refusal } => {
                 self.calls.remove(call);
@@ -239,6 +246,7 @@ impl Session {
             }
             Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, item, .. } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
+                    self.spent_milli = self.spent_milli.saturating_add(call.unbegun_cost().unwrap_or_default());
                     call.attempts.push(AttemptState {
                         n: attempt.n,
                         purpose: *purpose,

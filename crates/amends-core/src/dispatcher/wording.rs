@@ -1,12 +1,14 @@
 //! What an agent is told of a call that did not simply succeed.
 
 use crate::attempt::Purpose;
+use crate::call::Received;
 use crate::certainty::Certainty;
 use crate::contract::EffectKind;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::{AttemptState, CallState, Phase};
 use crate::envelope::{AttemptLine, Body, DegradationReason, Envelope, Trouble};
 use crate::failure::Failure;
+use crate::gates::Ruling;
 use crate::id::AttemptId;
 use crate::interaction::Subject;
 use crate::outcome::Outcome;
@@ -44,6 +46,9 @@ pub(super) fn settled_by_person() -> Envelope {
 
 /// A question about a call, in a sentence.
 pub(super) fn question(call: &CallState, subject: Subject) -> String {
+    if let (Subject::Notice, Some(ruling)) = (subject, &call.ruling) {
+        return denial(call, ruling);
+    }
     let what = message(call, &last_failure(call), Some(Outcome::Unresolved));
     let tool = &call.received.tool;
     match subject {
@@ -52,6 +57,17 @@ pub(super) fn question(call: &CallState, subject: Subject) -> String {
         Subject::Notice => format!("take notice of `{tool}`: {what}"),
         Subject::Move => format!("may `{tool}` be done? {what}"),
     }
+}
+
+/// What a person reads of a call that a policy denies.
+fn denial(call: &CallState, ruling: &Ruling) -> String {
+    let Received { tool, principal, .. } = &call.received;
+    let by = match ruling.policies.as_slice() {
+        [] => "no policy permits it".to_owned(),
+        policies => format!("denied by `{}`", policies.join("`, `")),
+    };
+    let why = ruling.reasons.first().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("take notice of `{tool}` for `{principal}`: {by}{why}; it was not sent, and only another policy changes that")
 }
 
 /// Turns an error into one that says that a person is asked, and that calling again does not help.

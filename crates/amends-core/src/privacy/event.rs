@@ -160,6 +160,9 @@ impl Words<'_> {
         if let Some(refusal) = &mut gates.refusal {
             self.refusal(refusal);
         }
+        if let Some(ruling) = &mut gates.ruling {
+            ruling.reasons.iter_mut().for_each(|text| self.text(text));
+        }
     }
 
     fn refusal(&self, refusal: &mut Refusal) {

@@ -17,7 +17,7 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+    Access, Allowlists, Config, ConfigError, CostConfig, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
 use super::{machine, reach, restraint};
 use crate::pin::PinMode;
@@ -43,6 +43,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     let repeat_window = spec.repeats.window.map_or(REPEAT_WINDOW, |span| span.0);
     let retry = Arc::new(spec.retry.layer());
     let privacy = PrivacyConfig::settle(&spec.privacy, &spec.tools)?;
+    let cost = CostConfig::settle(&spec.limits.cost, &spec.tools)?;
     let mut tools = BTreeMap::new();
     let mut evidence_tools = BTreeSet::new();
     for (name, tool) in spec.tools {
@@ -75,6 +76,9 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
         },
         privacy,
+        policies: spec.policy.settle(&spec.principals)?,
+        allowlists: Allowlists::settle(&spec.principals)?,
+        cost,
         telemetry: telemetry(&spec.telemetry)?,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
@@ -273,7 +277,7 @@ fn some_time(key: &str, span: Option<Span>, default: Duration) -> Result<Duratio
     }
 }
 
-fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
+pub(super) fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
     if text.len() > EXPRESSION_BYTES_MAX {
         return Err(invalid(key, format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes")));
     }

@@ -12,7 +12,10 @@ use serde::Deserialize;
 
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
-use super::{ConfigError, CredentialSpec, FieldSpec, KeySource, PrivacySpec, Span};
+use super::{
+    ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PolicySpec, PrincipalSpec, PrivacySpec, Span,
+    ToolCostSpec,
+};
 use crate::pin::PinMode;
 
 /// A configuration file as it is written. Every key may be left out.
@@ -39,6 +42,10 @@ pub struct Spec {
     pub limits: LimitSpec,
     /// What is masked before it is recorded.
     pub privacy: PrivacySpec,
+    /// The policies that decide each call.
+    pub policy: PolicySpec,
+    /// What is said of principals, by their names.
+    pub principals: BTreeMap<String, PrincipalSpec>,
     /// Where traces for OpenTelemetry go.
     pub telemetry: TelemetrySpec,
 }
@@ -239,6 +246,8 @@ pub struct ToolSpec {
     pub input_within: Option<Span>,
     /// Its private fields, beside those of `[privacy]`: `args.card`, `result.owner`.
     pub private: Vec<FieldSpec>,
+    /// What a call costs: a number, or a CEL expression over `args`. The default is nothing.
+    pub cost: Option<ToolCostSpec>,
 }
 
 /// `reverse = { tool = …, args = …, within = … }`
@@ -336,6 +345,8 @@ pub struct LimitSpec {
     pub calls: Option<usize>,
     /// How often one principal may call. There is no limit by default.
     pub rate: Option<RateSpec>,
+    /// What calls may cost together.
+    pub cost: CostSpec,
 }
 
 /// `rate = { per_second = …, burst = … }`
@@ -362,6 +373,7 @@ impl Spec {
         if let Some(file) = &mut self.telemetry.ca {
             *file = folder.join(&*file);
         }
+        self.policy.look_beside(folder);
         for upstream in self.upstreams.values_mut() {
             let credentials = upstream.headers.values_mut().chain(upstream.credentials.values_mut());
             let files = credentials.filter_map(|credential| credential.file.as_mut());

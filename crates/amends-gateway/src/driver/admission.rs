@@ -14,12 +14,14 @@ use amends_ledger::{digest, keyed_digest};
 use amends_wire::mcp::ToolCall;
 use serde_json::{Map, Value};
 
+use super::permission::{self, Caller};
 use super::{basis, undo};
 use crate::catalogue::{Listing, ServedTool};
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
 use crate::restraint::Occupied;
+use crate::spending::Reserved;
 
 /// How long arguments are at most to be shown in the trace.
 const VIEWED_BYTES_MAX: usize = 256 << 10;
@@ -54,19 +56,12 @@ pub(super) struct Admitted {
     pub(super) params: Arc<str>,
     pub(super) room: Option<Occupied>,
     pub(super) place: Option<tokio::sync::OwnedSemaphorePermit>,
+    pub(super) reserved: Option<Reserved>,
 }
 
 /// Samples the gates for a wish and makes a call of it.
-pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) -> Admitted {
-    sampled(gateway, principal, wish, true)
-}
-
-/// The same for a call that is made for another wish, which was counted.
-pub(super) fn admit_uncounted(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) -> Admitted {
-    sampled(gateway, principal, wish, false)
-}
-
-fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: bool) -> Admitted {
+pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> Admitted {
+    let principal = caller.principal;
     match wish {
         Wish::Unreadable { requested, refusal } => refused(principal, &requested, *refusal),
         Wish::Call { params, call } => {
@@ -83,8 +78,10 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             let now = clock::now();
             let mut gates = Gates::default();
             let reads = tool.rules.contract.effect.is_read();
-            let parsed = (tool.input.is_some() || !reads).then(|| serde_json::from_str::<Value>(arguments));
-            if let (Some(_), Some(Err(error))) = (&tool.input, &parsed) {
+            let config = gateway.config();
+            let looked_at = tool.input.is_some() || permission::reads_arguments(&config, caller, tool);
+            let parsed = (looked_at || !reads).then(|| serde_json::from_str::<Value>(arguments));
+            if let (true, Some(Err(error))) = (looked_at, &parsed) {
                 // JSON allows more than can be checked: numbers beyond all range, halves of characters.
                 let words = format!("the arguments of `{}` cannot be checked: {error}", tool.name);
                 gates.refusal = Some(Box::new(Refusal::of(RefusalKind::InvalidArgument, words)));
@@ -105,8 +102,8 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
                 refusal.retry_after_ms = Some(5000);
                 gates.refusal = Some(Box::new(refusal));
             }
-            let limits = gateway.config().limits;
-            if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| counts), now) {
+            let limits = config.limits;
+            if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| caller.counts), now) {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
                 refusal.retry_after_ms = Some(wait_ms);
                 gates.refusal.get_or_insert(Box::new(refusal));
@@ -127,6 +124,8 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             if let Some(refusal) = gateway.pins.refusal(tool) {
                 gates.refusal = Some(Box::new(refusal));
             }
+            let wish = permission::Wanted { tool, arguments, read: value.as_ref(), now };
+            let reserved = permission::judge(gateway, &config, caller, &wish, &mut gates);
             if gates.refusal.is_none() {
                 gates.refusal = breaker_open(tool, now).map(Box::new);
             }
@@ -188,6 +187,7 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
                 params: params.into(),
                 room,
                 place,
+                reserved,
             }
         }
     }
@@ -349,5 +349,6 @@ pub(super) fn refused(principal: &Principal, requested: &str, refusal: Refusal) 
         params: "{}".into(),
         room: None,
         place: None,
+        reserved: None,
     }
 }

@@ -145,6 +145,8 @@ pub(super) async fn raise(
                 place: None,
                 made: None,
                 leg: received.leg.clone(),
+                // What it cost was counted by whoever began it.
+                reserved: None,
             },
         );
     }

@@ -36,6 +36,7 @@ use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
 use crate::restraint::Occupied;
+use crate::spending::Reserved;
 use crate::upstream::openapi::etag;
 use crate::upstream::{Aside, RpcFault, Upstream};
 use crate::walks::view::View;
@@ -103,6 +104,8 @@ pub(crate) struct Live {
     pub(super) made: Option<Moment>,
     /// The move it is made for.
     pub(super) leg: Option<LegOf>,
+    /// What it will have cost its principal, until it is begun.
+    pub(super) reserved: Option<Reserved>,
 }
 
 /// A session's driver.
@@ -150,9 +153,9 @@ impl Mail {
         answer: oneshot::Sender<Answered>,
         listener: Listener,
     ) -> Self {
-        let Admitted { call, gates, evidence, tool, params, room, place } = admitted;
+        let Admitted { call, gates, evidence, tool, params, room, place, reserved } = admitted;
         let live = Live::of(&call, evidence, tool, params, listener, (room, place));
-        let live = Box::new(Live { answer: Some(answer), made: Some(made), ..live });
+        let live = Box::new(Live { answer: Some(answer), made: Some(made), reserved, ..live });
         Self::Call { call, gates, live }
     }
 }
@@ -191,6 +194,7 @@ impl Live {
             place,
             made: None,
             leg: call.leg.clone(),
+            reserved: None,
         }
     }
 

@@ -11,6 +11,7 @@ use crate::dispatcher::Deadline;
 use crate::dispatcher::admit::key_usable_ms;
 use crate::dispatcher::cancel::CancelReason;
 use crate::evidence::Changed;
+use crate::gates::{Cost, Ruling};
 use crate::id::{Digest, InteractionId};
 use crate::inquiry::Way;
 use crate::time::Timestamp;
@@ -50,6 +51,10 @@ pub(in crate::dispatcher) struct CallState {
     pub(in crate::dispatcher) paused: Option<Timestamp>,
     /// Nobody gave what its upstream asked for last.
     pub(in crate::dispatcher) unanswered: bool,
+    /// What it costs, where that is counted.
+    pub(in crate::dispatcher) cost: Option<Cost>,
+    /// What the policies said of it, where that is not a plain yes.
+    pub(in crate::dispatcher) ruling: Option<Box<Ruling>>,
 }
 
 /// What an upstream asked of the agent.
@@ -103,6 +108,11 @@ pub(in crate::dispatcher) struct AttemptEnd {
 }
 
 impl CallState {
+    /// What it costs, while nothing was done for it. It is counted with its first attempt, and only then.
+    pub(in crate::dispatcher) fn unbegun_cost(&self) -> Option<u64> {
+        self.cost.filter(|_| self.attempts.is_empty()).map(|cost| cost.milli)
+    }
+
     pub(super) fn new(received: &Received, rules: Option<Arc<Rules>>, at: Timestamp) -> Self {
         // Only a call that goes on with the holder's key has the holder's key.
         let taken_over = received
@@ -128,6 +138,8 @@ impl CallState {
             inquiries: Vec::new(),
             paused: None,
             unanswered: false,
+            cost: None,
+            ruling: None,
         }
     }
 
