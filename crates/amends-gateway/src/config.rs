@@ -5,6 +5,7 @@ mod cost;
 mod fragment;
 mod ledger;
 mod machine;
+mod pii;
 mod policy;
 mod privacy;
 mod reach;
@@ -43,6 +44,7 @@ pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
+pub use pii::{ArgumentsRule, Guards, PiiConfig, PiiSpec, ResultsRule};
 pub use policy::{Allowlists, PolicySpec, PrincipalSpec};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
@@ -81,6 +83,8 @@ pub struct Config {
     pub limits: Limits,
     /// What is masked before it is recorded.
     pub privacy: PrivacyConfig,
+    /// What may not pass between agents and tools.
+    pub pii: PiiConfig,
     /// The policies that decide each call; without any, every call is permitted.
     pub policies: Option<Arc<Policies>>,
     /// The tools that principals are limited to.

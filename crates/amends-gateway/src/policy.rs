@@ -49,8 +49,6 @@ pub struct Asked<'a> {
     pub principal: &'a Principal,
     /// Whose they are, where there are tenants.
     pub tenant: Option<&'a str>,
-    /// What they may do, as their token says.
-    pub scopes: &'a [String],
     /// What is called.
     pub tool: ToolFacts<'a>,
     /// Its arguments.
@@ -182,15 +180,13 @@ impl Policies {
     }
 
     fn request(&self, asked: &Asked<'_>) -> Result<(Request, Entities), String> {
-        let Asked { principal, tenant, scopes, tool, arguments, origin, now } = asked;
+        let Asked { principal, tenant, tool, arguments, origin, now } = asked;
         let names = &self.names;
         let groups = self.groups.get(*principal).map(Vec::as_slice).unwrap_or_default();
         let who = uid(&names.principal, principal.as_str());
-        let set = |texts: &[String]| RestrictedExpression::new_set(texts.iter().map(|text| string(text)));
         let attributes = HashMap::from([
             ("name".to_owned(), string(principal.as_str())),
-            ("groups".to_owned(), set(groups)),
-            ("scopes".to_owned(), set(scopes)),
+            ("groups".to_owned(), RestrictedExpression::new_set(groups.iter().map(|group| string(group)))),
         ]);
         let of = groups.iter().map(|group| uid(&names.group, group));
         let of: HashSet<_> = of.chain(tenant.map(|tenant| uid(&names.tenant, tenant))).collect();

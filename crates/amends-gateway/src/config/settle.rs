@@ -17,7 +17,7 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Allowlists, Config, ConfigError, CostConfig, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+    Access, Allowlists, Config, ConfigError, CostConfig, LedgerConfig, Limits, PiiConfig, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
 use super::{machine, reach, restraint};
 use crate::pin::PinMode;
@@ -43,6 +43,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     let repeat_window = spec.repeats.window.map_or(REPEAT_WINDOW, |span| span.0);
     let retry = Arc::new(spec.retry.layer());
     let privacy = PrivacyConfig::settle(&spec.privacy, &spec.tools)?;
+    let pii = PiiConfig::settle(&spec.pii, &spec.privacy, &spec.tools)?;
     let cost = CostConfig::settle(&spec.limits.cost, &spec.tools)?;
     let mut tools = BTreeMap::new();
     let mut evidence_tools = BTreeSet::new();
@@ -76,6 +77,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
         },
         privacy,
+        pii,
         policies: spec.policy.settle(&spec.principals)?,
         allowlists: Allowlists::settle(&spec.principals)?,
         cost,

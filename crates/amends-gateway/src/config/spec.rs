@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
-    ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PolicySpec, PrincipalSpec, PrivacySpec, Span,
+    ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PiiSpec, PolicySpec, PrincipalSpec, PrivacySpec, Span,
     ToolCostSpec,
 };
 use crate::pin::PinMode;
@@ -42,6 +42,8 @@ pub struct Spec {
     pub limits: LimitSpec,
     /// What is masked before it is recorded.
     pub privacy: PrivacySpec,
+    /// What may not pass between agents and tools.
+    pub pii: PiiSpec,
     /// The policies that decide each call.
     pub policy: PolicySpec,
     /// What is said of principals, by their names.
@@ -246,6 +248,10 @@ pub struct ToolSpec {
     pub input_within: Option<Span>,
     /// Its private fields, beside those of `[privacy]`: `args.card`, `result.owner`.
     pub private: Vec<FieldSpec>,
+    /// The categories of private data that it may be sent: `payment_card`, `credential`.
+    pub takes: Vec<String>,
+    /// The categories of private data that agents may get from it.
+    pub gives: Vec<String>,
     /// What a call costs: a number, or a CEL expression over `args`. The default is nothing.
     pub cost: Option<ToolCostSpec>,
 }

@@ -139,6 +139,7 @@ pub(super) async fn raise(
                 inquiries: BTreeMap::new(),
                 also: Vec::new(),
                 results: HashMap::new(),
+                shown: HashMap::new(),
                 recorded: HashMap::new(),
                 attempts: HashMap::new(),
                 room: None,

@@ -1,6 +1,7 @@
-//! What the operator allows: allowlists, policies, what may be spent.
+//! What the operator allows: allowlists, policies, private data, what may be spent.
 
 use amends_core::gates::{Cost, Gates, thousandths};
+use amends_core::privacy::Category;
 use amends_core::{Principal, Refusal, RefusalKind, Timestamp};
 use serde_json::Value;
 
@@ -53,6 +54,9 @@ pub(super) fn judge(
         return None;
     }
     ruled(config, caller, wanted, gates);
+    if gates.refusal.is_none() {
+        gates.refusal = private(config, wanted).map(Box::new);
+    }
     if gates.refusal.is_some() {
         return None;
     }
@@ -90,7 +94,6 @@ fn ruled(config: &Config, caller: &Caller<'_>, wanted: &Wanted<'_>, gates: &mut 
     let asked = Asked {
         principal: caller.principal,
         tenant: None,
-        scopes: &[],
         tool: facts,
         // Arguments that could not be read were refused.
         arguments: wanted.read.unwrap_or(&Value::Null),
@@ -118,6 +121,20 @@ fn ruled(config: &Config, caller: &Caller<'_>, wanted: &Wanted<'_>, gates: &mut 
             gates.ruling = Some(ruling);
         }
     }
+}
+
+/// The refusal of arguments that hold what that tool is not to be sent. Only what kind of thing it is is said of it.
+fn private(config: &Config, wanted: &Wanted<'_>) -> Option<Refusal> {
+    let tool = &wanted.tool.name;
+    let found = config.pii.of(tool.as_str()).arguments.finds(wanted.arguments);
+    let found: Vec<&str> = found.into_iter().map(Category::as_str).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let kinds = found.join("`, `");
+    let words = format!("the arguments hold `{kinds}`, which `{tool}` is not to be sent; leave it out; nothing was sent");
+    let hint = format!("`{tool}` would have to be declared to take `{kinds}`");
+    Some(Refusal { widening_hint: Some(hint), ..Refusal::of(RefusalKind::PiiBlocked, words) })
 }
 
 /// What the call costs. Its session's share is the dispatcher's to refuse, its principal's day is refused here.

@@ -1,12 +1,13 @@
-//! What is masked of a step before it is recorded.
+//! What is masked of a step before it is recorded, and of a result before an agent gets it.
 
 use amends_core::privacy::{Mask, Quoted};
-use amends_core::{CallId, Fact, Input};
+use amends_core::{CallId, Fact, Input, Purpose, Report};
 use amends_ledger::Append;
 use amends_wire::mcp::classify::structured;
+use bytes::Bytes;
 
 use super::session::{Live, Session};
-use crate::config::PrivacyConfig;
+use crate::config::{PiiConfig, PrivacyConfig};
 
 impl Session {
     /// Masks what a step says in words. What was decided does not depend on it, and the agent gets the words as they are.
@@ -40,6 +41,28 @@ impl Session {
         };
         (mask, quoted)
     }
+}
+
+/// What an agent gets in the place of a result that holds what it must not; nothing where it may have all of it. What was masked is
+/// noted in the report, and the upstream's words in it are masked as well.
+pub(super) fn shown(
+    pii: &PiiConfig,
+    live: &Live,
+    purpose: Purpose,
+    result: &Bytes,
+    report: &mut Report,
+) -> Option<Bytes> {
+    let guards = live.tool.as_ref().map_or(pii.shared(), |tool| pii.of(tool.name.as_str()));
+    let text = std::str::from_utf8(result).ok()?;
+    let (masked, found) = guards.results.masked(text, || structured(text))?;
+    if let Some(words) = report.failure.as_mut().and_then(|failure| failure.upstream.as_mut()) {
+        for text in [&mut words.code, &mut words.text, &mut words.field].into_iter().flatten() {
+            guards.results.mask_text(text);
+        }
+    } else if purpose == Purpose::Act {
+        report.shape.get_or_insert_default().masked = found.into_iter().collect();
+    }
+    Some(Bytes::from(masked))
 }
 
 /// The call that an input is about.

@@ -94,6 +94,8 @@ pub(crate) struct Live {
     /// What its upstream asked of the agent, by its number in the call.
     pub(super) inquiries: BTreeMap<u32, LiveInquiry>,
     pub(super) results: HashMap<AttemptId, Bytes>,
+    /// What agents get in the place of results that hold what they must not.
+    pub(super) shown: HashMap<AttemptId, Bytes>,
     pub(super) recorded: HashMap<AttemptId, StoredAnswer>,
     pub(super) attempts: HashMap<AttemptId, oneshot::Sender<()>>,
     /// Held while the call is open.
@@ -188,6 +190,7 @@ impl Live {
             listener,
             inquiries: BTreeMap::new(),
             results: HashMap::new(),
+            shown: HashMap::new(),
             recorded: HashMap::new(),
             attempts: HashMap::new(),
             room,
@@ -333,7 +336,13 @@ impl Session {
                     live.attempts.remove(&attempt);
                     match carried {
                         Carried::Nothing => {}
-                        Carried::Result(bytes) => drop(live.results.insert(attempt.clone(), bytes)),
+                        Carried::Result(bytes) => {
+                            let config = self.gateway.config();
+                            if let Some(shown) = privacy::shown(&config.pii, live, purpose, &bytes, &mut report) {
+                                live.shown.insert(attempt.clone(), shown);
+                            }
+                            live.results.insert(attempt.clone(), bytes);
+                        }
                         Carried::Answer(answer) => drop(live.recorded.insert(attempt.clone(), answer)),
                         Carried::Asked(asked) => self.keep_round(&attempt, *asked, &mut report),
                     }

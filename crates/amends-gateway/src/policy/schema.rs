@@ -52,7 +52,7 @@ pub struct Finding {
 pub fn schema(tools: &[KnownTool]) -> String {
     let mut text = String::from(
         "entity Tenant;\nentity Group;\nentity Upstream;\n\
-         entity Principal in [Tenant, Group] = { name: String, groups: Set<String>, scopes: Set<String> };\n\
+         entity Principal in [Tenant, Group] = { name: String, groups: Set<String> };\n\
          entity Tool in [Upstream] = { name: String, upstream: String, effect: String, reversible: Bool, declared: Bool };\n\
          type Step = { machine: String, action: String, state: String };\n\n",
     );

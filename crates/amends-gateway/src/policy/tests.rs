@@ -30,7 +30,7 @@ fn decided(text: &str, principal: &str, arguments: &Value) -> Decided {
     };
     let origin = Origin { session: "ses_1", door: "mcp", step: None };
     let now = Timestamp::from_ms(1_772_357_405_250);
-    policies(text).unwrap().decide(&Asked { principal: &principal, tenant: Some("acme"), scopes: &[], tool, arguments, origin, now })
+    policies(text).unwrap().decide(&Asked { principal: &principal, tenant: Some("acme"), tool, arguments, origin, now })
 }
 
 fn is_denied(decided: &Decided) -> bool {
@@ -140,7 +140,7 @@ fn a_tool_that_is_named_like_a_group_is_not_the_group() {
     let asked = Asked {
         principal: &principal,
         tenant: None,
-        scopes: &[],
+       
         tool,
         arguments: &json!({}),
         origin: Origin::default(),
