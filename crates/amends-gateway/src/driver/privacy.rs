@@ -43,8 +43,17 @@ impl Session {
     }
 }
 
+/// Masks what an agent must not see in the upstream's own words about a failure.
+pub(super) fn mask_words(pii: &PiiConfig, live: &Live, report: &mut Report) {
+    let Some(words) = report.failure.as_mut().and_then(|failure| failure.upstream.as_mut()) else { return };
+    let guards = live.tool.as_ref().map_or(pii.shared(), |tool| pii.of(tool.name.as_str()));
+    for text in [&mut words.code, &mut words.text, &mut words.field].into_iter().flatten() {
+        guards.results.mask_text(text);
+    }
+}
+
 /// What an agent gets in the place of a result that holds what it must not; nothing where it may have all of it. What was masked is
-/// noted in the report, and the upstream's words in it are masked as well.
+/// noted in the report.
 pub(super) fn shown(
     pii: &PiiConfig,
     live: &Live,
@@ -55,11 +64,8 @@ pub(super) fn shown(
     let guards = live.tool.as_ref().map_or(pii.shared(), |tool| pii.of(tool.name.as_str()));
     let text = std::str::from_utf8(result).ok()?;
     let (masked, found) = guards.results.masked(text, || structured(text))?;
-    if let Some(words) = report.failure.as_mut().and_then(|failure| failure.upstream.as_mut()) {
-        for text in [&mut words.code, &mut words.text, &mut words.field].into_iter().flatten() {
-            guards.results.mask_text(text);
-        }
-    } else if purpose == Purpose::Act {
+    // A move goes on with what its calls gave; it is masked when that leaves.
+    if purpose == Purpose::Act && report.failure.is_none() && live.leg.is_none() {
         report.shape.get_or_insert_default().masked = found.into_iter().collect();
     }
     Some(Bytes::from(masked))

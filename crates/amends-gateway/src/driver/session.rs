@@ -30,7 +30,7 @@ use super::inquiry::{LiveInquiry, Return};
 use super::listener::Listener;
 use super::turn::Turn;
 use super::walk::{MoveWish, Walking};
-use super::{basis, undo};
+use super::{basis, privacy, undo};
 use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
@@ -334,10 +334,11 @@ impl Session {
                         failpoint::reach(Point::AfterResult);
                     }
                     live.attempts.remove(&attempt);
+                    let config = self.gateway.config();
+                    privacy::mask_words(&config.pii, live, &mut report);
                     match carried {
                         Carried::Nothing => {}
                         Carried::Result(bytes) => {
-                            let config = self.gateway.config();
                             if let Some(shown) = privacy::shown(&config.pii, live, purpose, &bytes, &mut report) {
                                 live.shown.insert(attempt.clone(), shown);
                             }

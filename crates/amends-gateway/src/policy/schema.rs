@@ -71,9 +71,10 @@ pub fn schema(tools: &[KnownTool]) -> String {
 }
 
 impl Policies {
-    /// What a validator says of them, by what is known of the tools.
-    pub fn validate(&self, tools: &[KnownTool]) -> Vec<Finding> {
-        let mut found = self.strangers(tools);
+    /// What a validator says of them, by what is known of the tools. Where there may be others than those, a name that is not among
+    /// them may still be right.
+    pub fn validate(&self, tools: &[KnownTool], all: bool) -> Vec<Finding> {
+        let mut found = self.strangers(tools, all);
         let written = schema(tools);
         let schema = match Schema::from_cedarschema_str(&written) {
             Ok((schema, _)) => schema,
@@ -109,7 +110,7 @@ impl Policies {
     }
 
     /// The tools that policies name and that are not there, with the nearest that are.
-    fn strangers(&self, tools: &[KnownTool]) -> Vec<Finding> {
+    fn strangers(&self, tools: &[KnownTool], all: bool) -> Vec<Finding> {
         let names: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let actions: BTreeSet<String> = tools.iter().map(|tool| action_name(&tool.name)).collect();
         let mut found = Vec::new();
@@ -131,7 +132,8 @@ impl Policies {
                     let from = policy.to_cedar().and_then(|policy| text.text.find(policy.trim())).unwrap_or_default();
                     text.text.get(from..)?.find(&quoted(&name)).map(|at| from + at)
                 });
-                found.push(self.finding(Level::Problem, id, at, format!("there is no tool `{name}`{hint}")));
+                let level = if all { Level::Problem } else { Level::Warning };
+                found.push(self.finding(level, id, at, format!("there is no tool `{name}`{hint}")));
             }
         }
         found

@@ -174,7 +174,7 @@ fn the_validator_knows_the_tools_and_what_they_take() {
         KnownTool { name: "shop__issue_refund".into(), effect: EffectKind::Keyed, shape: refund() },
         KnownTool { name: "call".into(), effect: EffectKind::Read, shape: Shape::Record(BTreeMap::new()) },
     ];
-    let found = |text: &str| policies(text).unwrap().validate(&tools);
+    let found = |text: &str| policies(text).unwrap().validate(&tools, true);
     let sound = r#"
         permit (principal, action in Action::"read", resource);
         @approval("finance") permit (principal, action == Action::"shop__issue_refund", resource)
@@ -213,6 +213,6 @@ fn the_validator_knows_the_tools_and_what_they_take() {
 fn a_tool_nobody_knows_is_not_held_against_a_policy() {
     let tools = [KnownTool { name: "pay".into(), effect: EffectKind::Write, shape: Shape::Unknown }];
     let text = "permit (principal, action == Action::\"pay\", resource) when { context.args.amount > 3 };";
-    let found = policies(text).unwrap().validate(&tools);
+    let found = policies(text).unwrap().validate(&tools, true);
     assert!(found.iter().all(|finding| finding.level == Level::Warning), "{found:?}");
 }

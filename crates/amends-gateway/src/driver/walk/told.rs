@@ -8,6 +8,7 @@ use amends_core::envelope::{Body, DegradationReason, Trouble};
 use amends_core::{CallId, Envelope, Outcome, Refusal, RefusalKind};
 use amends_ledger::Appended;
 use amends_wire::mcp::Receipt;
+use serde_json::value::RawValue;
 
 use super::super::Delivery;
 use super::super::answer::{Answered, Form, Rendered, recorded};
