@@ -8,7 +8,6 @@ use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::{AttemptState, CallState, Phase};
 use crate::envelope::{AttemptLine, Body, DegradationReason, Envelope, Trouble};
 use crate::failure::Failure;
-use crate::gates::Ruling;
 use crate::id::AttemptId;
 use crate::interaction::Subject;
 use crate::outcome::Outcome;
@@ -46,8 +45,8 @@ pub(super) fn settled_by_person() -> Envelope {
 
 /// A question about a call, in a sentence.
 pub(super) fn question(call: &CallState, subject: Subject) -> String {
-    if let (Subject::Notice, Some(ruling)) = (subject, &call.ruling) {
-        return denial(call, ruling);
+    if subject == Subject::Notice && call.attempts.is_empty() {
+        return denial(call);
     }
     let what = message(call, &last_failure(call), Some(Outcome::Unresolved));
     let tool = &call.received.tool;
@@ -59,14 +58,15 @@ pub(super) fn question(call: &CallState, subject: Subject) -> String {
     }
 }
 
-/// What a person reads of a call that a policy denies.
-fn denial(call: &CallState, ruling: &Ruling) -> String {
+/// What a person reads of a call that was not even begun: a policy denies it.
+fn denial(call: &CallState) -> String {
     let Received { tool, principal, .. } = &call.received;
-    let by = match ruling.policies.as_slice() {
+    let (policies, reasons) = call.ruling.as_ref().map(|it| (&*it.policies, &*it.reasons)).unwrap_or_default();
+    let by = match policies {
         [] => "no policy permits it".to_owned(),
         policies => format!("denied by `{}`", policies.join("`, `")),
     };
-    let why = ruling.reasons.first().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let why = reasons.first().map(|reason| format!(": {reason}")).unwrap_or_default();
     format!("take notice of `{tool}` for `{principal}`: {by}{why}; it was not sent, and only another policy changes that")
 }
 
