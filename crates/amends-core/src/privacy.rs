@@ -4,16 +4,16 @@
 //! costs is bounded by the length of the text: the patterns are regular, without backtracking, and what they find is
 //! checked in one pass.
 //!
-//! A [`Guard`] works on what passes between agents and tools. Much hangs on it, so it finds only what hardly anything else looks
+//! A [`Sieve`] works on what passes between agents and tools. Much hangs on it, so it finds only what hardly anything else looks
 //! like, and what was declared.
 
 mod category;
 mod event;
 mod field;
 mod find;
-mod guard;
 mod number;
 mod pattern;
+mod sieve;
 mod view;
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 pub use category::{Category, NoPattern};
 pub use field::{Field, FieldError};
 use find::{Found, How};
-pub use guard::Guard;
+pub use sieve::Sieve;
 pub use view::VIEW_BYTES_MAX;
 
 /// How often a text is gone over. What is put in place of a secret hardly ever makes a new one of what is beside it.

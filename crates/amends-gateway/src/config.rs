@@ -44,7 +44,7 @@ pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
-pub use pii::{ArgumentsRule, Guards, PiiConfig, PiiSpec, ResultsRule};
+pub use pii::{ArgumentsRule, PiiConfig, PiiSpec, ResultsRule, Sieves};
 pub use policy::{Allowlists, PolicySpec, PrincipalSpec};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
@@ -189,6 +189,8 @@ pub struct Limits {
     pub calls: usize,
     /// How often one principal may call.
     pub rate: Option<Rate>,
+    /// How often may be called in one session.
+    pub session_rate: Option<Rate>,
 }
 
 /// Why a configuration was not taken.

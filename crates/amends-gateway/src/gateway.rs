@@ -66,6 +66,7 @@ pub struct Gateway {
     pub(crate) room: Room,
     /// How often each principal called.
     pub(crate) rates: Rates,
+    pub(crate) session_rates: Rates,
     pub(crate) spending: Spending,
     /// The rules that are on the ledger.
     pub(crate) stored_rules: StoredRules,
@@ -200,6 +201,7 @@ impl Gateway {
             answered: Notify::new(),
             room: Room::default(),
             rates: Rates::default(),
+            session_rates: Rates::default(),
             spending: Spending::default(),
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),

@@ -122,7 +122,7 @@ impl Dispatcher {
 }
 
 /// The queue on which people find what policies deny.
-pub const POLICY_REVIEW: &str = "policy_review";
+const POLICY_REVIEW: &str = "policy_review";
 
 fn plan(now: Timestamp, gates: &Gates, call: &Call, held: &Held) -> Repeat {
     let by_key = call.claims.iter().any(|claim| claim.kind == ClaimKind::Key && claim.name == held.name);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use amends_core::privacy::{Category, Field, Guard};
+use amends_core::privacy::{Category, Field, Sieve};
 use serde::Deserialize;
 
 use super::ConfigError;
@@ -44,19 +44,19 @@ pub enum ResultsRule {
 
 /// What may not pass, in both directions.
 #[derive(Clone, Debug, Default)]
-pub struct Guards {
+pub struct Sieves {
     /// Towards a tool.
-    pub arguments: Guard,
+    pub arguments: Sieve,
     /// Towards an agent.
-    pub results: Guard,
+    pub results: Sieve,
 }
 
 /// What may not pass, for every tool.
 #[derive(Clone, Debug, Default)]
 pub struct PiiConfig {
-    shared: Guards,
+    shared: Sieves,
     /// For tools that take or give what others do not, or have private fields of their own.
-    tools: BTreeMap<String, Guards>,
+    tools: BTreeMap<String, Sieves>,
 }
 
 impl PiiConfig {
@@ -66,16 +66,16 @@ impl PiiConfig {
         tools: &BTreeMap<String, ToolSpec>,
     ) -> Result<Self, ConfigError> {
         let refused = spec.arguments.iter().map(|(name, rule)| (name, *rule == ArgumentsRule::Refuse));
-        let refused = guarded("pii.arguments", "takes", refused)?;
+        let refused = stopped("pii.arguments", "takes", refused)?;
         let masked = spec.results.iter().map(|(name, rule)| (name, *rule == ResultsRule::Mask));
-        let masked = guarded("pii.results", "gives", masked)?;
+        let masked = stopped("pii.results", "gives", masked)?;
         let shared = fields("privacy.fields", &privacy.fields)?;
-        let guards = |takes: &BTreeSet<Category>, gives: &BTreeSet<Category>, own: &[Field]| {
+        let sieves = |takes: &BTreeSet<Category>, gives: &BTreeSet<Category>, own: &[Field]| {
             let declared = |sent: bool| shared.iter().filter(move |field| field.is_sent() == sent).cloned();
             let own = own.iter().filter(|field| !field.is_sent()).cloned();
-            Guards {
-                arguments: Guard::new(refused.difference(takes).copied(), declared(true)),
-                results: Guard::new(masked.difference(gives).copied(), declared(false).chain(own)),
+            Sieves {
+                arguments: Sieve::new(refused.difference(takes).copied(), declared(true)),
+                results: Sieve::new(masked.difference(gives).copied(), declared(false).chain(own)),
             }
         };
         let mut of = BTreeMap::new();
@@ -91,40 +91,40 @@ impl PiiConfig {
             // A field of the arguments that is declared to hold something says that the tool takes it.
             let mut takes = named("takes", &tool.takes)?;
             takes.extend(own.iter().filter(|field| field.is_sent()).filter_map(Field::category));
-            of.insert(name.clone(), guards(&takes, &named("gives", &tool.gives)?, &own));
+            of.insert(name.clone(), sieves(&takes, &named("gives", &tool.gives)?, &own));
         }
-        Ok(Self { shared: guards(&BTreeSet::new(), &BTreeSet::new(), &[]), tools: of })
+        Ok(Self { shared: sieves(&BTreeSet::new(), &BTreeSet::new(), &[]), tools: of })
     }
 
     /// What may not pass to or from that tool.
-    pub fn of(&self, tool: &str) -> &Guards {
+    pub fn of(&self, tool: &str) -> &Sieves {
         self.tools.get(tool).unwrap_or(&self.shared)
     }
 
     /// What may not pass where no tool is known.
-    pub fn shared(&self) -> &Guards {
+    pub fn shared(&self) -> &Sieves {
         &self.shared
     }
 }
 
-/// The categories that are guarded: the floor, and what is named.
-fn guarded<'a>(
+/// The categories that are stopped: the floor, and what is named.
+fn stopped<'a>(
     key: &str,
     exception: &str,
     rules: impl Iterator<Item = (&'a String, bool)>,
 ) -> Result<BTreeSet<Category>, ConfigError> {
-    let mut guarded: BTreeSet<Category> = Category::FLOOR.into_iter().collect();
-    for (name, guards) in rules {
+    let mut stopped: BTreeSet<Category> = Category::FLOOR.into_iter().collect();
+    for (name, sieves) in rules {
         let category = category(key, name)?;
-        if !guards && Category::FLOOR.contains(&category) {
+        if !sieves && Category::FLOOR.contains(&category) {
             let words = format!("`{name}` passes nowhere by itself; a tool that may have it says so with `{exception}`");
             return Err(invalid(key, words));
         }
-        if guards {
-            guarded.insert(category);
+        if sieves {
+            stopped.insert(category);
         }
     }
-    Ok(guarded)
+    Ok(stopped)
 }
 
 #[cfg(test)]

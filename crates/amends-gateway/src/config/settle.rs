@@ -74,7 +74,13 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             depth: spec.limits.depth.unwrap_or(64),
             answer_bytes: spec.limits.answer_bytes.unwrap_or(32 << 20),
             calls: spec.limits.calls.unwrap_or(4096),
-            rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
+            rate: spec.limits.rate.as_ref().map(|rate| restraint::rate("limits.rate", rate)).transpose()?,
+            session_rate: spec
+                .limits
+                .session_rate
+                .as_ref()
+                .map(|rate| restraint::rate("limits.session_rate", rate))
+                .transpose()?,
         },
         privacy,
         pii,

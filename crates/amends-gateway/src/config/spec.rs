@@ -351,6 +351,8 @@ pub struct LimitSpec {
     pub calls: Option<usize>,
     /// How often one principal may call. There is no limit by default.
     pub rate: Option<RateSpec>,
+    /// How often may be called in one session. There is no limit by default.
+    pub session_rate: Option<RateSpec>,
     /// What calls may cost together.
     pub cost: CostSpec,
 }

@@ -108,6 +108,16 @@ pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> A
                 refusal.retry_after_ms = Some(wait_ms);
                 gates.refusal.get_or_insert(Box::new(refusal));
             }
+            // A session is told from another by its id, as a principal is.
+            let session_rate = limits.session_rate.filter(|_| caller.counts);
+            let session = || Principal::from(caller.origin.session);
+            if session_rate.is_some()
+                && let Err(wait_ms) = gateway.session_rates.take(&session(), session_rate, now)
+            {
+                let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one session may make");
+                refusal.retry_after_ms = Some(wait_ms);
+                gates.refusal.get_or_insert(Box::new(refusal));
+            }
             let room = gateway.room.take(limits.calls);
             if room.is_none() {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "the gateway has too many open calls");

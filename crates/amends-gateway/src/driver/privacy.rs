@@ -46,9 +46,9 @@ impl Session {
 /// Masks what an agent must not see in the upstream's own words about a failure.
 pub(super) fn mask_words(pii: &PiiConfig, live: &Live, report: &mut Report) {
     let Some(words) = report.failure.as_mut().and_then(|failure| failure.upstream.as_mut()) else { return };
-    let guards = live.tool.as_ref().map_or(pii.shared(), |tool| pii.of(tool.name.as_str()));
+    let sieves = live.tool.as_ref().map_or(pii.shared(), |tool| pii.of(tool.name.as_str()));
     for text in [&mut words.code, &mut words.text, &mut words.field].into_iter().flatten() {
-        guards.results.mask_text(text);
+        sieves.results.mask_text(text);
     }
 }
 
@@ -61,9 +61,9 @@ pub(super) fn shown(
     result: &Bytes,
     report: &mut Report,
 ) -> Option<Bytes> {
-    let guards = live.tool.as_ref().map_or(pii.shared(), |tool| pii.of(tool.name.as_str()));
+    let sieves = live.tool.as_ref().map_or(pii.shared(), |tool| pii.of(tool.name.as_str()));
     let text = std::str::from_utf8(result).ok()?;
-    let (masked, found) = guards.results.masked(text, || structured(text))?;
+    let (masked, found) = sieves.results.masked(text, || structured(text))?;
     // A move goes on with what its calls gave; it is masked when that leaves.
     if purpose == Purpose::Act && report.failure.is_none() && live.leg.is_none() {
         report.shape.get_or_insert_default().masked = found.into_iter().collect();

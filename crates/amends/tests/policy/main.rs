@@ -1,4 +1,4 @@
-//! What policies, allowlists, costs and the guard over private data do, through the real binary, counted in the shop's book.
+//! What policies, allowlists, costs and the sieve for private data do, through the real binary, counted in the shop's book.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -18,7 +18,7 @@ const QUOTED_MAX: usize = 64;
 
 /// What may not pass. It looks at JSON as it is written, and leaves every byte as it is that it does not mask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Guard {
+pub struct Sieve {
     categories: BTreeSet<Category>,
     fields: Vec<Field>,
 }
@@ -29,7 +29,7 @@ struct Declared {
     category: Category,
 }
 
-impl Guard {
+impl Sieve {
     /// One that stops those categories: by their shapes, and in the fields that are declared to hold them.
     pub fn new(categories: impl IntoIterator<Item = Category>, fields: impl IntoIterator<Item = Field>) -> Self {
         let categories: BTreeSet<Category> = categories.into_iter().collect();
@@ -211,8 +211,8 @@ fn end_of_number(bytes: &[u8], start: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn floor() -> Guard {
-        Guard::new(Category::FLOOR, [])
+    fn floor() -> Sieve {
+        Sieve::new(Category::FLOOR, [])
     }
 
     fn masked(json: &str) -> Option<String> {
@@ -282,18 +282,18 @@ mod tests {
     #[test]
     fn a_declared_field_is_found_by_its_place_and_masked_wherever_it_is_quoted() {
         let field = |path: &str| Field::parse(path, Some(Category::Health)).unwrap();
-        let guard = Guard::new([Category::Health], [field("args.diagnosis")]);
-        assert_eq!(guard.finds(r#"{"diagnosis":"flu"}"#), BTreeSet::from([Category::Health]));
-        assert!(guard.finds(r#"{"diagnosis":null,"note":"flu"}"#).is_empty());
-        let guard = Guard::new([Category::Health], [field("result.diagnosis")]);
+        let sieve = Sieve::new([Category::Health], [field("args.diagnosis")]);
+        assert_eq!(sieve.finds(r#"{"diagnosis":"flu"}"#), BTreeSet::from([Category::Health]));
+        assert!(sieve.finds(r#"{"diagnosis":null,"note":"flu"}"#).is_empty());
+        let sieve = Sieve::new([Category::Health], [field("result.diagnosis")]);
         let result = r#"{"content":[{"type":"text","text":"found measles"}],"structuredContent":{"diagnosis":"measles"}}"#;
         let structured = serde_json::json!({ "diagnosis": "measles" });
-        let (masked, _) = guard.masked(result, || Some(structured)).unwrap();
+        let (masked, _) = sieve.masked(result, || Some(structured)).unwrap();
         assert_eq!(
             masked,
             r#"{"content":[{"type":"text","text":"found [redacted:health]"}],"structuredContent":{"diagnosis":"[redacted:health]"}}"#
         );
-        let idle = Guard::new([Category::Contact], [field("result.diagnosis")]);
+        let idle = Sieve::new([Category::Contact], [field("result.diagnosis")]);
         assert!(idle.masked(result, || None).is_none());
     }
 
