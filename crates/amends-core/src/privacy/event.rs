@@ -160,9 +160,7 @@ impl Words<'_> {
         if let Some(refusal) = &mut gates.refusal {
             self.refusal(refusal);
         }
-        if let Some(ruling) = &mut gates.ruling {
-            ruling.reasons.iter_mut().for_each(|text| self.text(text));
-        }
+        // A ruling is in words of the operator's, and is masked before it is handed in: the question about it quotes it.
     }
 
     fn refusal(&self, refusal: &mut Refusal) {

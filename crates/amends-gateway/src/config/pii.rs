@@ -114,13 +114,13 @@ fn stopped<'a>(
     rules: impl Iterator<Item = (&'a String, bool)>,
 ) -> Result<BTreeSet<Category>, ConfigError> {
     let mut stopped: BTreeSet<Category> = Category::FLOOR.into_iter().collect();
-    for (name, sieves) in rules {
+    for (name, stops) in rules {
         let category = category(key, name)?;
-        if !sieves && Category::FLOOR.contains(&category) {
+        if !stops && Category::FLOOR.contains(&category) {
             let words = format!("`{name}` passes nowhere by itself; a tool that may have it says so with `{exception}`");
             return Err(invalid(key, words));
         }
-        if sieves {
+        if stops {
             stopped.insert(category);
         }
     }

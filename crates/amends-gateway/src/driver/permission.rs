@@ -112,7 +112,8 @@ fn ruled(config: &Config, caller: &Caller<'_>, wanted: &Wanted<'_>, gates: &mut 
         Decided::Denied(mut ruling) => {
             // What a policy could not be evaluated for may quote what was sent.
             let mask = config.privacy.of(tool.name.as_str());
-            ruling.reasons.iter_mut().for_each(|reason| *reason = mask.text(reason));
+            let quoted = wanted.read.map(|arguments| mask.quoted_of_arguments(arguments)).unwrap_or_default();
+            ruling.reasons.iter_mut().for_each(|reason| *reason = mask.text_without(reason, &quoted));
             let words = format!(
                 "`{}` may not be called like this, and asking in other words does not change that; nothing was sent",
                 tool.name
