@@ -67,7 +67,9 @@ fn denial(call: &CallState) -> String {
         policies => format!("denied by `{}`", policies.join("`, `")),
     };
     let why = reasons.first().map(|reason| format!(": {reason}")).unwrap_or_default();
-    format!("take notice of `{tool}` for `{principal}`: {by}{why}; it was not sent, and only another policy changes that")
+    format!(
+        "take notice of `{tool}` for `{principal}`: {by}{why}; it was not sent, and only another policy changes that"
+    )
 }
 
 /// Turns an error into one that says that a person is asked, and that calling again does not help.

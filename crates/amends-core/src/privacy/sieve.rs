@@ -286,7 +286,8 @@ mod tests {
         assert_eq!(sieve.finds(r#"{"diagnosis":"flu"}"#), BTreeSet::from([Category::Health]));
         assert!(sieve.finds(r#"{"diagnosis":null,"note":"flu"}"#).is_empty());
         let sieve = Sieve::new([Category::Health], [field("result.diagnosis")]);
-        let result = r#"{"content":[{"type":"text","text":"found measles"}],"structuredContent":{"diagnosis":"measles"}}"#;
+        let result =
+            r#"{"content":[{"type":"text","text":"found measles"}],"structuredContent":{"diagnosis":"measles"}}"#;
         let structured = serde_json::json!({ "diagnosis": "measles" });
         let (masked, _) = sieve.masked(result, || Some(structured)).unwrap();
         assert_eq!(

@@ -116,7 +116,10 @@ mod tests {
         let config = settle(Spec::parse(text, "test").unwrap()).unwrap().cost;
         assert_eq!(config.session_max_milli, Some(10_000));
         let none = json!({});
-        assert_eq!((config.of("a", &none), config.of("b", &none), config.of("d", &none)), (Ok(Some(1000)), Ok(Some(2)), Ok(None)));
+        assert_eq!(
+            (config.of("a", &none), config.of("b", &none), config.of("d", &none)),
+            (Ok(Some(1000)), Ok(Some(2)), Ok(None))
+        );
         assert_eq!(config.of("c", &json!({ "amount": 1.25 })), Ok(Some(2500)));
         assert!(config.of("c", &json!({ "amount": -1.0 })).is_err());
         assert!(config.of("c", &none).is_err());

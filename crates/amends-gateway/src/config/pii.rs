@@ -117,7 +117,8 @@ fn stopped<'a>(
     for (name, stops) in rules {
         let category = category(key, name)?;
         if !stops && Category::FLOOR.contains(&category) {
-            let words = format!("`{name}` passes nowhere by itself; a tool that may have it says so with `{exception}`");
+            let words =
+                format!("`{name}` passes nowhere by itself; a tool that may have it says so with `{exception}`");
             return Err(invalid(key, words));
         }
         if stops {
@@ -160,8 +161,14 @@ mod tests {
     #[test]
     fn mistakes_are_refused_with_the_key_they_are_in() {
         for (text, says) in [
-            ("[pii]\narguments = { credential = \"pass\" }", "`pii.arguments`: `credential` passes nowhere by itself; a tool"),
-            ("[pii]\nresults = { contcat = \"mask\" }", "`pii.results`: `contcat` is not a category; did you mean `contact`?"),
+            (
+                "[pii]\narguments = { credential = \"pass\" }",
+                "`pii.arguments`: `credential` passes nowhere by itself; a tool",
+            ),
+            (
+                "[pii]\nresults = { contcat = \"mask\" }",
+                "`pii.results`: `contcat` is not a category; did you mean `contact`?",
+            ),
             ("[tools.a]\ntakes = [\"cards\"]", "`tools.a.takes`: `cards` is not a category"),
         ] {
             let refused = settle(Spec::parse(text, "test").unwrap()).unwrap_err().to_string();

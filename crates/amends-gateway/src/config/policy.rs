@@ -105,7 +105,8 @@ mod tests {
     fn policies_are_read_with_the_file_that_names_them() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("amends.toml");
-        std::fs::write(&file, "[policy]\nfiles = [\"a.cedar\"]\ntext = 'forbid (principal, action, resource);'\n").unwrap();
+        std::fs::write(&file, "[policy]\nfiles = [\"a.cedar\"]\ntext = 'forbid (principal, action, resource);'\n")
+            .unwrap();
         let refused = super::super::Config::load(&file).unwrap_err().to_string();
         assert!(refused.contains("a.cedar"), "{refused}");
         std::fs::write(folder.path().join("a.cedar"), "permit (principal, action, resource);").unwrap();

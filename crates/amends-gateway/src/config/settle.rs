@@ -17,7 +17,8 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Allowlists, Config, ConfigError, CostConfig, LedgerConfig, Limits, PiiConfig, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+    Access, Allowlists, Config, ConfigError, CostConfig, LedgerConfig, Limits, PiiConfig, PrivacyConfig, Reach, Span,
+    ToolConfig, UpstreamConfig,
 };
 use super::{machine, reach, restraint};
 use crate::pin::PinMode;

@@ -114,7 +114,8 @@ pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> A
             if session_rate.is_some()
                 && let Err(wait_ms) = gateway.session_rates.take(&session(), session_rate, now)
             {
-                let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one session may make");
+                let mut refusal =
+                    Refusal::of(RefusalKind::RateLimited, "these are more calls than one session may make");
                 refusal.retry_after_ms = Some(wait_ms);
                 gates.refusal.get_or_insert(Box::new(refusal));
             }

@@ -133,7 +133,8 @@ fn private(config: &Config, wanted: &Wanted<'_>) -> Option<Refusal> {
         return None;
     }
     let kinds = found.join("`, `");
-    let words = format!("the arguments hold `{kinds}`, which `{tool}` is not to be sent; leave it out; nothing was sent");
+    let words =
+        format!("the arguments hold `{kinds}`, which `{tool}` is not to be sent; leave it out; nothing was sent");
     let hint = format!("`{tool}` would have to be declared to take `{kinds}`");
     Some(Refusal { widening_hint: Some(hint), ..Refusal::of(RefusalKind::PiiBlocked, words) })
 }

@@ -33,7 +33,8 @@ fn steps(text: &str) -> i64 {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let size = if let Some((_, exponent)) = digits.split_once(['e', 'E']) {
         // A number is written so where it is beyond all decimals, or below the smallest step.
-        let nothing = digits.bytes().take_while(|byte| !byte.is_ascii_alphabetic()).all(|byte| matches!(byte, b'0' | b'.'));
+        let nothing =
+            digits.bytes().take_while(|byte| !byte.is_ascii_alphabetic()).all(|byte| matches!(byte, b'0' | b'.'));
         match (nothing, exponent.starts_with('-')) {
             (true, _) => 0,
             (false, true) => 1,
@@ -86,9 +87,14 @@ mod tests {
 
     #[test]
     fn a_whole_number_stays_within_what_can_be_compared() {
-        for (text, is) in
-            [("7", 7), ("-7", -7), ("7.0", 7), ("18446744073709551615", i64::MAX), ("-1e300", i64::MIN), ("1e300", i64::MAX)]
-        {
+        for (text, is) in [
+            ("7", 7),
+            ("-7", -7),
+            ("7.0", 7),
+            ("18446744073709551615", i64::MAX),
+            ("-1e300", i64::MIN),
+            ("1e300", i64::MAX),
+        ] {
             assert_eq!(long(&number(text)), is, "{text}");
         }
         assert!(is_long(&number("7")) && !is_long(&number("7.5")));

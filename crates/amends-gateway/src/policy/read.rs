@@ -131,7 +131,8 @@ fn approval(id: &str, policy: &Policy) -> Result<Option<Approval>, String> {
     }
     let Some(queue) = policy.annotation("approval") else {
         let idle = ["persons", "requester"].into_iter().find(|name| policy.annotation(name).is_some());
-        return idle.map_or(Ok(None), |name| Err(format!("`@{name}` says how an `@approval` is given, and there is none")));
+        return idle
+            .map_or(Ok(None), |name| Err(format!("`@{name}` says how an `@approval` is given, and there is none")));
     };
     if policy.effect() == Effect::Forbid {
         return Err("`@approval` stands on a `permit`; what is forbidden, nobody can approve".to_owned());

@@ -163,5 +163,9 @@ impl Policies {
 
 /// A validator's words without the policy's id, which is said beside them.
 fn plain(words: &str) -> String {
-    words.split_once("`, ").filter(|(before, _)| before.starts_with("for policy `")).map_or(words, |(_, rest)| rest).to_owned()
+    words
+        .split_once("`, ")
+        .filter(|(before, _)| before.starts_with("for policy `"))
+        .map_or(words, |(_, rest)| rest)
+        .to_owned()
 }

@@ -112,12 +112,15 @@ impl Shape {
 
 /// A name as Cedar writes texts.
 pub(super) fn quoted(name: &str) -> String {
-    let escaped: String = name.chars().map(|c| match c {
-        '"' => "\\\"".to_owned(),
-        '\\' => "\\\\".to_owned(),
-        c if c.is_control() => format!("\\u{{{:x}}}", u32::from(c)),
-        c => c.to_string(),
-    }).collect();
+    let escaped: String = name
+        .chars()
+        .map(|c| match c {
+            '"' => "\\\"".to_owned(),
+            '\\' => "\\\\".to_owned(),
+            c if c.is_control() => format!("\\u{{{:x}}}", u32::from(c)),
+            c => c.to_string(),
+        })
+        .collect();
     format!("\"{escaped}\"")
 }
 

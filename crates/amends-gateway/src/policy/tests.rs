@@ -140,7 +140,7 @@ fn a_tool_that_is_named_like_a_group_is_not_the_group() {
     let asked = Asked {
         principal: &principal,
         tenant: None,
-       
+
         tool,
         arguments: &json!({}),
         origin: Origin::default(),
@@ -157,11 +157,20 @@ fn mistakes_are_refused_with_the_line_the_column_and_what_was_meant() {
     for (text, says) in [
         ("permit (principal, action, resource)\npermit", "test.cedar:2: column "),
         ("permit (principal == ?principal, action, resource);", "test.cedar:1: a template permits nothing"),
-        ("\n@aproval(\"x\")\npermit (principal, action, resource);", "test.cedar:2: column 1: `@aproval` means nothing; did you mean `@approval`?"),
-        ("@approval(\"x\") forbid (principal, action, resource);", "test.cedar:1: column 1: `@approval` stands on a `permit`"),
+        (
+            "\n@aproval(\"x\")\npermit (principal, action, resource);",
+            "test.cedar:2: column 1: `@aproval` means nothing; did you mean `@approval`?",
+        ),
+        (
+            "@approval(\"x\") forbid (principal, action, resource);",
+            "test.cedar:1: column 1: `@approval` stands on a `permit`",
+        ),
         ("@persons(\"2\") permit (principal, action, resource);", "test.cedar:1: column 1: `@persons` says how"),
         ("@approval(\"x\") @persons(\"3\") permit (principal, action, resource);", "`@persons` is \"1\" or \"2\""),
-        ("@id(\"a\") permit (principal, action, resource);\n@id(\"a\") forbid (principal, action, resource);", "test.cedar:2: column 1: there are two policies `a`"),
+        (
+            "@id(\"a\") permit (principal, action, resource);\n@id(\"a\") forbid (principal, action, resource);",
+            "test.cedar:2: column 1: there are two policies `a`",
+        ),
     ] {
         let refused = policies(text).unwrap_err().to_string();
         assert!(refused.contains(says), "{refused}");

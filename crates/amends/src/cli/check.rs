@@ -23,8 +23,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::live;
-use super::policy::known;
 use super::outcome::print;
+use super::policy::known;
 use fit::Fit;
 use machine::CheckedMachine;
 use origin::Keys;

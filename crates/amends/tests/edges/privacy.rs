@@ -194,11 +194,17 @@ fn what_an_agent_must_not_see_is_masked_in_results_and_in_the_words_of_errors() 
                  [tools.pay]\neffect = \"write\"\n";
     let serving = serve(&place, "", tools);
     let (_, refused) = call(&serving, "pay", &all_canaries());
-    assert_eq!((&refused["status"], &refused["error"]["kind"]), (&json!("refused"), &json!("pii_blocked")), "{refused}");
+    assert_eq!(
+        (&refused["status"], &refused["error"]["kind"]),
+        (&json!("refused"), &json!("pii_blocked")),
+        "{refused}"
+    );
     for tool in ["look", "fail"] {
         let (_, answer) = call(&serving, tool, &all_canaries());
         let told = answer.to_string();
-        for text in ["4242424242424242", "ghp_canary", "Y2FuYXJ5", "sk_live_canary", "219-09-9999", "AKIACANARY", "canarypass"] {
+        for text in
+            ["4242424242424242", "ghp_canary", "Y2FuYXJ5", "sk_live_canary", "219-09-9999", "AKIACANARY", "canarypass"]
+        {
             assert!(!told.contains(text), "`{text}` is in {told}");
         }
     }

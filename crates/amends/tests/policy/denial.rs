@@ -30,7 +30,10 @@ fn the_agent_is_told_no_and_the_operator_why_and_nothing_is_sent() {
     let (status, envelope) = gateway.call("issue_refund", LARGE);
     assert_eq!((status, &envelope["status"]), (403, &json!("refused")), "{envelope}");
     assert_eq!(envelope["error"]["kind"], "policy_blocked");
-    assert_eq!((&envelope["error"]["retryable"], &envelope["error"]["who_must_act"]), (&json!(false), &json!("person")));
+    assert_eq!(
+        (&envelope["error"]["retryable"], &envelope["error"]["who_must_act"]),
+        (&json!(false), &json!("person"))
+    );
     let told = envelope.to_string();
     assert!(!told.contains("secret-rule-name") && !told.contains("office"), "{told}");
     assert_eq!((place.requests("issue_refund"), place.effects("issue_refund")), (1, 1));
@@ -38,7 +41,10 @@ fn the_agent_is_told_no_and_the_operator_why_and_nothing_is_sent() {
     place.settled();
     let received = place.events_named("call_received");
     let ruling = received.iter().find_map(|event| event["gates"].get("ruling")).expect("a ruling is recorded");
-    assert_eq!(ruling, &json!({ "policies": ["secret-rule-name"], "reasons": ["large refunds go through the office"] }));
+    assert_eq!(
+        ruling,
+        &json!({ "policies": ["secret-rule-name"], "reasons": ["large refunds go through the office"] })
+    );
     let call = place.events_named("call_refused")[0]["call"].as_str().expect("a call").to_owned();
     let (_, told) = place.amends(&["trace", &call]);
     assert!(told.contains("denied by policy `secret-rule-name`; large refunds"), "{told}");

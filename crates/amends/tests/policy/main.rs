@@ -13,7 +13,10 @@ use support::{Gateway, Place};
 
 /// The demo's shop under that configuration and those policies. Everybody may read, or it would not be known to be up.
 fn up(place: &Place, more: &str, policies: &str) -> Gateway {
-    place.write("policies.cedar", &format!("@id(\"reads\") permit (principal, action in Action::\"read\", resource);\n{policies}"));
+    place.write(
+        "policies.cedar",
+        &format!("@id(\"reads\") permit (principal, action in Action::\"read\", resource);\n{policies}"),
+    );
     let text = format!("[policy]\nfiles = [\"policies.cedar\"]\n{more}");
     up_plain(place, &text)
 }

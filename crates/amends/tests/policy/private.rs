@@ -31,7 +31,10 @@ fn an_ordinary_call_is_untouched() {
     let gateway = up_plain(&place, "");
     for (tool, body) in [
         ("get_order", r#"{"order":"ord_1001"}"#),
-        ("issue_refund", r#"{"order":"ord_1001","amount":12.5,"idempotency_key":"2f1d7c3e-8a74-4a4c-9a3c-6d2f4e8b7a10"}"#),
+        (
+            "issue_refund",
+            r#"{"order":"ord_1001","amount":12.5,"idempotency_key":"2f1d7c3e-8a74-4a4c-9a3c-6d2f4e8b7a10"}"#,
+        ),
         ("charge_card", r#"{"order":"ord_1001","amount":5,"card":"visa-on-file"}"#),
         ("send_email", r#"{"to":"ada@example.org","subject":"1731726337000","body":"call +44 20 7946 0958"}"#),
     ] {

@@ -37,8 +37,10 @@ fn the_cases_of_the_example_are_decided_as_written() {
 fn a_case_that_is_decided_otherwise_is_told_with_what_was_decided() {
     let place = Place::new();
     shop(&place, "@id(\"reads\") permit (principal, action in Action::\"read\", resource);");
-    let case = "[[case]]\nsays = \"it pays\"\nprincipal = \"ada\"\ntool = \"shop__issue_refund\"\nexpect = \"permit\"\n";
-    let file = |more: &str| place.write("a.cases.toml", &format!("config = \"amends.toml\"\n{more}")).display().to_string();
+    let case =
+        "[[case]]\nsays = \"it pays\"\nprincipal = \"ada\"\ntool = \"shop__issue_refund\"\nexpect = \"permit\"\n";
+    let file =
+        |more: &str| place.write("a.cases.toml", &format!("config = \"amends.toml\"\n{more}")).display().to_string();
     let (code, said, _) = amends(&["policy", "test", &file(case)]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("expected permit") && said.contains("got      forbid, by policy no policy"), "{said}");

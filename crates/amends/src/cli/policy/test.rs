@@ -84,7 +84,8 @@ struct Told {
 pub(super) async fn test(args: &TestArgs) -> Result<ExitCode> {
     let mut told = Vec::new();
     for file in &args.files {
-        let cases = put(file, args).await.with_context(|| format!("cannot put `{}` to the policies", file.display()))?;
+        let cases =
+            put(file, args).await.with_context(|| format!("cannot put `{}` to the policies", file.display()))?;
         told.push((file.display().to_string(), cases));
     }
     let all = told.iter().flat_map(|(_, cases)| cases);
@@ -99,7 +100,9 @@ pub(super) async fn test(args: &TestArgs) -> Result<ExitCode> {
             for case in cases {
                 text.push_str(&match &case.otherwise {
                     None => format!("{file}: as written: {}\n", case.says),
-                    Some(expected) => format!("{file}: otherwise: {}\n  expected {expected}\n  got      {}\n", case.says, case.got),
+                    Some(expected) => {
+                        format!("{file}: otherwise: {}\n  expected {expected}\n  got      {}\n", case.says, case.got)
+                    }
                 });
             }
         }
@@ -224,9 +227,9 @@ fn moment(at: toml::value::Datetime) -> Result<Timestamp> {
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + i64::from(date.day) - 1;
     let of_era = year.rem_euclid(400);
     let days = year.div_euclid(400) * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
-    let seconds = at.time.map_or(0, |time| {
-        i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + time.second.map_or(0, i64::from)
-    });
+    let seconds = at
+        .time
+        .map_or(0, |time| i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + time.second.map_or(0, i64::from));
     let offset = match at.offset {
         Some(toml::value::Offset::Custom { minutes }) => i64::from(minutes) * 60,
         Some(toml::value::Offset::Z) | None => 0,
