@@ -16,7 +16,7 @@ use amends_core::failure::bounded;
 use amends_core::gates::{Approval, Ruling};
 use amends_core::{Principal, Timestamp};
 use cedar_policy::{
-    Authorizer, Context, Decision, Entities, Entity, EntityId, EntityTypeName, EntityUid, PolicySet, Request,
+    Authorizer, Context, Decision, Entities, Entity, EntityId, EntityTypeName, EntityUid, PolicyId, PolicySet, Request,
     RestrictedExpression,
 };
 use serde_json::Value;
@@ -136,7 +136,7 @@ impl Policies {
         let response = self.authorizer.is_authorized(&request, &self.set, &entities);
         // Cedar passes over a policy that it cannot evaluate. Had that been one that forbids, the call would go through.
         let errors: Vec<String> = response.diagnostics().errors().map(|error| bounded(&error.to_string())).collect();
-        let mut by: Vec<String> = response.diagnostics().reason().map(|id| id.as_ref().to_owned()).collect();
+        let mut by: Vec<String> = response.diagnostics().reason().map(|id| name_of(id).to_owned()).collect();
         by.sort();
         if !errors.is_empty() || response.decision() == Decision::Deny {
             let own = by.iter().filter_map(|id| self.annotation(id, "reason"));
@@ -163,20 +163,20 @@ impl Policies {
 
     /// Their ids.
     pub fn ids(&self) -> Vec<String> {
-        let mut ids: Vec<String> = self.set.policies().map(|policy| policy.id().as_ref().to_owned()).collect();
+        let mut ids: Vec<String> = self.set.policies().map(|policy| name_of(policy.id()).to_owned()).collect();
         ids.sort();
         ids
     }
 
     fn unevaluated(&self, response: &cedar_policy::Response) -> Vec<String> {
         let failed = response.diagnostics().errors().map(|error| match error {
-            cedar_policy::AuthorizationError::PolicyEvaluationError(error) => error.policy_id().as_ref().to_owned(),
+            cedar_policy::AuthorizationError::PolicyEvaluationError(error) => name_of(error.policy_id()).to_owned(),
         });
         failed.collect()
     }
 
     fn annotation(&self, id: &str, key: &str) -> Option<&str> {
-        self.set.annotation(&cedar_policy::PolicyId::new(id), key)
+        self.set.annotation(&PolicyId::new(id), key)
     }
 
     fn request(&self, asked: &Asked<'_>) -> Result<(Request, Entities), String> {
@@ -258,6 +258,11 @@ pub(crate) fn stricter(one: Approval, other: Approval) -> Approval {
     let (persons, requester_may) = (one.persons.max(other.persons), one.requester_may && other.requester_may);
     let strict = if weight(&other) > weight(&one) { other } else { one };
     Approval { persons, requester_may, ..strict }
+}
+
+/// The id of a policy as a text.
+fn name_of(id: &PolicyId) -> &str {
+    id.as_ref()
 }
 
 fn uid(kind: &EntityTypeName, name: &str) -> EntityUid {

@@ -131,7 +131,6 @@ fn stopped<'a>(
 #[cfg(test)]
 mod tests {
     use super::super::{Spec, settle};
-    use super::*;
 
     const CARD: &str = r#"{"card":"4111 1111 1111 1111"}"#;
 

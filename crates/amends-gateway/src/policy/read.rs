@@ -10,7 +10,7 @@ use amends_core::nearest::nearest;
 use cedar_policy::ffi::DetailedError;
 use cedar_policy::{Authorizer, Effect, Policy, PolicyId, PolicySet};
 
-use super::{Names, Policies};
+use super::{Names, Policies, name_of};
 use crate::config::ConfigError;
 
 /// How long a text of policies may be.
@@ -101,7 +101,7 @@ fn parsed(text: &PolicyText) -> Result<Vec<Policy>, ConfigError> {
     }
     let mut policies: Vec<Policy> = set.policies().cloned().collect();
     // They are numbered as they are written.
-    policies.sort_by_key(|policy| policy.id().as_ref().trim_start_matches("policy").parse().unwrap_or(usize::MAX));
+    policies.sort_by_key(|policy| name_of(policy.id()).trim_start_matches("policy").parse().unwrap_or(usize::MAX));
     Ok(policies)
 }
 

@@ -9,7 +9,7 @@ use cedar_policy::{PolicyId, Schema, ValidationMode, Validator};
 
 use super::read::{at, words};
 use super::shape::{Shape, quoted};
-use super::{GROUPS, Policies, action_name, groups_of};
+use super::{GROUPS, Policies, action_name, groups_of, name_of};
 
 /// A tool as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,13 +95,13 @@ impl Policies {
             if self.is_stranger(&found, policy) {
                 continue;
             }
-            found.push(self.finding(level, policy.as_ref(), at(&told), plain(&words(&told))));
+            found.push(self.finding(level, name_of(policy), at(&told), plain(&words(&told))));
         }
         for warning in result.validation_warnings() {
             let policy = warning.policy_id();
             let told = DetailedError::from(warning);
             if !self.is_stranger(&found, policy) && !(vague && self.reads_arguments(policy)) {
-                found.push(self.finding(Level::Warning, policy.as_ref(), at(&told), plain(&words(&told))));
+                found.push(self.finding(Level::Warning, name_of(policy), at(&told), plain(&words(&told))));
             }
         }
         found.sort_by(|a, b| (&a.origin, a.line, a.column).cmp(&(&b.origin, b.line, b.column)));
@@ -116,7 +116,7 @@ impl Policies {
         let mut found = Vec::new();
         for policy in self.set.policies() {
             for named in policy.entity_literals() {
-                let (kind, name) = (named.type_name().to_string(), named.id().as_ref().to_owned());
+                let (kind, name) = (named.type_name().to_string(), AsRef::<str>::as_ref(named.id()).to_owned());
                 let known = match kind.as_str() {
                     "Tool" => names.contains(name.as_str()),
                     "Action" => actions.contains(&name) || GROUPS.contains(&name.as_str()),
@@ -127,7 +127,7 @@ impl Policies {
                 }
                 let near = nearest(&name, names.iter().copied().chain(GROUPS.into_iter().filter(|_| kind == "Action")));
                 let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                let id = policy.id().as_ref();
+                let id = name_of(policy.id());
                 let at = self.text_of(id).and_then(|text| {
                     let from = policy.to_cedar().and_then(|policy| text.text.find(policy.trim())).unwrap_or_default();
                     text.text.get(from..)?.find(&quoted(&name)).map(|at| from + at)
@@ -141,7 +141,7 @@ impl Policies {
 
     /// Whether it was said of that policy already that it names a tool which is not there.
     fn is_stranger(&self, found: &[Finding], policy: &PolicyId) -> bool {
-        found.iter().any(|finding| finding.policy == policy.as_ref() && finding.says.starts_with("there is no tool"))
+        found.iter().any(|finding| finding.policy == name_of(policy) && finding.says.starts_with("there is no tool"))
     }
 
     fn reads_arguments(&self, policy: &PolicyId) -> bool {
