@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::id::{AttemptId, Digest, ToolName, UpstreamName};
 use crate::inquiry::Inquiry;
 use crate::outcome::Outcome;
+use crate::privacy::Category;
 use crate::time::Timestamp;
 
 /// What an attempt is for. Whatever touches the world is an attempt, so that it can time out, be in doubt, be resumed.
@@ -140,6 +141,9 @@ pub struct Shape {
     /// Where it comes from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provenance: Vec<Provenance>,
+    /// What was masked in it before an agent got it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub masked: Vec<Category>,
     /// The parts of the contract's `answer` whose expression gave no answer, and why.
     #[serde(skip)]
     pub unread: Vec<Suppressed>,

@@ -38,6 +38,33 @@ pub struct Gates {
     /// How the wait for that yes is spent; as by default where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<Box<Patience>>,
+    /// What the policies said, where that is not a plain yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ruling: Option<Box<Ruling>>,
+    /// What the call costs, where that is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+/// Which policies decided about a call, and why. It is for whoever runs the gateway: no answer shows it to an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ruling {
+    /// The policies that decided, by their ids; none where no policy permits the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
+    /// Why, in the words of the policies, or in those of whoever could not evaluate one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+}
+
+/// What a call costs, in thousandths of whatever is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// How much.
+    pub milli: u64,
+    /// How much the calls of one session may cost together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_max_milli: Option<u64>,
 }
 
 /// Who must say yes before a call is sent.
@@ -84,6 +111,14 @@ pub enum Headless {
 impl Default for Patience {
     fn default() -> Self {
         Self { hold_ms: HOLD_MS, answer_within_ms: None, granted_for_ms: GRANTED_FOR_MS, headless: None }
+    }
+}
+
+/// A number of thousandths as a person writes it.
+pub fn thousandths(milli: u64) -> String {
+    match milli % 1000 {
+        0 => (milli / 1000).to_string(),
+        rest => format!("{}.{}", milli / 1000, format!("{rest:03}").trim_end_matches('0')),
     }
 }
 

@@ -1,10 +1,13 @@
 //! The configuration: what was written, and what it means.
 
 mod access;
+mod cost;
 mod fragment;
 mod ledger;
 mod machine;
 mod people;
+mod pii;
+mod policy;
 mod privacy;
 mod reach;
 mod release;
@@ -31,6 +34,7 @@ use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
 use crate::pin::PinMode;
+use crate::policy::Policies;
 use crate::router::Patterns;
 use crate::telemetry::TelemetryConfig;
 use crate::upstream::functions::Functions;
@@ -38,10 +42,13 @@ use crate::upstream::openapi::{Api, DocumentError};
 
 pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
+pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
 pub use people::{ApprovalSpec, PeopleConfig, PeopleSpec, QueueConfig, QueueSpec, WebhookConfig};
+pub use pii::{ArgumentsRule, PiiConfig, PiiSpec, ResultsRule, Sieves};
+pub use policy::{Allowlists, PolicySpec, PrincipalSpec};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
@@ -81,6 +88,14 @@ pub struct Config {
     pub people: PeopleConfig,
     /// What is masked before it is recorded.
     pub privacy: PrivacyConfig,
+    /// What may not pass between agents and tools.
+    pub pii: PiiConfig,
+    /// The policies that decide each call; without any, every call is permitted.
+    pub policies: Option<Arc<Policies>>,
+    /// The tools that principals are limited to.
+    pub allowlists: Allowlists,
+    /// What calls cost, and how much may be spent.
+    pub cost: CostConfig,
     /// Whether and where spans are exported.
     pub telemetry: TelemetryConfig,
 }
@@ -181,6 +196,8 @@ pub struct Limits {
     pub calls: usize,
     /// How often one principal may call.
     pub rate: Option<Rate>,
+    /// How often may be called in one session.
+    pub session_rate: Option<Rate>,
 }
 
 /// Why a configuration was not taken.

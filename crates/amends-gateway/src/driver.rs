@@ -10,6 +10,7 @@ mod failpoint;
 mod inquiry;
 mod listener;
 mod orphans;
+mod permission;
 mod post;
 mod privacy;
 mod recover;
@@ -42,8 +43,10 @@ pub(crate) use walk::{MoveWish, look_from_outside, past, raise_walk, told};
 
 use crate::gateway::Gateway;
 use crate::mint;
+use crate::policy::Origin;
 pub(crate) use deliveries::Deliveries;
 use deliveries::Leaving;
+use permission::Caller;
 use session::Session;
 
 /// A session that somebody uses. Its driver lives as long as a handle or an open call.
@@ -53,6 +56,8 @@ pub struct SessionHandle {
     pub id: SessionId,
     gateway: Arc<Gateway>,
     principal: Principal,
+    /// The door it is used through.
+    door: Arc<str>,
     user: Arc<User>,
 }
 
@@ -100,7 +105,7 @@ impl SessionHandle {
             session.run(inbox, true).await;
             drop(driven);
         });
-        Self { id, gateway, principal, user: Arc::new(User { mail }) }
+        Self { id, gateway, principal, door: door.into(), user: Arc::new(User { mail }) }
     }
 
     /// Begins a walk through a machine, in a session of its own.
@@ -120,7 +125,8 @@ impl SessionHandle {
             session.run(inbox, true).await;
             drop(driven);
         });
-        Self { id, gateway: gateway.clone(), principal: principal.clone(), user: Arc::new(User { mail }) }
+        let user = Arc::new(User { mail });
+        Self { id, gateway: gateway.clone(), principal: principal.clone(), door: door.into(), user }
     }
 
     /// A session that is driven here, used by that principal.
@@ -131,7 +137,10 @@ impl SessionHandle {
         mail: mpsc::UnboundedSender<Mail>,
     ) -> Option<Self> {
         mail.send(Mail::Used).ok()?;
-        Some(Self { id, gateway: gateway.clone(), principal: principal.clone(), user: Arc::new(User { mail }) })
+        let user = Arc::new(User { mail });
+        // It is a walk: its driver, which knows the door, makes its calls.
+        let door = Arc::from("");
+        Some(Self { id, gateway: gateway.clone(), principal: principal.clone(), door, user })
     }
 
     /// Who uses it.
@@ -204,9 +213,15 @@ impl SessionHandle {
             && let Ok(call) = amends_wire::mcp::ToolCall::parse(Some(raw))
         {
             let wish = Wish::Call { params: &params, call: &call };
-            return admission::admit(&self.gateway, &self.principal, wish);
+            return admission::admit(&self.gateway, &self.caller(), wish);
         }
-        admission::admit(&self.gateway, &self.principal, wish)
+        admission::admit(&self.gateway, &self.caller(), wish)
+    }
+
+    /// Who calls through it.
+    fn caller(&self) -> Caller<'_> {
+        let origin = Origin { session: self.id.as_str(), door: &self.door, step: None };
+        Caller { principal: &self.principal, origin, counts: true, judged: true }
     }
 }
 

@@ -25,6 +25,7 @@ use crate::pin::{self, Pins};
 use crate::request_state::Seal;
 use crate::restraint::{Rates, Room};
 use crate::signer::{SignError, Signer, keep_signing};
+use crate::spending::Spending;
 use crate::telemetry::Telemetry;
 use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
 use crate::walks::kit::Kits;
@@ -66,6 +67,8 @@ pub struct Gateway {
     pub(crate) room: Room,
     /// How often each principal called.
     pub(crate) rates: Rates,
+    pub(crate) session_rates: Rates,
+    pub(crate) spending: Spending,
     /// The rules that are on the ledger.
     pub(crate) stored_rules: StoredRules,
     /// The answers that are leaving.
@@ -199,6 +202,8 @@ impl Gateway {
             answered: Notify::new(),
             room: Room::default(),
             rates: Rates::default(),
+            session_rates: Rates::default(),
+            spending: Spending::default(),
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
             telemetry: Telemetry::start(&config.telemetry, metrics.exports()),

@@ -20,6 +20,7 @@ mod ledger;
 mod live;
 mod machine;
 mod outcome;
+mod policy;
 mod propose;
 mod prove;
 mod queue;
@@ -55,6 +56,7 @@ Examples:
   amends doctor                           what could go wrong on this machine
   amends machine graph order              a machine of the configuration, drawn
   amends machine test *.scenario.toml     whether walks through machines go as they are written
+  amends policy test refunds.cases.toml   whether policies decide calls as it is written
   amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
@@ -107,6 +109,8 @@ enum Command {
     Tools(tools::ToolsArgs),
     /// Draw machines, check them, and tell scenarios of them with faked tools.
     Machine(machine::MachineArgs),
+    /// Print the schema that policies are checked by, and put cases to them.
+    Policy(policy::PolicyArgs),
     /// Show a session's or a call's timeline.
     Trace(trace::TraceArgs),
     /// Decide a recorded session or call again, and compare.
@@ -168,6 +172,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Walk(args) => walk::walk(args).await,
         Command::Tools(args) => tools::tools(args).await,
         Command::Machine(args) => machine::machine(&args),
+        Command::Policy(args) => policy::policy(args).await,
         Command::Trace(args) => trace::trace(args).await,
         Command::Replay(args) => replay::replay(args).await,
         Command::WhatIf(args) => whatif::whatif(args).await,

@@ -5,9 +5,11 @@ use crate::call::Call;
 use crate::claim::{self, Claim, ClaimChange, ClaimKind, ClaimState, Held};
 use crate::contract::{Contract, EffectKind, KeyPlace};
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::state::CallState;
 use crate::event::Fact;
-use crate::gates::{Gates, UNSEEN_RUN};
+use crate::gates::{Gates, UNSEEN_RUN, thousandths};
 use crate::id::CallId;
+use crate::interaction::Subject;
 use crate::limits::{ATTEMPT_MS_MIN, KEY_MARGIN_MS, OPEN_CALLS_MAX};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::Code;
@@ -67,6 +69,10 @@ impl Dispatcher {
         self.emit_call(now, Fact::CallReceived { received, gates: gates.clone() }, call.rules.clone());
 
         if let Some(refusal) = &gates.refusal {
+            if refusal.kind == RefusalKind::PolicyBlocked {
+                // A person may change the policy; nobody waves the call through.
+                self.ask(now, &id, Subject::Notice, POLICY_REVIEW);
+            }
             return self.refuse(now, id, (**refusal).clone());
         }
         if full {
@@ -92,6 +98,11 @@ impl Dispatcher {
             Some((plan @ (Repeat::TakeOver | Repeat::TooLate | Repeat::Allowed), _)) => Some(plan),
             None => None,
         };
+        if matches!(over, None | Some(Repeat::Allowed))
+            && let Some(refusal) = self.too_dear(&id)
+        {
+            return self.refuse(now, id, refusal);
+        }
         let too_late = matches!(over, Some(Repeat::TooLate));
         if over.is_none()
             && gates.approval.is_some()
@@ -112,7 +123,25 @@ impl Dispatcher {
         let first = self.next_purpose(&id);
         self.start(now, gates, &id, first, None);
     }
+
+    /// The refusal of a call that would cost more than is left for its session. What was received and not begun counts as well.
+    fn too_dear(&self, id: &CallId) -> Option<Refusal> {
+        let call = self.state.calls.get(id)?;
+        let cost = call.cost?;
+        let most = cost.session_max_milli?;
+        let waiting = self.state.calls.values().filter(|other| other.received.call != *id);
+        let promised = waiting.filter_map(CallState::unbegun_cost).fold(self.state.spent_milli, u64::saturating_add);
+        let left = most.saturating_sub(promised);
+        (cost.milli > left).then(|| {
+            let (tool, cost, left) = (&call.received.tool, thousandths(cost.milli), thousandths(left));
+            let message = format!("`{tool}` would cost {cost}, and this session has {left} left; nothing was sent");
+            Refusal::of(RefusalKind::CostCapExceeded, message)
+        })
+    }
 }
+
+/// The queue on which people find what policies deny.
+const POLICY_REVIEW: &str = "policy_review";
 
 fn plan(now: Timestamp, gates: &Gates, call: &Call, held: &Held) -> Repeat {
     let by_key = call.claims.iter().any(|claim| claim.kind == ClaimKind::Key && claim.name == held.name);

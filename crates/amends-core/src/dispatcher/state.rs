@@ -50,6 +50,8 @@ pub(super) struct Session {
     pub(super) walk: Option<WalkState>,
     /// Whether it is over for good.
     pub(super) retired: bool,
+    /// What its calls have cost.
+    pub(super) spent_milli: u64,
 }
 
 /// A question that is open, and what hangs on its answer.
@@ -94,6 +96,7 @@ impl Session {
             allowed: Vec::new(),
             walk: None,
             retired: false,
+            spent_milli: 0,
         }
     }
 
@@ -236,7 +239,12 @@ impl Session {
                 if let (Some(walk), Some(leg)) = (&mut self.walk, &received.leg) {
                     walk.leg_begins(leg, &received.call);
                 }
-                self.calls.insert(received.call.clone(), CallState::new(received, gates, rules, at));
+                // A repeat is the call that it repeats, and that was counted; one that spends a yes is a call of its own.
+                let counts = received.repeat_of.as_ref().is_none_or(|held| held.state == ClaimState::Granted);
+                let cost = gates.cost.filter(|_| counts);
+                let ruling = gates.ruling.clone();
+                let call = CallState { cost, ruling, ..CallState::new(received, gates, rules, at) };
+                self.calls.insert(received.call.clone(), call);
             }
             Fact::CallRefused { call, refusal } => {
                 self.calls.remove(call);
@@ -245,6 +253,7 @@ impl Session {
             }
             Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, item, .. } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
+                    self.spent_milli = self.spent_milli.saturating_add(call.unbegun_cost().unwrap_or_default());
                     call.attempts.push(AttemptState {
                         n: attempt.n,
                         purpose: *purpose,

@@ -17,7 +17,8 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+    Access, Allowlists, Config, ConfigError, CostConfig, LedgerConfig, Limits, PiiConfig, PrivacyConfig, Reach, Span,
+    ToolConfig, UpstreamConfig,
 };
 use super::{PeopleConfig, machine, people, reach, restraint};
 use crate::pin::PinMode;
@@ -43,6 +44,8 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     let repeat_window = spec.repeats.window.map_or(REPEAT_WINDOW, |span| span.0);
     let retry = Arc::new(spec.retry.layer());
     let privacy = PrivacyConfig::settle(&spec.privacy, &spec.tools)?;
+    let pii = PiiConfig::settle(&spec.pii, &spec.privacy, &spec.tools)?;
+    let cost = CostConfig::settle(&spec.limits.cost, &spec.tools)?;
     let mut tools = BTreeMap::new();
     let mut evidence_tools = BTreeSet::new();
     for (name, tool) in spec.tools {
@@ -72,10 +75,20 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             depth: spec.limits.depth.unwrap_or(64),
             answer_bytes: spec.limits.answer_bytes.unwrap_or(32 << 20),
             calls: spec.limits.calls.unwrap_or(4096),
-            rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
+            rate: spec.limits.rate.as_ref().map(|rate| restraint::rate("limits.rate", rate)).transpose()?,
+            session_rate: spec
+                .limits
+                .session_rate
+                .as_ref()
+                .map(|rate| restraint::rate("limits.session_rate", rate))
+                .transpose()?,
         },
         people: PeopleConfig::settle(&spec.people, spec.queues)?,
         privacy,
+        pii,
+        policies: spec.policy.settle(&spec.principals)?,
+        allowlists: Allowlists::settle(&spec.principals)?,
+        cost,
         telemetry: telemetry(&spec.telemetry)?,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
@@ -280,7 +293,7 @@ fn some_time(key: &str, span: Option<Span>, default: Duration) -> Result<Duratio
     }
 }
 
-fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
+pub(super) fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
     if text.len() > EXPRESSION_BYTES_MAX {
         return Err(invalid(key, format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes")));
     }

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
-    ApprovalSpec, ConfigError, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PrivacySpec, QueueSpec, Span,
+    ApprovalSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec, PolicySpec,
+    PrincipalSpec, PrivacySpec, QueueSpec, Span, ToolCostSpec,
 };
 use crate::pin::PinMode;
 
@@ -45,6 +46,12 @@ pub struct Spec {
     pub queues: BTreeMap<String, QueueSpec>,
     /// What is masked before it is recorded.
     pub privacy: PrivacySpec,
+    /// What may not pass between agents and tools.
+    pub pii: PiiSpec,
+    /// The policies that decide each call.
+    pub policy: PolicySpec,
+    /// What is said of principals, by their names.
+    pub principals: BTreeMap<String, PrincipalSpec>,
     /// Where traces for OpenTelemetry go.
     pub telemetry: TelemetrySpec,
 }
@@ -247,6 +254,12 @@ pub struct ToolSpec {
     pub input_within: Option<Span>,
     /// Its private fields, beside those of `[privacy]`: `args.card`, `result.owner`.
     pub private: Vec<FieldSpec>,
+    /// The categories of private data that it may be sent: `payment_card`, `credential`.
+    pub takes: Vec<String>,
+    /// The categories of private data that agents may get from it.
+    pub gives: Vec<String>,
+    /// What a call costs: a number, or a CEL expression over `args`. The default is nothing.
+    pub cost: Option<ToolCostSpec>,
 }
 
 /// `reverse = { tool = …, args = …, within = … }`
@@ -344,6 +357,10 @@ pub struct LimitSpec {
     pub calls: Option<usize>,
     /// How often one principal may call. There is no limit by default.
     pub rate: Option<RateSpec>,
+    /// How often may be called in one session. There is no limit by default.
+    pub session_rate: Option<RateSpec>,
+    /// What calls may cost together.
+    pub cost: CostSpec,
 }
 
 /// `rate = { per_second = …, burst = … }`
@@ -370,6 +387,7 @@ impl Spec {
         if let Some(file) = &mut self.telemetry.ca {
             *file = folder.join(&*file);
         }
+        self.policy.look_beside(folder);
         for upstream in self.upstreams.values_mut() {
             let credentials = upstream.headers.values_mut().chain(upstream.credentials.values_mut());
             let files = credentials.filter_map(|credential| credential.file.as_mut());

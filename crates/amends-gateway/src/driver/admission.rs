@@ -16,12 +16,14 @@ use amends_ledger::{digest, keyed_digest};
 use amends_wire::mcp::ToolCall;
 use serde_json::{Map, Value};
 
+use super::permission::{self, Caller};
 use super::{basis, undo};
 use crate::catalogue::{Listing, ServedTool};
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
 use crate::restraint::Occupied;
+use crate::spending::Reserved;
 
 /// How long arguments are at most to be shown in the trace.
 const VIEWED_BYTES_MAX: usize = 256 << 10;
@@ -56,19 +58,12 @@ pub(super) struct Admitted {
     pub(super) params: Arc<str>,
     pub(super) room: Option<Occupied>,
     pub(super) place: Option<tokio::sync::OwnedSemaphorePermit>,
+    pub(super) reserved: Option<Reserved>,
 }
 
 /// Samples the gates for a wish and makes a call of it.
-pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) -> Admitted {
-    sampled(gateway, principal, wish, true)
-}
-
-/// The same for a call that is made for another wish, which was counted.
-pub(super) fn admit_uncounted(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) -> Admitted {
-    sampled(gateway, principal, wish, false)
-}
-
-fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: bool) -> Admitted {
+pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> Admitted {
+    let principal = caller.principal;
     match wish {
         Wish::Unreadable { requested, refusal } => refused(principal, &requested, *refusal),
         Wish::Call { params, call } => {
@@ -86,14 +81,11 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             let mut gates = Gates::default();
             let reads = tool.rules.contract.effect.is_read();
             let config = gateway.config();
-            if let Some(approval) = &tool.rules.contract.approval {
-                gates.approval = Some(Box::new(config.people.approval(approval)));
-                gates.patience = Some(Box::new(patience(&config.people.patience, &tool.rules.contract)));
-            }
-            // Whatever a person is asked about is found by its repeat, also where it only reads.
-            let named_by_claims = !reads || gates.approval.is_some();
-            let parsed = (tool.input.is_some() || named_by_claims).then(|| serde_json::from_str::<Value>(arguments));
-            if let (Some(_), Some(Err(error))) = (&tool.input, &parsed) {
+            gates.approval.clone_from(&tool.rules.contract.approval);
+            let looked_at = tool.input.is_some() || permission::reads_arguments(&config, caller, tool);
+            let parsed = (looked_at || !reads || gates.approval.is_some())
+                .then(|| serde_json::from_str::<Value>(arguments));
+            if let (true, Some(Err(error))) = (looked_at, &parsed) {
                 // JSON allows more than can be checked: numbers beyond all range, halves of characters.
                 let words = format!("the arguments of `{}` cannot be checked: {error}", tool.name);
                 gates.refusal = Some(Box::new(Refusal::of(RefusalKind::InvalidArgument, words)));
@@ -115,8 +107,19 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
                 gates.refusal = Some(Box::new(refusal));
             }
             let limits = config.limits;
-            if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| counts), now) {
+            if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| caller.counts), now) {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
+                refusal.retry_after_ms = Some(wait_ms);
+                gates.refusal.get_or_insert(Box::new(refusal));
+            }
+            // A session is told from another by its id, as a principal is.
+            let session_rate = limits.session_rate.filter(|_| caller.counts);
+            let session = || Principal::from(caller.origin.session);
+            if session_rate.is_some()
+                && let Err(wait_ms) = gateway.session_rates.take(&session(), session_rate, now)
+            {
+                let mut refusal =
+                    Refusal::of(RefusalKind::RateLimited, "these are more calls than one session may make");
                 refusal.retry_after_ms = Some(wait_ms);
                 gates.refusal.get_or_insert(Box::new(refusal));
             }
@@ -136,6 +139,14 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             if let Some(refusal) = gateway.pins.refusal(tool) {
                 gates.refusal = Some(Box::new(refusal));
             }
+            let wish = permission::Wanted { tool, arguments, read: value.as_ref(), now };
+            let reserved = permission::judge(gateway, &config, caller, &wish, &mut gates);
+            if let Some(approval) = &mut gates.approval {
+                **approval = config.people.approval(approval);
+                gates.patience = Some(Box::new(patience(&config.people.patience, &tool.rules.contract)));
+            }
+            // Whatever a person is asked about is found by its repeat, also where it only reads.
+            let named_by_claims = !reads || gates.approval.is_some();
             if gates.refusal.is_none() {
                 gates.refusal = breaker_open(tool, now).map(Box::new);
             }
@@ -197,6 +208,7 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
                 params: params.into(),
                 room,
                 place,
+                reserved,
             }
         }
     }
@@ -364,5 +376,6 @@ pub(super) fn refused(principal: &Principal, requested: &str, refusal: Refusal) 
         params: "{}".into(),
         room: None,
         place: None,
+        reserved: None,
     }
 }

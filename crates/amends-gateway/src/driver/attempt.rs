@@ -52,6 +52,9 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
         tokio::spawn(join(gateway, attempt, returns, aborted, mail));
         return;
     }
+    if let Some(reserved) = live.reserved.take() {
+        reserved.keep();
+    }
     if let Some(key) = &attempt.effect_key {
         // A call that took over another's doubt goes on with its key.
         live.effect_key.clone_from(key);

@@ -139,6 +139,7 @@ pub(super) async fn raise(
                 inquiries: BTreeMap::new(),
                 also: Vec::new(),
                 results: HashMap::new(),
+                shown: HashMap::new(),
                 recorded: HashMap::new(),
                 attempts: HashMap::new(),
                 room: None,
@@ -147,6 +148,8 @@ pub(super) async fn raise(
                 leg: received.leg.clone(),
                 approval: None,
                 asking: None,
+                // What it cost was counted by whoever began it.
+                reserved: None,
             },
         );
     }

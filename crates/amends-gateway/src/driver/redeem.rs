@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::admission::{self, Admitted, Wish};
 use super::listener::Listener;
+use super::permission::Caller;
 use super::session::Mail;
 use super::{CallHandle, SessionHandle, undo};
 use crate::clock;
@@ -33,15 +34,17 @@ impl SessionHandle {
         let (answer_to, answer) = oneshot::channel();
         let id = mint::call();
         let made = self.gateway.deliveries.now();
-        let (gateway, principal) = (self.gateway.clone(), self.principal.clone());
-        let (user, call) = (self.user.clone(), id.clone());
+        let (handle, user, call) = (self.clone(), self.user.clone(), id.clone());
         let token = token.map(undo::token_digest);
         tokio::spawn(async move {
             let found = match &token {
-                Some(token) => gateway.ledger.reversal(token).await,
+                Some(token) => handle.gateway.ledger.reversal(token).await,
                 None => Ok(None),
             };
-            let admitted = admitted(&gateway, &principal, call, found, redeemer);
+            // What an operator undoes is no call of an agent's, whatever the policies say of agents.
+            let judged = redeemer == Redeemer::Agent;
+            let caller = Caller { judged, ..handle.caller() };
+            let admitted = admitted(&handle.gateway, &caller, call, found, redeemer);
             // The driver ends only after every user is gone.
             let _ = user.mail.send(Mail::call(admitted, made, answer_to, listener));
         });
@@ -51,11 +54,12 @@ impl SessionHandle {
 
 fn admitted(
     gateway: &Gateway,
-    principal: &Principal,
+    caller: &Caller<'_>,
     id: CallId,
     found: Result<Option<ReversalRow>, Error>,
     redeemer: Redeemer,
 ) -> Admitted {
+    let principal = caller.principal;
     let row = match found {
         Ok(row) => row,
         Err(error) => {
@@ -74,7 +78,7 @@ fn admitted(
                 let refusal = refused("it cannot be told how to undo it");
                 return admission::refused(principal, REVERSE_TOOL, *refusal);
             };
-            let mut admitted = admission::admit(gateway, principal, Wish::Call { params: &params, call: &call });
+            let mut admitted = admission::admit(gateway, caller, Wish::Call { params: &params, call: &call });
             admitted.call.effect_key = mint::effect_key(&id);
             admitted.call.id = id;
             admitted.call.redeems = Some(redeems);

@@ -121,6 +121,7 @@ impl SessionHandle {
             id: waiting.session.clone(),
             gateway: self.gateway.clone(),
             principal: self.principal.clone(),
+            door: self.door.clone(),
             user: std::sync::Arc::new(User { mail }),
         }
     }
@@ -144,7 +145,7 @@ impl SessionHandle {
     fn repeat(&self, params: &str, call: &ToolCall<'_>, waiting: &Waiting, listener: Listener) -> CallHandle {
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
-        let mut admitted = admission::admit(&self.gateway, &self.principal, Wish::Call { params, call });
+        let mut admitted = admission::admit(&self.gateway, &self.caller(), Wish::Call { params, call });
         let fingerprint = admitted.call.arguments.digest.clone();
         admitted.call.claims.clear();
         admitted.call.reversal = None;

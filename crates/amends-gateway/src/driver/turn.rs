@@ -70,6 +70,13 @@ impl Session {
     /// Lets the dispatcher decide and hands the step to the ledger. The effects of a read need not wait for it.
     pub(super) fn take(&mut self, input: Input, gates: Gates) {
         let waits = self.waits(&input, &gates);
+        if let Input::Call(call) = &input
+            && call.repeat_of.is_some()
+            && let Some(live) = self.live.get_mut(&call.id)
+        {
+            // What it repeats was counted.
+            live.reserved = None;
+        }
         let expected_seq = self.dispatcher.seq();
         let step = self.dispatcher.handle(self.now(), &gates, input.clone());
         if step.events.is_empty() {

@@ -230,9 +230,7 @@ impl Maker<'_> {
         let breakers = gates.breakers.iter();
         let breakers = breakers.map(|open| OpenBreaker { until: self.shifted(open.until), ..open.clone() }).collect();
         let runs = gates.runs.iter().map(|(upstream, run)| (upstream.clone(), self.run(*run))).collect();
-        let (spent, approval) = (gates.spent.clone(), gates.approval.clone());
-        let patience = gates.patience.clone();
-        written(&Gates { refusal, runs, spent, breakers, clock_behind: gates.clock_behind, approval, patience })
+        written(&Gates { refusal, runs, breakers, ..gates.clone() })
     }
 
     /// The runs of upstreams, counted from 1. A run that cannot be seen stays one.

@@ -4,6 +4,7 @@ mod doubt;
 mod fit;
 mod machine;
 mod origin;
+mod policy;
 mod rows;
 mod tool;
 mod upstream;
@@ -23,11 +24,14 @@ use serde_json::{Value, json};
 
 use super::live;
 use super::outcome::print;
+use super::policy::known;
 use fit::Fit;
 use machine::CheckedMachine;
 use origin::Keys;
+use policy::CheckedPolicies;
 pub(super) use rows::done;
 use tool::Checked;
+pub(super) use tool::home;
 use upstream::CheckedUpstream;
 
 const EXAMPLES: &str = "\
@@ -76,7 +80,8 @@ pub(super) async fn check(args: CheckArgs) -> Result<ExitCode> {
         }
     };
     let fit = if args.live { Some(compare(&source, &args).await?) } else { None };
-    let fits = fit.as_ref().is_none_or(|fit| fit.problems.is_empty());
+    let sound = explained.policies.as_ref().is_none_or(|policies| policies.problems() == 0);
+    let fits = sound && fit.as_ref().is_none_or(|fit| fit.problems.is_empty());
     print(&if args.json { explained.as_json(&file, fit.as_ref())? } else { explained.as_text(&file, fit.as_ref()) })?;
     Ok(if fits { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -96,7 +101,11 @@ async fn compare(source: &Source, args: &CheckArgs) -> Result<Fit> {
     // Without its machines, every tool is served: those that only machines reach are looked at as well.
     let open = Config { machines: Machines::default(), ..Config::clone(&config) };
     let seen = live::look(open, Duration::from_secs(args.wait)).await?;
-    Ok(fit::compare(&config, &seen)?)
+    let mut fit = fit::compare(&config, &seen)?;
+    if let Some(policies) = &config.policies {
+        policy::compare(policies, &known::listed(&config, &seen)?, &mut fit);
+    }
+    Ok(fit)
 }
 
 /// The upstream as `amends wrap` would have it.
@@ -115,6 +124,7 @@ struct Explained {
     upstreams: Vec<CheckedUpstream>,
     tools: Vec<Checked>,
     machines: Vec<CheckedMachine>,
+    policies: Option<CheckedPolicies>,
     /// The released rules that apply.
     release: Option<Released>,
     /// Why payloads rest in the clear, if they do.
@@ -152,6 +162,7 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
         upstreams: upstreams.collect(),
         tools,
         machines,
+        policies: CheckedPolicies::of(&config)?,
         unsealed: config.ledger.unsealed(),
         release: config.release,
     })
@@ -173,9 +184,12 @@ impl Explained {
     fn as_json(&self, file: &str, fit: Option<&Fit>) -> Result<String> {
         let tools: Result<Vec<Value>, _> = self.tools.iter().map(Checked::to_json).collect();
         let upstreams: Vec<Value> = self.upstreams.iter().map(CheckedUpstream::to_json).collect();
-        let mut checked = json!({ "file": file, "valid": true, "upstreams": upstreams, "tools": tools? });
+        let mut checked = json!({ "file": file, "valid": self.policies.as_ref().is_none_or(|policies| policies.problems() == 0), "upstreams": upstreams, "tools": tools? });
         if !self.machines.is_empty() {
             checked["machines"] = self.machines.iter().map(CheckedMachine::to_json).collect();
+        }
+        if let Some(policies) = &self.policies {
+            checked["policies"] = policies.to_json();
         }
         if let Some(Released { release, by, at, .. }) = &self.release {
             checked["release"] = json!({ "version": release.version, "hash": release.hash, "by": by, "at": at });
@@ -193,8 +207,11 @@ impl Explained {
         let of_tools = self.tools.iter().map(|tool| tool.warnings.len()).sum::<usize>();
         let of_upstreams = self.upstreams.iter().map(|upstream| upstream.warnings.len()).sum::<usize>();
         let of_machines = self.machines.iter().map(|machine| machine.warnings.len()).sum::<usize>();
-        let warnings = of_tools + of_upstreams + of_machines + usize::from(self.unsealed.is_some());
-        let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
+        let of_policies = self.policies.as_ref().map_or(0, CheckedPolicies::warnings);
+        let warnings = of_tools + of_upstreams + of_machines + of_policies + usize::from(self.unsealed.is_some());
+        let problems = self.policies.as_ref().map_or(0, CheckedPolicies::problems);
+        let valid = if problems == 0 { "valid".to_owned() } else { counted(problems, "problem") };
+        let mut text = format!("{file}: {valid}, {}\n", counted(warnings, "warning"));
         if let Some(Released { release, by, at, rules, .. }) = &self.release {
             let (file, version, hash) = (rules.source().origin(), release.version, &release.hash);
             text.push_str(&format!(
@@ -215,6 +232,9 @@ impl Explained {
         for machine in &self.machines {
             text.push('\n');
             machine.write(&mut text);
+        }
+        if let Some(policies) = &self.policies {
+            policies.write(&mut text);
         }
         if let Some(fit) = fit {
             fit.write(&mut text);

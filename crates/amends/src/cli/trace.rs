@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use amends_core::gates::Ruling;
 use amends_core::playbook::Release;
 use amends_core::walk::Weighed;
 use amends_core::{CallId, Event, Fact, Inquiry, SessionId};
@@ -134,16 +135,27 @@ fn said(weighed: &Weighed) -> String {
     }
 }
 
+/// What the policies said, and why.
+fn ruled(ruling: &Ruling) -> String {
+    let by = match ruling.policies.as_slice() {
+        [] => "no policy permits it".to_owned(),
+        policies => format!("denied by policy `{}`", policies.join("`, `")),
+    };
+    let why = ruling.reasons.iter().map(|reason| format!("; {reason}")).collect::<String>();
+    format!("{by}{why}")
+}
+
 /// What happened, in a word and a line.
 pub(super) fn sentence(event: &Event) -> (&'static str, String) {
     let words = match &event.fact {
         Fact::SessionOpened { principal, door, .. } => format!("by {principal} through {door}"),
-        Fact::CallReceived { received, .. } => {
+        Fact::CallReceived { received, gates } => {
             let key = received.key.as_ref().map(|key| format!(", key `{}`", key.0)).unwrap_or_default();
             let repeat = received.repeat_of.as_ref().map(|held| format!(", repeats {}", held.call)).unwrap_or_default();
             let view = received.view.as_ref().map(|view| format!("  {view}")).unwrap_or_default();
             let size = received.arguments.size;
-            format!("{}  `{}`, {size} bytes{key}{repeat}{view}", received.call, received.tool)
+            let ruling = gates.ruling.as_ref().map(|ruling| format!("  {}", ruled(ruling))).unwrap_or_default();
+            format!("{}  `{}`, {size} bytes{key}{repeat}{view}{ruling}", received.call, received.tool)
         }
         Fact::CallRefused { refusal, .. } => format!("{}: {}", refusal.kind.as_str(), refusal.message),
         Fact::AttemptStarted { attempt, purpose, tool, .. } => {

@@ -11,7 +11,7 @@ use crate::dispatcher::Deadline;
 use crate::dispatcher::admit::key_usable_ms;
 use crate::dispatcher::cancel::CancelReason;
 use crate::evidence::Changed;
-use crate::gates::{Approval, Gates, Patience};
+use crate::gates::{Approval, Cost, Gates, Patience, Ruling};
 use crate::id::{Digest, InteractionId, ToolName};
 use crate::inquiry::Way;
 use crate::interaction::PersonAnswer;
@@ -66,6 +66,10 @@ pub(in crate::dispatcher) struct CallState {
     pub(in crate::dispatcher) grant: Option<String>,
     /// Whether it joined that call, and goes on in its place.
     pub(in crate::dispatcher) succeeds: bool,
+    /// What it costs, where that is counted.
+    pub(in crate::dispatcher) cost: Option<Cost>,
+    /// What the policies said of it, where that is not a plain yes.
+    pub(in crate::dispatcher) ruling: Option<Box<Ruling>>,
 }
 
 /// What an upstream asked of the agent.
@@ -121,6 +125,11 @@ pub(in crate::dispatcher) struct AttemptEnd {
 }
 
 impl CallState {
+    /// What it costs, while nothing was done for it. It is counted with its first attempt, and only then.
+    pub(in crate::dispatcher) fn unbegun_cost(&self) -> Option<u64> {
+        self.cost.filter(|_| self.attempts.is_empty()).map(|cost| cost.milli)
+    }
+
     pub(super) fn new(received: &Received, gates: &Gates, rules: Option<Arc<Rules>>, at: Timestamp) -> Self {
         // Only a call that goes on with the holder's key has the holder's key.
         let taken_over = received
@@ -153,6 +162,8 @@ impl CallState {
             told_at: None,
             grant: received.repeat_of.as_ref().filter(|held| is_spent(held)).map(|held| held.effect_key.clone()),
             succeeds: false,
+            cost: None,
+            ruling: None,
         }
     }
 

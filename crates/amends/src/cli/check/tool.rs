@@ -137,7 +137,7 @@ fn origins(of: impl Fn(&str) -> Origin, keys: &Keys) -> Vec<(&'static str, Origi
 }
 
 /// The upstream whose prefix the name begins with; the longest prefix counts.
-pub(super) fn home<'a>(config: &'a Config, name: &str) -> Option<(&'a str, &'a UpstreamConfig)> {
+pub(in crate::cli) fn home<'a>(config: &'a Config, name: &str) -> Option<(&'a str, &'a UpstreamConfig)> {
     let upstreams = config.upstreams.iter();
     upstreams
         .map(|(upstream, settled)| {
