@@ -1,6 +1,7 @@
 //! The configuration: what was written, and what it means.
 
 mod access;
+mod auth;
 mod fragment;
 mod ledger;
 mod machine;
@@ -36,6 +37,8 @@ use crate::upstream::openapi::{Api, DocumentError};
 
 pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
+pub(crate) use auth::is_here;
+pub use auth::{AuthConfig, AuthSpec, OAuthConfig, OAuthSpec, ScopeSpec, TokenConfig, TokenSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
@@ -56,6 +59,8 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// Where the token is that whoever reads the metrics must show; without one, only this machine reads them.
     pub metrics: Option<KeySource>,
+    /// Whom the doors let in.
+    pub auth: AuthConfig,
     /// The words in which our own answers are given, where a call does not say.
     pub dialect: Dialect,
     /// The upstreams, by name.

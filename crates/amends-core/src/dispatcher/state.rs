@@ -102,6 +102,7 @@ impl Session {
             seed: self.seed,
             principal: self.principal.clone(),
             door: self.door.clone(),
+            tenant: self.principal.tenant(),
             decider,
         }
     }

@@ -17,7 +17,7 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+    Access, AuthConfig, Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
 use super::{machine, reach, restraint};
 use crate::pin::PinMode;
@@ -59,6 +59,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         http: http.parse().map_err(|_| invalid("listen.http", format!("`{http}` is not an address and port")))?,
         hosts: spec.listen.hosts,
         metrics: spec.listen.metrics,
+        auth: AuthConfig::settle(spec.auth)?,
         dialect: spec.listen.dialect,
         upstreams,
         tools,

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
-use super::{ConfigError, CredentialSpec, FieldSpec, KeySource, PrivacySpec, Span};
+use super::{AuthSpec, ConfigError, CredentialSpec, FieldSpec, KeySource, PrivacySpec, Span};
 use crate::pin::PinMode;
 
 /// A configuration file as it is written. Every key may be left out.
@@ -23,6 +23,8 @@ pub struct Spec {
     pub ledger: LedgerSpec,
     /// Where we listen.
     pub listen: ListenSpec,
+    /// Whom the doors let in.
+    pub auth: AuthSpec,
     /// Whom we call.
     pub upstreams: BTreeMap<String, UpstreamSpec>,
     /// What the operator declares of tools, by their served names.
@@ -359,6 +361,7 @@ impl Spec {
         if let Some(KeySource::File(file)) = &mut self.listen.metrics {
             *file = folder.join(&*file);
         }
+        self.auth.look_beside(folder);
         if let Some(file) = &mut self.telemetry.ca {
             *file = folder.join(&*file);
         }

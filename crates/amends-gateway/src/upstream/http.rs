@@ -8,6 +8,7 @@ mod session;
 mod tls;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -71,6 +72,15 @@ pub(crate) fn pool(uri: &Uri, access: &Access) -> Result<Pool, TlsError> {
     let secured = uri.scheme_str() == Some("https");
     let tls = secured.then(|| Tls::to(uri.host().unwrap_or_default(), access.ca.as_deref())).transpose()?;
     Ok(Pool::new(uri, tls))
+}
+
+/// The same at that address, whatever the host's name means by now.
+pub(crate) fn pool_at(uri: &Uri, address: Option<SocketAddr>, access: &Access) -> Result<Pool, TlsError> {
+    let pool = pool(uri, access)?;
+    Ok(match address {
+        Some(address) => pool.at(address),
+        None => pool,
+    })
 }
 
 /// The headers that every request shows.

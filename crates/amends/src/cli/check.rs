@@ -1,5 +1,6 @@
 //! `amends check`: validate a configuration, and explain what it means.
 
+mod auth;
 mod doubt;
 mod fit;
 mod machine;
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 
 use super::live;
 use super::outcome::print;
+use auth::CheckedAuth;
 use fit::Fit;
 use machine::CheckedMachine;
 use origin::Keys;
@@ -112,6 +114,7 @@ fn under_wrap(mut upstream: UpstreamConfig, command: &[String]) -> UpstreamConfi
 
 /// What a configuration means.
 struct Explained {
+    auth: CheckedAuth,
     upstreams: Vec<CheckedUpstream>,
     tools: Vec<Checked>,
     machines: Vec<CheckedMachine>,
@@ -149,6 +152,7 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
     let upstreams = config.upstreams.iter().map(|(name, upstream)| CheckedUpstream::of(name.as_str(), upstream, &keys));
     let machines = config.machines.declared().map(|machine| CheckedMachine::of(&config, source, machine)).collect();
     Ok(Explained {
+        auth: CheckedAuth::of(&config),
         upstreams: upstreams.collect(),
         tools,
         machines,
@@ -180,8 +184,10 @@ impl Explained {
         if let Some(Released { release, by, at, .. }) = &self.release {
             checked["release"] = json!({ "version": release.version, "hash": release.hash, "by": by, "at": at });
         }
-        if let Some(words) = &self.unsealed {
-            checked["warnings"] = json!([words]);
+        checked["auth"] = self.auth.to_json();
+        let warnings: Vec<&String> = self.unsealed.iter().chain(&self.auth.warnings).collect();
+        if !warnings.is_empty() {
+            checked["warnings"] = json!(warnings);
         }
         if let Some(fit) = fit {
             checked["live"] = fit.to_json();
@@ -193,7 +199,7 @@ impl Explained {
         let of_tools = self.tools.iter().map(|tool| tool.warnings.len()).sum::<usize>();
         let of_upstreams = self.upstreams.iter().map(|upstream| upstream.warnings.len()).sum::<usize>();
         let of_machines = self.machines.iter().map(|machine| machine.warnings.len()).sum::<usize>();
-        let warnings = of_tools + of_upstreams + of_machines + usize::from(self.unsealed.is_some());
+        let warnings = of_tools + of_upstreams + of_machines + usize::from(self.unsealed.is_some()) + self.auth.warnings.len();
         let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
         if let Some(Released { release, by, at, rules, .. }) = &self.release {
             let (file, version, hash) = (rules.source().origin(), release.version, &release.hash);
@@ -204,6 +210,8 @@ impl Explained {
         if let Some(words) = &self.unsealed {
             text.push_str(&format!("\nledger\n  warning: {words}\n"));
         }
+        text.push('\n');
+        self.auth.write(&mut text);
         for upstream in &self.upstreams {
             text.push('\n');
             upstream.write(&mut text);
