@@ -90,7 +90,7 @@ async fn handle(
 ) -> Result<Response<Body>, Infallible> {
     // Behind a proxy that shares its connections, the next request may be another agent's and proves nothing.
     let shared = ["via", "forwarded", "x-forwarded-for"].iter().any(|name| request.headers().contains_key(*name));
-    connection.used_again(!shared);
+    connection.used_again(connection.is_same_sender(request.headers()) && !shared);
     if let Some(response) = guard::check(&door, &request).or_else(|| entry::check(&door, &request)) {
         return Ok(response);
     }

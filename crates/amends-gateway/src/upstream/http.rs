@@ -122,6 +122,11 @@ impl Endpoint {
         self.shared.health.subscribe()
     }
 
+    /// Whether what it wants to be shown is not there any more.
+    pub fn lacks_credential(&self) -> bool {
+        self.shared.headers.iter().any(|(_, credential)| credential.is_missing())
+    }
+
     /// Why it cannot be reached, where that was seen last.
     pub fn away(&self) -> Option<Arc<str>> {
         self.shared.pool.presence().away()
