@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use amends_core::{Principal, Tenant};
 use hyper::Uri;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::settle::invalid;
 use super::{ConfigError, KeySource, Span};
@@ -41,6 +42,7 @@ pub struct AuthSpec {
 #[serde(deny_unknown_fields)]
 pub struct TokenSpec {
     /// Where the token is read from: `{ env = "…" }` or `{ file = "…" }`.
+    #[serde(deserialize_with = "place")]
     pub secret: KeySource,
     /// As whom somebody calls who shows it. The default is the token's name.
     pub principal: Option<String>,
@@ -207,6 +209,13 @@ impl OAuthConfig {
         let ScopeSpec { call, admin, viewer, approver, operator } = &self.scopes;
         [call, admin, viewer, approver, operator].into_iter().filter_map(Option::as_deref).collect()
     }
+}
+
+/// Where a token is read from. What is written in its place may be the token, so that it is not repeated.
+fn place<'de, D: Deserializer<'de>>(written: D) -> Result<KeySource, D::Error> {
+    KeySource::deserialize(written).map_err(|_| {
+        D::Error::custom("`secret` says where the token is read from: `{ env = \"…\" }` or `{ file = \"…\" }`")
+    })
 }
 
 /// Scheme and host of an address, and its path.

@@ -184,7 +184,9 @@ impl Explained {
         if let Some(Released { release, by, at, .. }) = &self.release {
             checked["release"] = json!({ "version": release.version, "hash": release.hash, "by": by, "at": at });
         }
-        checked["auth"] = self.auth.to_json();
+        if self.auth.is_worth_a_word() {
+            checked["auth"] = self.auth.to_json();
+        }
         let warnings: Vec<&String> = self.unsealed.iter().chain(&self.auth.warnings).collect();
         if !warnings.is_empty() {
             checked["warnings"] = json!(warnings);
@@ -210,8 +212,10 @@ impl Explained {
         if let Some(words) = &self.unsealed {
             text.push_str(&format!("\nledger\n  warning: {words}\n"));
         }
-        text.push('\n');
-        self.auth.write(&mut text);
+        if self.auth.is_worth_a_word() {
+            text.push('\n');
+            self.auth.write(&mut text);
+        }
         for upstream in &self.upstreams {
             text.push('\n');
             upstream.write(&mut text);

@@ -84,7 +84,7 @@ fn rpc(body: &str, echo: &Value) -> Option<Value> {
 const DOCUMENT: &str = r#"{
   "openapi": "3.1.0", "info": { "title": "echo", "version": "1" },
   "paths": { "/echo": { "post": { "operationId": "echo",
-    "requestBody": { "content": { "application/json": { "schema": { "type": "object" } } } },
+    "requestBody": { "content": { "application/json": { "schema": { "type": "object", "properties": { "x": { "type": "integer" } } } } } },
     "responses": { "200": { "description": "ok", "content": { "application/json": { "schema": { "type": "object" } } } } } } } }
 }"#;
 

@@ -42,6 +42,11 @@ impl CheckedAuth {
         }
     }
 
+    /// Whether there is more to say than that whoever is on this machine may call.
+    pub(super) fn is_worth_a_word(&self) -> bool {
+        self.asked || !self.warnings.is_empty()
+    }
+
     pub(super) fn write(&self, text: &mut String) {
         text.push_str("auth\n");
         for line in &self.lines {
