@@ -177,6 +177,8 @@ pub struct Limits {
     pub answer_bytes: usize,
     /// How many calls may be open at once.
     pub calls: usize,
+    /// How many of them may be one tenant's.
+    pub tenant_calls: Option<usize>,
     /// How often one principal may call.
     pub rate: Option<Rate>,
 }

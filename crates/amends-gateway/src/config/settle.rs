@@ -73,6 +73,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             depth: spec.limits.depth.unwrap_or(64),
             answer_bytes: spec.limits.answer_bytes.unwrap_or(32 << 20),
             calls: spec.limits.calls.unwrap_or(4096),
+            tenant_calls: spec.limits.tenant_calls,
             rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
         },
         privacy,

@@ -336,6 +336,8 @@ pub struct LimitSpec {
     pub answer_bytes: Option<usize>,
     /// How many calls may be open at once. The default is 4096.
     pub calls: Option<usize>,
+    /// How many of them may be one tenant's. There is no limit of its own by default.
+    pub tenant_calls: Option<usize>,
     /// How often one principal may call. There is no limit by default.
     pub rate: Option<RateSpec>,
 }

@@ -111,7 +111,10 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
                 refusal.retry_after_ms = Some(wait_ms);
                 gates.refusal.get_or_insert(Box::new(refusal));
             }
-            let room = gateway.room.take(limits.calls);
+            let room = match (principal.tenant(), limits.tenant_calls) {
+                (Some(tenant), Some(most)) => gateway.room.take_for(tenant, limits.calls, most),
+                _ => gateway.room.take(limits.calls),
+            };
             if room.is_none() {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "the gateway has too many open calls");
                 refusal.retry_after_ms = Some(1000);
