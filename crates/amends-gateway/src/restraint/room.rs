@@ -19,9 +19,8 @@ pub struct Room {
 /// A call is open, until this is dropped.
 #[derive(Debug)]
 pub struct Occupied {
-    open: Arc<AtomicUsize>,
-    /// The place it takes among its tenant's, given up with it.
-    among: Option<Box<Occupied>>,
+    /// The counts that it is part of.
+    counts: Vec<Arc<AtomicUsize>>,
 }
 
 impl Room {
@@ -39,9 +38,10 @@ impl Room {
             }
             by_tenant.entry(tenant).or_default().clone()
         };
-        let among = Occupied::of(&counted, of_tenant)?;
+        // Where there is no room among all, the place among the tenant's is given up again.
+        let mut theirs = Occupied::of(&counted, of_tenant)?;
         let mut taken = Occupied::of(&self.open, most)?;
-        taken.among = Some(Box::new(among));
+        taken.counts.append(&mut theirs.counts);
         Some(taken)
     }
 
@@ -55,13 +55,15 @@ impl Occupied {
     fn of(open: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
         let more = |open: usize| (open < most).then_some(open + 1);
         open.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
-        Some(Self { open: open.clone(), among: None })
+        Some(Self { counts: vec![open.clone()] })
     }
 }
 
 impl Drop for Occupied {
     fn drop(&mut self) {
-        self.open.fetch_sub(1, Ordering::AcqRel);
+        for open in &self.counts {
+            open.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 
