@@ -107,7 +107,9 @@ impl Step {
             return Err(nonsense("a step says how to undo a write whose token it does not arm"));
         }
         let opens = match (expected_seq, events.first().map(|event| (event.at, &event.fact))) {
-            (0, Some((at, Fact::SessionOpened { session: named, principal, door, tenant, .. }))) if *named == session => {
+            (0, Some((at, Fact::SessionOpened { session: named, principal, door, tenant, .. })))
+                if *named == session =>
+            {
                 Some(Opens { at, principal: principal.clone(), door: door.clone(), tenant: tenant.clone() })
             }
             (0, _) => return Err(nonsense("the first event of a session does not open it")),

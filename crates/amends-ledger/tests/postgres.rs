@@ -340,7 +340,8 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date_while_a_node_uses_t
     let database = Cluster::shared().database();
     let a = join(&database, "a", 1_000).await;
     a.append(open("s", 5, 0)).await.unwrap();
-    database.sql("ALTER TABLE sessions DROP COLUMN machine; DROP TABLE fields; ALTER TABLE sessions DROP COLUMN tenant;
+    database.sql(
+        "ALTER TABLE sessions DROP COLUMN machine; DROP TABLE fields; ALTER TABLE sessions DROP COLUMN tenant;
          ALTER TABLE interactions DROP COLUMN tenant; UPDATE meta SET version = 2",
     );
     // What a program of that version writes.

@@ -169,7 +169,10 @@ impl AuthSpec {
 impl AuthConfig {
     pub(super) fn settle(spec: AuthSpec) -> Result<Self, ConfigError> {
         if spec.open && (!spec.tokens.is_empty() || spec.oauth.is_some()) {
-            return Err(invalid("auth.open", "lets everybody in, and tokens or an issuer would keep nobody out".into()));
+            return Err(invalid(
+                "auth.open",
+                "lets everybody in, and tokens or an issuer would keep nobody out".into(),
+            ));
         }
         let tokens = spec.tokens.into_iter().map(|(name, token)| self::token(name, token));
         Ok(Self {
@@ -265,7 +268,8 @@ fn oauth(spec: OAuthSpec) -> Result<OAuthConfig, ConfigError> {
     let ScopeSpec { call, admin, viewer, approver, operator } = &spec.scopes;
     let scopes = [("call", call), ("admin", admin), ("viewer", viewer), ("approver", approver), ("operator", operator)];
     for (part, scope) in scopes {
-        let sound = |scope: &str| !scope.is_empty() && scope.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\');
+        let sound =
+            |scope: &str| !scope.is_empty() && scope.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\');
         if scope.as_deref().is_some_and(|scope| !sound(scope)) {
             return Err(invalid(&format!("auth.oauth.scopes.{part}"), "is one word, without quotes".into()));
         }
@@ -371,7 +375,10 @@ mod tests {
             ("[auth.tokens.a]\nsecret = { env = \"A\" }\nrole = \"king\"".into(), "king"),
             ("[auth.tokens.operator]\nsecret = { env = \"A\" }".into(), "auth.tokens.operator.principal"),
             ("[auth.tokens.a]\nsecret = { env = \"A\" }\ntenant = \"\"".into(), "auth.tokens.a.tenant"),
-            ("[auth.oauth]\nissuer = \"http://id.example\"\naudience = \"https://a.example\"".into(), "auth.oauth.issuer"),
+            (
+                "[auth.oauth]\nissuer = \"http://id.example\"\naudience = \"https://a.example\"".into(),
+                "auth.oauth.issuer",
+            ),
             ("[auth.oauth]\nissuer = \"https://id.example\"\naudience = \"amends\"".into(), "auth.oauth.audience"),
             (oauth("jwks = \"ftp://x\""), "auth.oauth.jwks"),
             (oauth("scopes = { call = \"a b\" }"), "auth.oauth.scopes.call"),

@@ -131,7 +131,10 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
                 gates.refusal = Some(Box::new(refusal));
             }
             if tool.upstream.lacks_credential() {
-                let words = format!("`{}` wants to be shown a credential that is not there; nothing was sent", tool.upstream.name);
+                let words = format!(
+                    "`{}` wants to be shown a credential that is not there; nothing was sent",
+                    tool.upstream.name
+                );
                 gates.refusal = Some(Box::new(Refusal::of(RefusalKind::MissingCredential, words)));
             }
             if gates.refusal.is_none() {

@@ -168,7 +168,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_place_that_was_learnt_is_not_followed_into_this_network() {
-        for place in ["https://127.0.0.1/keys", "https://localhost/keys", "https://[::1]/keys", "https://2130706433/keys"] {
+        for place in
+            ["https://127.0.0.1/keys", "https://localhost/keys", "https://[::1]/keys", "https://2130706433/keys"]
+        {
             let refused = get(&place.parse().unwrap(), None, Trust::Learnt).await.unwrap_err();
             assert!(matches!(refused, FetchError::Private { .. }), "{place}: {refused}");
         }

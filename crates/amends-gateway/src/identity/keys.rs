@@ -199,7 +199,9 @@ impl Key {
             Algorithm::ES256 => Shape::P256,
             Algorithm::ES384 => Shape::P384,
             Algorithm::EdDSA => Shape::Ed25519,
-            Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 | Algorithm::PS384 | Algorithm::PS512 => return false,
+            Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 | Algorithm::PS384 | Algorithm::PS512 => {
+                return false;
+            }
         };
         self.shape == shape && self.algorithm.is_none_or(|only| only == algorithm)
     }

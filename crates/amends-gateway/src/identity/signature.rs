@@ -34,7 +34,8 @@ fn signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error> {
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
     let check = Check::of(*algorithm).ok_or(ErrorKind::InvalidAlgorithm)?;
     match (check, key.kind()) {
-        (Check::Rsa(_), DecodingKeyKind::RsaModulusExponent { .. }) | (Check::Point(_), DecodingKeyKind::SecretOrDer(_)) => {}
+        (Check::Rsa(_), DecodingKeyKind::RsaModulusExponent { .. })
+        | (Check::Point(_), DecodingKeyKind::SecretOrDer(_)) => {}
         _ => return Err(ErrorKind::InvalidKeyFormat.into()),
     }
     Ok(Box::new(Checker { algorithm: *algorithm, check, key: key.clone() }))
@@ -56,7 +57,9 @@ impl Check {
             Algorithm::ES256 => Self::Point(&checks::ECDSA_P256_SHA256_FIXED),
             Algorithm::ES384 => Self::Point(&checks::ECDSA_P384_SHA384_FIXED),
             Algorithm::EdDSA => Self::Point(&checks::ED25519),
-            Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 | Algorithm::PS384 | Algorithm::PS512 => return None,
+            Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 | Algorithm::PS384 | Algorithm::PS512 => {
+                return None;
+            }
         })
     }
 }

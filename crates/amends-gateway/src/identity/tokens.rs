@@ -16,7 +16,8 @@ const FRESH_FOR: Duration = Duration::from_secs(5);
 
 /// The key of the digests that are compared. It lives as long as the process and is nowhere else.
 static KEY: LazyLock<hmac::Key> = LazyLock::new(|| {
-    hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new()).expect("there is randomness, or nothing could be minted")
+    hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
+        .expect("there is randomness, or nothing could be minted")
 });
 
 /// The tokens that are known here. Their keyed digests are held, not they themselves.
@@ -37,8 +38,7 @@ impl Tokens {
     /// Reads every token.
     pub(super) fn read(configs: &[TokenConfig]) -> Result<Self, IdentityError> {
         let known = configs.iter().map(|config| {
-            let digest = digest(config)
-                .map_err(|source| IdentityError::Token { name: config.name.clone(), source })?;
+            let digest = digest(config).map_err(|source| IdentityError::Token { name: config.name.clone(), source })?;
             let held = Held { read: Instant::now(), digest: Some(digest) };
             Ok(Known { config: config.clone(), held: Mutex::new(held) })
         });

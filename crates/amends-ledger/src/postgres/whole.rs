@@ -97,7 +97,18 @@ pub(super) async fn import(connection: &Connection, whole: &Whole) -> Result<boo
     let (head, cut_link) = (&head.bytes()[..], cut_link.as_ref().map(|link| &link.bytes()[..]));
     let tenant = row.tenant().map(|tenant| tenant.to_string());
     let values: [&(dyn ToSql + Sync); 12] = [
-        &session, &principal, &row.door, &epoch, &seq, &head, &opened, &updated, &cut, &cut_link, &row.machine, &tenant,
+        &session,
+        &principal,
+        &row.door,
+        &epoch,
+        &seq,
+        &head,
+        &opened,
+        &updated,
+        &cut,
+        &cut_link,
+        &row.machine,
+        &tenant,
     ];
     let opened = connection.change(open, &values).await?;
     if opened == 0 {

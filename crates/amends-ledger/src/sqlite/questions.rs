@@ -20,7 +20,8 @@ pub(super) fn queue(connection: &Connection, filter: &QueueFilter, limit: usize)
         }
     };
     let mut statement = connection.prepare_cached(query)?;
-    let mut rows = statement.query(params![filter.queue, number(limit as u64), filter.tenant.as_ref().map(Tenant::as_str)])?;
+    let mut rows =
+        statement.query(params![filter.queue, number(limit as u64), filter.tenant.as_ref().map(Tenant::as_str)])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
         entries.push(read(row)?.entry());

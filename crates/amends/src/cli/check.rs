@@ -201,7 +201,8 @@ impl Explained {
         let of_tools = self.tools.iter().map(|tool| tool.warnings.len()).sum::<usize>();
         let of_upstreams = self.upstreams.iter().map(|upstream| upstream.warnings.len()).sum::<usize>();
         let of_machines = self.machines.iter().map(|machine| machine.warnings.len()).sum::<usize>();
-        let warnings = of_tools + of_upstreams + of_machines + usize::from(self.unsealed.is_some()) + self.auth.warnings.len();
+        let warnings =
+            of_tools + of_upstreams + of_machines + usize::from(self.unsealed.is_some()) + self.auth.warnings.len();
         let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
         if let Some(Released { release, by, at, rules, .. }) = &self.release {
             let (file, version, hash) = (rules.source().origin(), release.version, &release.hash);

@@ -18,9 +18,7 @@ fn alike(answer: &Answer) -> (u16, String) {
 fn a_session_is_its_principals() {
     let house = House::of_two("", "");
     let session = house.greet(ADA);
-    let of = |token: &str, id: &str, method: &str| {
-        house.mcp(token, &[("mcp-session-id", id)], method, json!({}))
-    };
+    let of = |token: &str, id: &str, method: &str| house.mcp(token, &[("mcp-session-id", id)], method, json!({}));
     let unknown = "a".repeat(session.len());
     assert_eq!(of(ADA, &session, "ping").status, 200);
     let foreign = of(BOB, &session, "ping");

@@ -18,7 +18,8 @@ fn the_python_sdk_calls_with_an_issuers_token_in_both_eras() {
     let token = key.token(&issuer.claims("ada"));
     let house = oauth::house(&issuer, "", &token);
     for era in ["modern", "legacy"] {
-        let mut client = Client::http_with_header(Sdk::Python, era, &format!("Authorization: Bearer {token}"), &url(&house));
+        let mut client =
+            Client::http_with_header(Sdk::Python, era, &format!("Authorization: Bearer {token}"), &url(&house));
         let tools = client.run(json!({ "op": "list" }));
         assert!(tools.to_string().contains("charge_card"), "{tools}");
         let done = client.call("charge_card", json!({ "order": format!("ord_{era}"), "amount": 5 }));

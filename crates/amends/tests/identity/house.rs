@@ -47,7 +47,8 @@ impl Answer {
 pub(crate) fn two_tokens(place: &Place) -> String {
     place.write("ada.token", ADA);
     place.write("bob.token", BOB);
-    "[auth.tokens.ada]\nsecret = { file = \"ada.token\" }\n[auth.tokens.bob]\nsecret = { file = \"bob.token\" }\n".to_owned()
+    "[auth.tokens.ada]\nsecret = { file = \"ada.token\" }\n[auth.tokens.bob]\nsecret = { file = \"bob.token\" }\n"
+        .to_owned()
 }
 
 impl House {

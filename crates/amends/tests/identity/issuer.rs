@@ -108,7 +108,11 @@ impl Key {
         let mut line = String::new();
         output.read_line(&mut line).expect("a key");
         let public = serde_json::from_str(&line).expect("a key");
-        Self { id: id.into(), algorithm: "RS256", pair: Pair::Rsa(Box::new(Mutex::new(Rsa { child, input, output, public }))) }
+        Self {
+            id: id.into(),
+            algorithm: "RS256",
+            pair: Pair::Rsa(Box::new(Mutex::new(Rsa { child, input, output, public }))),
+        }
     }
 
     /// The public half, as it is published.

@@ -8,8 +8,7 @@ use crate::house::two_tokens;
 use crate::support::{AMENDS, Place};
 
 fn run(arguments: &[&str], place: &Place) -> (i32, String, String) {
-    let output =
-        Command::new(AMENDS).args(arguments).current_dir(place.path("")).output().expect("the binary runs");
+    let output = Command::new(AMENDS).args(arguments).current_dir(place.path("")).output().expect("the binary runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }

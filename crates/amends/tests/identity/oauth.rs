@@ -108,7 +108,10 @@ fn a_token_that_does_not_count_is_refused_with_the_place_where_one_is_had() {
     }
     let nothing = house.ask("POST", "/mcp", &[], "{}");
     let challenge = nothing.header("www-authenticate").unwrap_or_default();
-    assert!(nothing.status == 401 && challenge.contains("resource_metadata") && !challenge.contains("error="), "{nothing:?}");
+    assert!(
+        nothing.status == 401 && challenge.contains("resource_metadata") && !challenge.contains("error="),
+        "{nothing:?}"
+    );
     assert_eq!(house.place.requests("get_order"), before, "nothing of it was sent");
     for good in [
         of(with(&good, "aud", json!(["https://other.example", AUDIENCE]))),
@@ -135,7 +138,10 @@ fn a_token_without_the_scope_is_told_which_one_it_needs() {
         let answer = house.call(&key.token(&claims), "get_order", GET);
         assert_eq!((answer.status, &answer.body["error"]), (403, &json!("insufficient_scope")), "{answer:?}");
         let challenge = answer.header("www-authenticate").unwrap_or_default();
-        assert!(challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"tools:call\""), "{challenge}");
+        assert!(
+            challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"tools:call\""),
+            "{challenge}"
+        );
         assert!(challenge.contains("resource_metadata="), "{challenge}");
     }
     let listed = with(&with(&good, "scope", Value::Null), "scp", json!(["x", "tools:call"]));
@@ -143,7 +149,10 @@ fn a_token_without_the_scope_is_told_which_one_it_needs() {
     let metrics = |token: &str| house.ask("GET", "/metrics", &[("authorization", &format!("Bearer {token}"))], "");
     let refused = metrics(&key.token(&good));
     assert_eq!(refused.status, 403, "{refused:?}");
-    assert!(refused.header("www-authenticate").is_some_and(|text| text.contains("scope=\"amends:admin\"")), "{refused:?}");
+    assert!(
+        refused.header("www-authenticate").is_some_and(|text| text.contains("scope=\"amends:admin\"")),
+        "{refused:?}"
+    );
     assert_eq!(metrics(&key.token(&with(&good, "scope", json!("amends:admin")))).status, 200);
 }
 

@@ -61,7 +61,12 @@ fn answer(mut stream: &TcpStream, hears: &Mutex<String>) -> Option<()> {
         None => ("202 Accepted", String::new()),
     };
     let status = if head.starts_with("GET /mcp") { "405 Method Not Allowed" } else { status };
-    write!(stream, "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{text}", text.len()).ok()
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{text}",
+        text.len()
+    )
+    .ok()
 }
 
 fn rpc(body: &str, echo: &Value) -> Option<Value> {
@@ -102,7 +107,8 @@ fn the_token_of_an_agent_goes_nowhere() {
          headers = {{ Authorization = {{ file = \"own.secret\", prefix = \"Bearer \" }} }}\n\
          [upstreams.mcp]\nurl = \"http://{0}/mcp\"\n{1}{2}",
         echo.address,
-        two_tokens(&place).replace("[auth.tokens.bob]\nsecret = { file = \"bob.token\" }\n", "scopes = [\"call\", \"admin\"]\n"),
+        two_tokens(&place)
+            .replace("[auth.tokens.bob]\nsecret = { file = \"bob.token\" }\n", "scopes = [\"call\", \"admin\"]\n"),
         issuer.section("")
     );
     let house = House::serve(place, &config);

@@ -35,7 +35,10 @@ fn sessions_and_questions_are_listed_by_tenant() {
         let sessions = listed(&house, &["sessions", "--json", "--limit", "100", "--tenant", tenant], "sessions");
         assert!(!sessions.is_empty());
         for session in &sessions {
-            assert_eq!((&session["tenant"], &session["principal"]), (&json!(tenant), &json!(format!("{tenant}/agent"))));
+            assert_eq!(
+                (&session["tenant"], &session["principal"]),
+                (&json!(tenant), &json!(format!("{tenant}/agent")))
+            );
         }
         let queue = listed(&house, &["queue", "--json", "--tenant", tenant], "queue");
         assert_eq!(queue.len(), 1, "{queue:?}");

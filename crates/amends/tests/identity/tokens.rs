@@ -66,10 +66,7 @@ fn a_token_that_is_changed_or_taken_away_counts_no_more() {
 #[test]
 fn a_right_that_a_token_has_not_is_named() {
     let place = Place::new();
-    let config = format!(
-        "{SHOP}\n{}scopes = [\"admin\"]\nrole = \"viewer\"\n",
-        two_tokens(&place)
-    );
+    let config = format!("{SHOP}\n{}scopes = [\"admin\"]\nrole = \"viewer\"\n", two_tokens(&place));
     let house = House::up(place, &config, "");
     let refused = house.call(BOB, "get_order", r#"{"order":"o"}"#);
     assert_eq!((refused.status, &refused.body["error"]), (403, &json!("insufficient_scope")), "{refused:?}");
@@ -93,10 +90,15 @@ fn the_token_of_the_metrics_still_reads_them_where_others_must_say_who_they_are(
     let tokens = two_tokens(&place);
     let config = format!("{SHOP}\n[listen]\nmetrics = {{ file = \"metrics.token\" }}\n{tokens}");
     let house = House::up(place, &config, "");
-    let metrics = |token: &str| house.ask("GET", "/metrics", &[("authorization", &format!("Bearer {token}"))], "").status;
+    let metrics =
+        |token: &str| house.ask("GET", "/metrics", &[("authorization", &format!("Bearer {token}"))], "").status;
     assert_eq!(metrics("metrics-t0ken-0123456789abcdef"), 200);
     assert_eq!(metrics(ADA), 403);
-    assert_eq!(house.call("metrics-t0ken-0123456789abcdef", "get_order", "{}").status, 401, "it is for the metrics alone");
+    assert_eq!(
+        house.call("metrics-t0ken-0123456789abcdef", "get_order", "{}").status,
+        401,
+        "it is for the metrics alone"
+    );
 }
 
 #[test]
@@ -109,7 +111,8 @@ fn who_may_come_in_is_reloaded_with_the_rest() {
     house.place.write("amends.toml", &without);
     eventually("bob is out", || house.call(BOB, "get_order", r#"{"order":"o"}"#).status == 401);
     assert_eq!(house.call(ADA, "get_order", r#"{"order":"o"}"#).status, 200);
-    let everybody = |status: u16| ask(&house.address, "POST", "/call/get_order", &[], r#"{"order":"o"}"#).status == status;
+    let everybody =
+        |status: u16| ask(&house.address, "POST", "/call/get_order", &[], r#"{"order":"o"}"#).status == status;
     assert!(everybody(401));
     house.place.write("amends.toml", SHOP);
     eventually("on this machine everybody is local again", || everybody(200));

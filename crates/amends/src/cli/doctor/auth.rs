@@ -15,18 +15,24 @@ pub(super) async fn look(config: &Config) -> Vec<Finding> {
     if !auth.is_asked_for() {
         return vec![everybody(config)];
     }
-    let mut found: Vec<Finding> = auth.tokens.iter().map(|token| {
-        let section = format!("`auth.tokens.{}`", token.name);
-        match identity::token_length(token) {
-            Ok(length) if length < TOKEN_MIN => Finding::warn(
-                ABOUT,
-                format!("{section} is {length} bytes long, and could be found by trying"),
-                "make it of at least 24 random letters, such as `openssl rand -base64 24` gives",
-            ),
-            Ok(_) => Finding::ok(ABOUT, format!("{section} can be read, for `{}`", token.caller.principal)),
-            Err(error) => Finding::bad(ABOUT, format!("{section}: {error}"), "put it there, or take its section out"),
-        }
-    }).collect();
+    let mut found: Vec<Finding> = auth
+        .tokens
+        .iter()
+        .map(|token| {
+            let section = format!("`auth.tokens.{}`", token.name);
+            match identity::token_length(token) {
+                Ok(length) if length < TOKEN_MIN => Finding::warn(
+                    ABOUT,
+                    format!("{section} is {length} bytes long, and could be found by trying"),
+                    "make it of at least 24 random letters, such as `openssl rand -base64 24` gives",
+                ),
+                Ok(_) => Finding::ok(ABOUT, format!("{section} can be read, for `{}`", token.caller.principal)),
+                Err(error) => {
+                    Finding::bad(ABOUT, format!("{section}: {error}"), "put it there, or take its section out")
+                }
+            }
+        })
+        .collect();
     if let Some(oauth) = &auth.oauth {
         found.push(match identity::issuer_keys(oauth).await {
             Ok(keys) => Finding::ok(ABOUT, format!("the issuer `{}` has {keys} keys that can be used", oauth.issuer)),
