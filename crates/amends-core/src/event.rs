@@ -16,7 +16,7 @@ use crate::drift::Drift;
 use crate::evidence::Changed;
 use crate::gates::{Gates, HeldBack};
 use crate::id::{ActionName, MachineName, StateName};
-use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName};
+use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, Tenant, ToolName};
 use crate::inquiry::{Inquiry, Unanswered, Way};
 use crate::interaction::{Interaction, PersonAnswer};
 use crate::machine::MachineSpec;
@@ -82,6 +82,9 @@ pub enum Fact {
         principal: Principal,
         /// The door it came through.
         door: String,
+        /// The tenant it belongs to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tenant: Option<Tenant>,
         /// Which decider begins it.
         #[serde(default, skip_serializing_if = "Decider::is_first")]
         decider: Decider,

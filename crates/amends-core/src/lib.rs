@@ -57,7 +57,7 @@ pub use envelope::{Envelope, Status};
 pub use event::{Decider, Event, Fact};
 pub use failure::Failure;
 pub use gates::{Approval, Gates};
-pub use id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName, UpstreamName};
+pub use id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, Tenant, ToolName, UpstreamName};
 pub use inquiry::{Ask, AskKind, Inquiry, Unanswered, Way};
 pub use interaction::{Interaction, PersonAnswer};
 pub use outcome::Outcome;

@@ -1,6 +1,7 @@
 //! The configuration: what was written, and what it means.
 
 mod access;
+mod auth;
 mod cost;
 mod fragment;
 mod ledger;
@@ -42,6 +43,8 @@ use crate::upstream::openapi::{Api, DocumentError};
 
 pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
+pub(crate) use auth::is_here;
+pub use auth::{AuthConfig, AuthSpec, OAuthConfig, OAuthSpec, ScopeSpec, TokenConfig, TokenSpec};
 pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
@@ -66,6 +69,8 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// Where the token is that whoever reads the metrics must show; without one, only this machine reads them.
     pub metrics: Option<KeySource>,
+    /// Whom the doors let in.
+    pub auth: AuthConfig,
     /// The words in which our own answers are given, where a call does not say.
     pub dialect: Dialect,
     /// The upstreams, by name.
@@ -194,6 +199,8 @@ pub struct Limits {
     pub answer_bytes: usize,
     /// How many calls may be open at once.
     pub calls: usize,
+    /// How many of them may be one tenant's.
+    pub tenant_calls: Option<usize>,
     /// How often one principal may call.
     pub rate: Option<Rate>,
     /// How often may be called in one session.

@@ -16,9 +16,10 @@ use tokio::task::JoinHandle;
 
 use crate::catalogue::Catalogue;
 use crate::clock;
-use crate::config::{Config, LedgerConfig, LedgerPlace};
+use crate::config::{Config, ConfigError, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
 use crate::hub::{Hub, News};
+use crate::identity::{Identity, IdentityError};
 use crate::key::{self, KeyError};
 use crate::metrics::Metrics;
 use crate::pin::{self, Pins};
@@ -49,6 +50,8 @@ pub struct Gateway {
     pub hub: Arc<Hub>,
     /// What it was told, and whom it calls.
     pub(crate) serving: RwLock<Serving>,
+    /// Who tells who somebody is.
+    identity: RwLock<Arc<Identity>>,
     /// Held while one configuration takes the place of another.
     pub(crate) reloading: std::sync::Mutex<()>,
     /// How many configurations took the place of the first, and whether the newest one was refused.
@@ -129,6 +132,12 @@ pub enum StartError {
         /// Why.
         source: StartFault,
     },
+    /// It could not be told who calls.
+    #[error("cannot tell who calls")]
+    Identity(#[from] IdentityError),
+    /// The doors would be open to more than this machine.
+    #[error(transparent)]
+    Exposed(#[from] ConfigError),
     /// The key that signs checkpoints is not there.
     #[error("cannot sign checkpoints")]
     Key(#[from] KeyError),
@@ -166,6 +175,7 @@ impl Gateway {
         if let Some(words) = config.ledger.unsealed() {
             tracing::warn!("{words}");
         }
+        let identity = Identity::start(&config)?;
         let config = Arc::new(config);
         let lease_until = ledger
             .heartbeat(clock::now())
@@ -194,6 +204,7 @@ impl Gateway {
             ledger,
             catalogue: Catalogue::new(config.clone(), &upstreams),
             hub,
+            identity: RwLock::new(identity),
             reloading: std::sync::Mutex::default(),
             reloads: AtomicU64::new(0),
             refused: AtomicBool::new(false),
@@ -243,6 +254,16 @@ impl Gateway {
     /// What it was told.
     pub fn config(&self) -> Arc<Config> {
         self.serving.read().unwrap_or_else(PoisonError::into_inner).config.clone()
+    }
+
+    /// Who tells who somebody is.
+    pub fn identity(&self) -> Arc<Identity> {
+        self.identity.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Has others tell who somebody is.
+    pub(crate) fn identify_by(&self, identity: Arc<Identity>) {
+        *self.identity.write().unwrap_or_else(PoisonError::into_inner) = identity;
     }
 
     /// Whom it calls.

@@ -1,7 +1,7 @@
 //! Questions to people: who is asked, who answered first, and when a question is over.
 
 use amends_core::interaction::InteractionKind;
-use amends_core::{Interaction, PersonAnswer, SessionId, Timestamp};
+use amends_core::{Interaction, PersonAnswer, SessionId, Tenant, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -26,6 +26,8 @@ pub enum Closing {
 pub struct QueueFilter {
     /// Those of one queue; those of all queues where none is named.
     pub queue: Option<String>,
+    /// Those of one tenant; those of all tenants, and of none, where none is named.
+    pub tenant: Option<Tenant>,
     /// Also those that were answered or closed, while they are kept.
     pub all: bool,
 }

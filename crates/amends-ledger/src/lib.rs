@@ -36,7 +36,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -78,6 +78,9 @@ pub trait Ledger: Debug + Send + Sync {
 
     /// The newest sessions first, at most `limit` of them.
     fn sessions(&self, limit: usize) -> Pending<'_, Vec<SessionRow>>;
+
+    /// The newest sessions of a tenant first, at most `limit` of them.
+    fn sessions_of(&self, tenant: &Tenant, limit: usize) -> Pending<'_, Vec<SessionRow>>;
 
     /// The session a call belongs to.
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>>;

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use amends_core::{CallId, ClaimState, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use amends_core::{CallId, ClaimState, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -118,6 +118,16 @@ impl Ledger for MemoryLedger {
             let mut rows: Vec<_> = data.sessions.iter().collect();
             rows.sort_by(|(a, a_row), (b, b_row)| b_row.opened.cmp(&a_row.opened).then(b.cmp(a)));
             Ok(rows.into_iter().take(limit).map(|(session, row)| row.listed(session)).collect())
+        })
+    }
+
+    fn sessions_of(&self, tenant: &Tenant, limit: usize) -> Pending<'_, Vec<SessionRow>> {
+        self.now(|data| {
+            let rows = data.sessions.iter().map(|(session, row)| row.listed(session));
+            let mut rows: Vec<_> = rows.filter(|row| row.tenant().as_ref() == Some(tenant)).collect();
+            rows.sort_by(|a, b| (b.opened, &b.session).cmp(&(a.opened, &a.session)));
+            rows.truncate(limit);
+            Ok(rows)
         })
     }
 
@@ -319,6 +329,7 @@ mod tests {
                 seed: 1,
                 principal: "local".into(),
                 door: "mcp".into(),
+                tenant: None,
                 decider: Default::default(),
             },
             _ => Fact::Ignored { why: String::new() },

@@ -38,7 +38,7 @@ use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -195,6 +195,14 @@ impl Ledger for PostgresLedger {
 
     fn sessions(&self, limit: usize) -> Pending<'_, Vec<SessionRow>> {
         self.read(move |connection| Box::pin(reader::sessions(connection, limit)))
+    }
+
+    fn sessions_of(&self, tenant: &Tenant, limit: usize) -> Pending<'_, Vec<SessionRow>> {
+        let tenant = tenant.clone();
+        self.read(move |connection| {
+            let tenant = tenant.clone();
+            Box::pin(async move { reader::sessions_of(connection, &tenant, limit).await })
+        })
     }
 
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>> {

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -145,6 +145,11 @@ impl Ledger for SqliteLedger {
 
     fn sessions(&self, limit: usize) -> Pending<'_, Vec<SessionRow>> {
         self.read(move |connection| reader::sessions(connection, limit))
+    }
+
+    fn sessions_of(&self, tenant: &Tenant, limit: usize) -> Pending<'_, Vec<SessionRow>> {
+        let tenant = tenant.clone();
+        self.read(move |connection| reader::sessions_of(connection, &tenant, limit))
     }
 
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>> {

@@ -110,6 +110,7 @@ impl Session {
             seed: self.seed,
             principal: self.principal.clone(),
             door: self.door.clone(),
+            tenant: self.principal.tenant(),
             decider,
         }
     }

@@ -17,8 +17,8 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Allowlists, Config, ConfigError, CostConfig, LedgerConfig, Limits, PiiConfig, PrivacyConfig, Reach, Span,
-    ToolConfig, UpstreamConfig,
+    Access, Allowlists, AuthConfig, Config, ConfigError, CostConfig, LedgerConfig, Limits, PiiConfig, PrivacyConfig,
+    Reach, Span, ToolConfig, UpstreamConfig,
 };
 use super::{PeopleConfig, machine, people, reach, restraint};
 use crate::pin::PinMode;
@@ -62,6 +62,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         http: http.parse().map_err(|_| invalid("listen.http", format!("`{http}` is not an address and port")))?,
         hosts: spec.listen.hosts,
         metrics: spec.listen.metrics,
+        auth: AuthConfig::settle(spec.auth)?,
         dialect: spec.listen.dialect,
         upstreams,
         tools,
@@ -75,6 +76,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             depth: spec.limits.depth.unwrap_or(64),
             answer_bytes: spec.limits.answer_bytes.unwrap_or(32 << 20),
             calls: spec.limits.calls.unwrap_or(4096),
+            tenant_calls: spec.limits.tenant_calls,
             rate: spec.limits.rate.as_ref().map(|rate| restraint::rate("limits.rate", rate)).transpose()?,
             session_rate: spec
                 .limits

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
-    ApprovalSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec, PolicySpec,
+    ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec, PolicySpec,
     PrincipalSpec, PrivacySpec, QueueSpec, Span, ToolCostSpec,
 };
 use crate::pin::PinMode;
@@ -26,6 +26,8 @@ pub struct Spec {
     pub ledger: LedgerSpec,
     /// Where we listen.
     pub listen: ListenSpec,
+    /// Whom the doors let in.
+    pub auth: AuthSpec,
     /// Whom we call.
     pub upstreams: BTreeMap<String, UpstreamSpec>,
     /// What the operator declares of tools, by their served names.
@@ -355,6 +357,8 @@ pub struct LimitSpec {
     pub answer_bytes: Option<usize>,
     /// How many calls may be open at once. The default is 4096.
     pub calls: Option<usize>,
+    /// How many of them may be one tenant's. There is no limit of its own by default.
+    pub tenant_calls: Option<usize>,
     /// How often one principal may call. There is no limit by default.
     pub rate: Option<RateSpec>,
     /// How often may be called in one session. There is no limit by default.
@@ -384,6 +388,7 @@ impl Spec {
         if let Some(KeySource::File(file)) = &mut self.listen.metrics {
             *file = folder.join(&*file);
         }
+        self.auth.look_beside(folder);
         if let Some(file) = &mut self.telemetry.ca {
             *file = folder.join(&*file);
         }

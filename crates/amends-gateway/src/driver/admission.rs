@@ -123,7 +123,10 @@ pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> A
                 refusal.retry_after_ms = Some(wait_ms);
                 gates.refusal.get_or_insert(Box::new(refusal));
             }
-            let room = gateway.room.take(limits.calls);
+            let room = match (principal.tenant(), limits.tenant_calls) {
+                (Some(tenant), Some(most)) => gateway.room.take_for(tenant, limits.calls, most),
+                _ => gateway.room.take(limits.calls),
+            };
             if room.is_none() {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "the gateway has too many open calls");
                 refusal.retry_after_ms = Some(1000);
@@ -138,6 +141,13 @@ pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> A
             }
             if let Some(refusal) = gateway.pins.refusal(tool) {
                 gates.refusal = Some(Box::new(refusal));
+            }
+            if tool.upstream.lacks_credential() {
+                let words = format!(
+                    "`{}` wants to be shown a credential that is not there; nothing was sent",
+                    tool.upstream.name
+                );
+                gates.refusal = Some(Box::new(Refusal::of(RefusalKind::MissingCredential, words)));
             }
             let wish = permission::Wanted { tool, arguments, read: value.as_ref(), now };
             let reserved = permission::judge(gateway, &config, caller, &wish, &mut gates);

@@ -1,7 +1,7 @@
 //! Redeeming a token: the call that undoes a write, made from what the ledger kept of it.
 
-use amends_core::{CallId, Principal, Redeems, Refusal, RefusalKind, ReversalState, Timestamp};
-use amends_ledger::{Error, ReversalRow, StoredUndo};
+use amends_core::{CallId, Digest, Fact, Principal, Redeems, Refusal, RefusalKind, ReversalState, Timestamp};
+use amends_ledger::{Error, ReversalRow, StoredUndo, Trace};
 use amends_wire::mcp::ToolCall;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -38,17 +38,42 @@ impl SessionHandle {
         let token = token.map(undo::token_digest);
         tokio::spawn(async move {
             let found = match &token {
-                Some(token) => handle.gateway.ledger.reversal(token).await,
+                Some(token) => theirs(&handle.gateway, &handle.principal, redeemer, token).await,
                 None => Ok(None),
             };
             // What an operator undoes is no call of an agent's, whatever the policies say of agents.
             let judged = redeemer == Redeemer::Agent;
             let caller = Caller { judged, ..handle.caller() };
-            let admitted = admitted(&handle.gateway, &caller, call, found, redeemer);
+            let admitted = admitted(&handle.gateway, &caller, call, found);
             // The driver ends only after every user is gone.
             let _ = user.mail.send(Mail::call(admitted, made, answer_to, listener));
         });
         CallHandle { id, answer, session: self.clone() }
+    }
+}
+
+/// The token, if that principal may know of it. Another's is as good as none, and looks the same.
+async fn theirs(
+    gateway: &Gateway,
+    principal: &Principal,
+    redeemer: Redeemer,
+    token: &Digest,
+) -> Result<Option<ReversalRow>, Error> {
+    let Some(row) = gateway.ledger.reversal(token).await? else { return Ok(None) };
+    let owner = match (redeemer, &row.undo) {
+        (Redeemer::Operator, _) => return Ok(Some(row)),
+        (Redeemer::Agent, Some(undo)) => Some(undo.principal.clone()),
+        // How it would be undone is not known yet, or no more; whose it is, its session says.
+        (Redeemer::Agent, None) => gateway.ledger.trace(&row.session).await?.and_then(|trace| owner(&trace)),
+    };
+    Ok(owner.is_some_and(|owner| owner == *principal).then_some(row))
+}
+
+/// Whose a session is.
+fn owner(trace: &Trace) -> Option<Principal> {
+    match trace.events.first().map(|stored| &stored.event.fact) {
+        Some(Fact::SessionOpened { principal, .. } | Fact::SessionRetired { principal, .. }) => Some(principal.clone()),
+        _ => None,
     }
 }
 
@@ -57,7 +82,6 @@ fn admitted(
     caller: &Caller<'_>,
     id: CallId,
     found: Result<Option<ReversalRow>, Error>,
-    redeemer: Redeemer,
 ) -> Admitted {
     let principal = caller.principal;
     let row = match found {
@@ -68,7 +92,7 @@ fn admitted(
             return admission::refused(principal, REVERSE_TOOL, refusal);
         }
     };
-    match redeemable(row, principal, redeemer, clock::now()) {
+    match redeemable(row, clock::now()) {
         Err(refusal) => admission::refused(principal, REVERSE_TOOL, *refusal),
         Ok((redeems, undo)) => {
             let arguments: Map<String, Value> = serde_json::from_slice(&undo.arguments).unwrap_or_default();
@@ -91,20 +115,9 @@ fn admitted(
     }
 }
 
-/// The token and what it undoes, if it can be redeemed now by that principal.
-fn redeemable(
-    row: Option<ReversalRow>,
-    principal: &Principal,
-    redeemer: Redeemer,
-    now: Timestamp,
-) -> Result<(Redeems, StoredUndo), Box<Refusal>> {
-    let unknown = || refused("there is no such token");
-    let row = row.ok_or_else(unknown)?;
-    // Another's token is as good as none, and looks the same.
-    let foreign = row.undo.as_ref().is_some_and(|undo| undo.principal != *principal);
-    if foreign && redeemer == Redeemer::Agent {
-        return Err(unknown());
-    }
+/// The token and what it undoes, if it can be redeemed now.
+fn redeemable(row: Option<ReversalRow>, now: Timestamp) -> Result<(Redeems, StoredUndo), Box<Refusal>> {
+    let row = row.ok_or_else(|| refused("there is no such token"))?;
     match row.state {
         ReversalState::Minted => Err(refused("what it would undo is still in doubt, and is settled first")),
         ReversalState::Void => Err(refused("nothing was done that could be undone")),

@@ -123,6 +123,7 @@ pub(crate) fn opened(session: &str) -> Fact {
         seed: 7,
         principal: "local".into(),
         door: "mcp".into(),
+        tenant: None,
         decider: Default::default(),
     }
 }

@@ -16,6 +16,7 @@ mod questions;
 mod retired;
 mod reversals;
 mod store;
+mod tenants;
 mod walks;
 
 macro_rules! suite {
@@ -130,6 +131,10 @@ suite! {
     pins:
         a_pin_is_kept_only_where_it_follows_the_one_before,
         each_place_has_its_own_pins;
+    tenants:
+        the_sessions_of_a_tenant_are_listed_apart,
+        a_session_stays_its_tenants_after_it_was_retired_and_elsewhere,
+        the_questions_of_a_tenant_are_listed_apart;
     walks:
         fields_come_back_in_the_order_of_their_moves,
         a_refused_step_writes_no_fields_and_names_no_machine,

@@ -17,7 +17,7 @@ fn closing(session: &str, id: &str, closing: Closing) -> Append {
 }
 
 async fn listed(ledger: &dyn Ledger, queue: Option<&str>, all: bool) -> Vec<String> {
-    let filter = QueueFilter { queue: queue.map(str::to_owned), all };
+    let filter = QueueFilter { queue: queue.map(str::to_owned), tenant: None, all };
     let entries = ledger.queue(&filter, 9).await.unwrap();
     entries.iter().map(|entry| entry.interaction.id.to_string()).collect()
 }

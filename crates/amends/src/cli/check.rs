@@ -1,5 +1,6 @@
 //! `amends check`: validate a configuration, and explain what it means.
 
+mod auth;
 mod doubt;
 mod fit;
 mod machine;
@@ -25,6 +26,7 @@ use serde_json::{Value, json};
 use super::live;
 use super::outcome::print;
 use super::policy::known;
+use auth::CheckedAuth;
 use fit::Fit;
 use machine::CheckedMachine;
 use origin::Keys;
@@ -121,6 +123,7 @@ fn under_wrap(mut upstream: UpstreamConfig, command: &[String]) -> UpstreamConfi
 
 /// What a configuration means.
 struct Explained {
+    auth: CheckedAuth,
     upstreams: Vec<CheckedUpstream>,
     tools: Vec<Checked>,
     machines: Vec<CheckedMachine>,
@@ -159,6 +162,7 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
     let upstreams = config.upstreams.iter().map(|(name, upstream)| CheckedUpstream::of(name.as_str(), upstream, &keys));
     let machines = config.machines.declared().map(|machine| CheckedMachine::of(&config, source, machine)).collect();
     Ok(Explained {
+        auth: CheckedAuth::of(&config),
         upstreams: upstreams.collect(),
         tools,
         machines,
@@ -194,8 +198,12 @@ impl Explained {
         if let Some(Released { release, by, at, .. }) = &self.release {
             checked["release"] = json!({ "version": release.version, "hash": release.hash, "by": by, "at": at });
         }
-        if let Some(words) = &self.unsealed {
-            checked["warnings"] = json!([words]);
+        if self.auth.is_worth_a_word() {
+            checked["auth"] = self.auth.to_json();
+        }
+        let warnings: Vec<&String> = self.unsealed.iter().chain(&self.auth.warnings).collect();
+        if !warnings.is_empty() {
+            checked["warnings"] = json!(warnings);
         }
         if let Some(fit) = fit {
             checked["live"] = fit.to_json();
@@ -208,7 +216,8 @@ impl Explained {
         let of_upstreams = self.upstreams.iter().map(|upstream| upstream.warnings.len()).sum::<usize>();
         let of_machines = self.machines.iter().map(|machine| machine.warnings.len()).sum::<usize>();
         let of_policies = self.policies.as_ref().map_or(0, CheckedPolicies::warnings);
-        let warnings = of_tools + of_upstreams + of_machines + of_policies + usize::from(self.unsealed.is_some());
+        let others = usize::from(self.unsealed.is_some()) + self.auth.warnings.len();
+        let warnings = of_tools + of_upstreams + of_machines + of_policies + others;
         let problems = self.policies.as_ref().map_or(0, CheckedPolicies::problems);
         let valid = if problems == 0 { "valid".to_owned() } else { counted(problems, "problem") };
         let mut text = format!("{file}: {valid}, {}\n", counted(warnings, "warning"));
@@ -220,6 +229,10 @@ impl Explained {
         }
         if let Some(words) = &self.unsealed {
             text.push_str(&format!("\nledger\n  warning: {words}\n"));
+        }
+        if self.auth.is_worth_a_word() {
+            text.push('\n');
+            self.auth.write(&mut text);
         }
         for upstream in &self.upstreams {
             text.push('\n');

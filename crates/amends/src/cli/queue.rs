@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use amends_core::interaction::choice;
-use amends_core::{InteractionId, PersonAnswer};
+use amends_core::{InteractionId, PersonAnswer, Tenant};
 use amends_ledger::{AnswerFate, Closing, Ledger, QueueEntry, QueueFilter, QueueState};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -26,6 +26,9 @@ pub(super) struct QueueArgs {
     /// Only this queue.
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
+    /// Only this tenant's.
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
     /// Also what was answered or is over.
     #[arg(long)]
     all: bool,
@@ -64,7 +67,7 @@ pub(super) struct AnswerArgs {
 }
 
 pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
-    let filter = QueueFilter { queue: args.queue, all: args.all };
+    let filter = QueueFilter { queue: args.queue, tenant: args.tenant.map(Tenant::new), all: args.all };
     let entries = args.ledger.open().await?.queue(&filter, args.limit).await?;
     if args.json {
         let entries: Vec<Value> = entries.iter().map(entry_json).collect();

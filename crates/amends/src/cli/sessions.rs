@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use amends_core::Tenant;
 use amends_ledger::SessionRow;
 use anyhow::Result;
 use clap::Args;
@@ -16,6 +17,9 @@ use super::stamp::utc;
 pub(super) struct SessionsArgs {
     #[command(flatten)]
     ledger: LedgerArgs,
+    /// Only this tenant's.
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
     /// How many to list.
     #[arg(long, default_value_t = 20)]
     limit: usize,
@@ -25,7 +29,11 @@ pub(super) struct SessionsArgs {
 }
 
 pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitCode> {
-    let rows = args.ledger.open().await?.sessions(args.limit).await?;
+    let ledger = args.ledger.open().await?;
+    let rows = match args.tenant {
+        Some(tenant) => ledger.sessions_of(&Tenant::new(tenant), args.limit).await?,
+        None => ledger.sessions(args.limit).await?,
+    };
     if args.json {
         let rows: Vec<_> = rows
             .iter()
@@ -34,6 +42,9 @@ pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitCode> {
                     "session": row.session, "principal": row.principal, "door": row.door, "opened": row.opened,
                     "updated": row.updated, "events": row.events, "open_calls": row.open_calls, "retired": row.cut > 0,
                 });
+                if let Some(tenant) = row.tenant() {
+                    listed["tenant"] = json!(tenant);
+                }
                 if let Some(machine) = &row.machine {
                     listed["machine"] = json!(machine);
                 }

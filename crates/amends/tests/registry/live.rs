@@ -139,6 +139,31 @@ fn a_gateway_whose_tool_is_no_longer_what_it_was_refuses_as_its_golden_says() {
     golden("schema_drift", &answer);
 }
 
+#[test]
+fn a_gateway_whose_credential_is_gone_refuses_as_its_golden_says() {
+    let place = Place::new();
+    let away = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    let document = r#"{"openapi":"3.1.0","info":{"title":"shop","version":"1"},"paths":{"/pay":{"post":{"operationId":"pay",
+        "responses":{"200":{"description":"ok"}}}}}}"#;
+    place.write("shop.json", document);
+    place.write("shop.token", "s3cret");
+    let config = format!(
+        "[listen]\nhttp = \"127.0.0.1:0\"\n[ledger]\nurl = {:?}\n[upstreams.shop]\nopenapi = \"shop.json\"\n\
+         base_url = \"http://{away}\"\ndeadline = \"1s\"\nheaders = {{ authorization = {{ file = \"shop.token\" }} }}\n",
+        place.ledger()
+    );
+    let mut command = Command::new(AMENDS);
+    command.args(["serve", "--config"]).arg(place.write("shop.toml", &config));
+    let gateway = Gateway::listening(command);
+    place.write("shop.token", "");
+    let mut answer = (0, Value::Null);
+    eventually("it is seen that the credential is gone", || {
+        answer = post(&gateway.address, "/call/shop__pay", &[], b"{}");
+        answer.1["error"]["kind"] == "missing_credential"
+    });
+    golden("missing_credential", &answer);
+}
+
 /// A refusal fits the schema, has that kind, comes with the status that the registry names, and says what its golden says.
 fn golden(kind: &str, (status, envelope): &(u16, Value)) {
     assert_eq!(envelope["error"]["kind"], kind, "{envelope:#}");
