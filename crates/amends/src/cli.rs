@@ -1,10 +1,8 @@
 //! The command line: one module for each command.
 
-mod change;
 mod check;
 mod checkpoint;
 mod clients;
-mod decided;
 mod demo;
 mod doctor;
 mod drill;

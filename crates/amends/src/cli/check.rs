@@ -4,7 +4,6 @@ mod doubt;
 mod fit;
 mod machine;
 mod origin;
-mod rows;
 mod tool;
 mod upstream;
 mod warnings;
@@ -17,6 +16,7 @@ use amends_core::machine::Machines;
 use amends_core::{EffectKind, UpstreamName};
 use amends_gateway::Config;
 use amends_gateway::config::{ConfigError, Reach, Released, Source, UpstreamConfig};
+use amends_gateway::rulebook;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
@@ -26,7 +26,6 @@ use super::outcome::print;
 use fit::Fit;
 use machine::CheckedMachine;
 use origin::Keys;
-pub(super) use rows::done;
 use tool::Checked;
 use upstream::CheckedUpstream;
 
@@ -220,7 +219,7 @@ impl Explained {
             fit.write(&mut text);
         }
         text.push_str("\nby default  whatever no section above says otherwise\n");
-        for row in rows::shipped() {
+        for row in rulebook::shipped() {
             text.push_str(&format!("  {}\n", row.line()));
         }
         text.push_str("\nA write is sent again only where nothing was done, whatever these rules say.");
