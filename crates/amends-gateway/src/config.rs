@@ -1,6 +1,7 @@
 //! The configuration: what was written, and what it means.
 
 mod access;
+mod console;
 mod fragment;
 mod ledger;
 mod machine;
@@ -36,6 +37,7 @@ use crate::upstream::openapi::{Api, DocumentError};
 
 pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
+pub use console::ConsoleConfig;
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
@@ -78,6 +80,8 @@ pub struct Config {
     pub privacy: PrivacyConfig,
     /// Whether and where spans are exported.
     pub telemetry: TelemetryConfig,
+    /// The pages at `/` and the API behind them.
+    pub console: ConsoleConfig,
 }
 
 /// One upstream.

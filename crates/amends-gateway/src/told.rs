@@ -2,6 +2,8 @@
 
 use amends_core::walk::Weighed;
 use amends_core::{Event, Fact, Inquiry, Timestamp};
+use amends_ledger::{Closing, QueueEntry, QueueState};
+use serde_json::Value;
 
 /// What happened, in a word and a line.
 pub fn sentence(event: &Event) -> (&'static str, String) {
@@ -144,6 +146,34 @@ fn said(weighed: &Weighed) -> String {
         }
         Weighed::Unclear { why } => format!("unclear: {why}"),
     }
+}
+
+/// Where a question to a person stands, in a word.
+pub const fn standing(state: QueueState) -> &'static str {
+    match state {
+        QueueState::Open => "open",
+        QueueState::Answered => "answered",
+        QueueState::Closed(closing) => over(closing),
+    }
+}
+
+/// Why a question is over, in a word.
+pub const fn over(closing: Closing) -> &'static str {
+    match closing {
+        Closing::Answered => "settled",
+        Closing::Lapsed => "lapsed",
+        Closing::Withdrawn => "withdrawn",
+    }
+}
+
+/// A question for programs: as it was asked, where it stands, and the answer that counts.
+pub fn question(entry: &QueueEntry) -> Value {
+    let mut json = serde_json::to_value(&entry.interaction).unwrap_or_default();
+    json["state"] = standing(entry.state).into();
+    if let Some(answer) = &entry.answer {
+        json["answer"] = serde_json::to_value(answer).unwrap_or_default();
+    }
+    json
 }
 
 /// A point in time in UTC, such as `2026-03-01 09:30:05.250`.

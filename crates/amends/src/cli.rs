@@ -22,6 +22,7 @@ mod prove;
 mod queue;
 mod release;
 mod reload;
+mod remote;
 mod replay;
 mod reverse;
 mod schema;

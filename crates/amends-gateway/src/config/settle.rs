@@ -17,7 +17,7 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Config, ConfigError, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+    Access, Config, ConfigError, ConsoleConfig, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
 use super::{machine, reach, restraint};
 use crate::pin::PinMode;
@@ -76,6 +76,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         },
         privacy,
         telemetry: telemetry(&spec.telemetry)?,
+        console: ConsoleConfig::settle(spec.console),
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     machine::fit(&config)?;

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::ledger::LedgerArgs;
 use super::outcome::print;
+use super::remote::RemoteArgs;
 use super::stamp::utc;
 
 /// The flags of `amends sessions`.
@@ -16,6 +17,8 @@ use super::stamp::utc;
 pub(super) struct SessionsArgs {
     #[command(flatten)]
     ledger: LedgerArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
     /// How many to list.
     #[arg(long, default_value_t = 20)]
     limit: usize,
@@ -25,7 +28,10 @@ pub(super) struct SessionsArgs {
 }
 
 pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitCode> {
-    let rows = args.ledger.open().await?.sessions(args.limit).await?;
+    let rows = match args.remote.named(&args.ledger)? {
+        Some(remote) => remote.sessions(args.limit).await?,
+        None => args.ledger.open().await?.sessions(args.limit).await?,
+    };
     if args.json {
         let rows: Vec<_> = rows
             .iter()

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use amends_core::playbook::Release;
 use amends_core::{CallId, Fact, SessionId};
 use amends_gateway::told::{sentence, utc};
-use amends_ledger::{StoredEvent, Trace};
+use amends_ledger::{Ledger, StoredEvent, Trace};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::ledger::LedgerArgs;
 use super::outcome::print;
+use super::remote::RemoteArgs;
 
 /// The flags of `amends trace`.
 #[derive(Debug, Args)]
@@ -21,6 +23,8 @@ pub(super) struct TraceArgs {
     id: String,
     #[command(flatten)]
     ledger: LedgerArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -30,15 +34,13 @@ pub(super) struct TraceArgs {
 type Releases = BTreeMap<CallId, Release>;
 
 pub(super) async fn trace(args: TraceArgs) -> Result<ExitCode> {
-    let ledger = args.ledger.open().await?;
     let call = args.id.starts_with("call_").then(|| CallId::new(args.id.as_str()));
-    let session = match &call {
-        Some(call) => ledger.session_of(call).await?,
-        None => Some(SessionId::new(args.id.as_str())),
-    };
-    let trace = match session {
-        Some(session) => ledger.trace(&session).await?,
-        None => None,
+    let remote = args.remote.named(&args.ledger)?;
+    let ledger = if remote.is_none() { Some(args.ledger.open().await?) } else { None };
+    let trace = match (&remote, &ledger) {
+        (Some(remote), _) => Some(remote.trace(&args.id).await?),
+        (None, Some(ledger)) => found(ledger, call.as_ref(), &args.id).await?,
+        (None, None) => None,
     };
     let Some(trace) = trace else {
         bail!("there is no `{}` in this ledger; `amends sessions` lists what there is", args.id);
@@ -52,7 +54,9 @@ pub(super) async fn trace(args: TraceArgs) -> Result<ExitCode> {
     let events: Vec<&StoredEvent> = trace.events.iter().filter(|stored| trace.cut > 0 || about(stored)).collect();
     let mut releases = BTreeMap::new();
     for stored in &events {
+        // A gateway that is asked does not give out the rules a call had.
         if let Fact::CallReceived { received, .. } = &stored.event.fact
+            && let Some(ledger) = &ledger
             && let Some(rules) = ledger.rules(&received.rules).await?
             && let Some(release) = rules.playbook.release()
         {
@@ -62,6 +66,18 @@ pub(super) async fn trace(args: TraceArgs) -> Result<ExitCode> {
     let text = if args.json { as_json(&trace, &events, &releases)? } else { as_text(&trace, &events, &releases) };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The trace of that session, or of that call's.
+async fn found(ledger: &Arc<dyn Ledger>, call: Option<&CallId>, id: &str) -> Result<Option<Trace>> {
+    let session = match call {
+        Some(call) => ledger.session_of(call).await?,
+        None => Some(SessionId::new(id)),
+    };
+    Ok(match session {
+        Some(session) => ledger.trace(&session).await?,
+        None => None,
+    })
 }
 
 fn as_json(trace: &Trace, events: &[&StoredEvent], releases: &Releases) -> Result<String> {
