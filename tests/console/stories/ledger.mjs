@@ -34,7 +34,7 @@ attempts = ["status_418"]
   const proof = await page.getAttribute("meta[name=amends-page]", "content");
   const proposed = await page.request.post(`${gateway.url}/api/unclassified/proposals`, {
     headers: { "x-amends-page": proof },
-    data: { upstream: "shop", when: "result.code == 'odd'", failure: "rate_limited" },
+    data: { upstream: "shop", when: "result.code == 'odd'", failure: "RateLimited" },
   });
   assert.equal(proposed.status(), 201, await proposed.text());
   const [file] = readdirSync(place.file("amends-proposals"));

@@ -80,7 +80,7 @@ fn every_route_answers_as_it_is_described() {
     let rules = "[tools.charge_card.playbook.rate_limited]\ncompensation = \"surface\"\n";
     assert!(post("/api/whatif", "/api/whatif", json!({ "playbook": rules }), 200)["sessions"].as_u64() > Some(0));
     assert_eq!(post("/api/verify", "/api/verify", json!({}), 200)["consistent"], true);
-    let proposal = json!({ "upstream": "shop", "when": "result.code == 'x'", "failure": "rate_limited" });
+    let proposal = json!({ "upstream": "shop", "when": "result.code == 'x'", "failure": "RateLimited" });
     let proposed = post("/api/unclassified/proposals", "/api/unclassified/proposals", proposal, 201);
     let file = proposed["file"].as_str().expect("a file");
     assert_eq!(std::fs::read_to_string(file).expect("it was written"), proposed["text"].as_str().expect("a text"));
@@ -145,13 +145,13 @@ fn nonsense_is_answered_with_what_is_wrong_with_it() {
         ("/api/whatif", json!({ "playbook": "[retry]\n", "since": "9000d" }), "since"),
         (
             "/api/unclassified/proposals",
-            json!({ "upstream": "no", "when": "true", "failure": "rate_limited" }),
+            json!({ "upstream": "no", "when": "true", "failure": "RateLimited" }),
             "upstream",
         ),
-        ("/api/unclassified/proposals", json!({ "upstream": "shop", "when": "((", "failure": "rate_limited" }), "when"),
+        ("/api/unclassified/proposals", json!({ "upstream": "shop", "when": "((", "failure": "RateLimited" }), "when"),
         (
             "/api/unclassified/proposals",
-            json!({ "upstream": "shop", "when": "true", "failure": "rat_limited" }),
+            json!({ "upstream": "shop", "when": "true", "failure": "RatLimited" }),
             "failure",
         ),
         ("/api/verify", json!({ "deep": true }), "deep"),
