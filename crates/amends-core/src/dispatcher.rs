@@ -327,9 +327,10 @@ impl Dispatcher {
         self.state.seq
     }
 
-    /// How many calls are open, and whether a move is.
+    /// How many calls are open; a move that is being made counts, and so does an unwinding.
     pub fn open_calls(&self) -> usize {
-        self.state.calls.len() + usize::from(self.state.open_move().is_some())
+        let unwinding = self.state.walk.as_ref().is_some_and(|walk| walk.unwinding);
+        self.state.calls.len() + usize::from(self.state.open_move().is_some()) + usize::from(unwinding)
     }
 
     /// How many questions are open.

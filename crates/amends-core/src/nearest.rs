@@ -14,6 +14,22 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Ve
     scored.into_iter().take(NEAREST_MAX).map(|(_, name)| name.to_owned()).collect()
 }
 
+/// Serde's word about an unknown key, with the nearest known one instead of all of them. Other words stay as they are.
+pub fn unknown_key(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    match (message.starts_with("unknown field"), quoted.next()) {
+        (true, Some(unknown)) => {
+            let known: Vec<&str> = quoted.collect();
+            let hint = match nearest(unknown, known.iter().copied()).first() {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known here: `{}`", known.join("`, `")),
+            };
+            format!("unknown key `{unknown}`; {hint}")
+        }
+        _ => message.trim().to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::nearest;

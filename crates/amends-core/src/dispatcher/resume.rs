@@ -5,6 +5,7 @@ use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::Phase;
+use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
@@ -19,6 +20,11 @@ impl Dispatcher {
         for id in open {
             self.emit(now, Fact::CancelRequested { call: id.clone(), reason: CancelReason::Disconnected });
             self.resume_call(now, gates, &id);
+        }
+        // Tokens are redeemed once, so that beginning again does no harm.
+        let given_up = self.state.walk.as_ref().filter(|walk| walk.unwinding).and_then(|walk| walk.aborted_by.clone());
+        if let Some(of) = given_up {
+            self.step.effects.push(Effect::Unwind { of });
         }
     }
 
@@ -68,7 +74,6 @@ mod tests {
     use crate::contract::{Contract, EffectKind, KeyPlace, Place, StatusReader};
     use crate::dispatcher::Input;
     use crate::dispatcher::redecide::redecide;
-    use crate::effect::Effect;
     use crate::event::Event;
     use crate::expression::Expression;
     use crate::playbook::{Playbook, PlaybookSpec};

@@ -168,9 +168,7 @@ impl Session {
                 of && !self.questions.contains_key(&interaction.id)
             }
             Fact::WalkBegan { beginning } => self.walk.is_none() && WalkState::can_begin(beginning),
-            Fact::WalkMigrated { definition, .. } => {
-                self.walk.is_some() && crate::machine::Machines::read(definition).is_ok()
-            }
+            Fact::WalkMigrated { definition, .. } => self.walk.as_ref().is_some_and(|walk| walk.fits(definition)),
             Fact::MoveReceived { .. } => self.walk.is_some(),
             Fact::MoveRefused { .. } | Fact::MoveJoined { .. } | Fact::WalkReset { .. } | Fact::WalkAborted { .. } => {
                 self.walk.is_some()
@@ -416,7 +414,8 @@ impl Session {
 
     /// Whether anything is open in it.
     pub(super) fn is_busy(&self) -> bool {
-        !self.calls.is_empty() || !self.questions.is_empty() || self.open_move().is_some()
+        let unwinding = self.walk.as_ref().is_some_and(|walk| walk.unwinding);
+        !self.calls.is_empty() || !self.questions.is_empty() || self.open_move().is_some() || unwinding
     }
 
     fn leg_ends(&mut self, call: &CallId, end: LegEnd) {

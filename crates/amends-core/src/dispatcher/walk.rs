@@ -17,7 +17,7 @@ use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{CallId, Digest, MachineName};
-use crate::machine::{MachineSpec, Machines};
+use crate::machine::MachineSpec;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::time::Timestamp;
 use crate::walk::{Beginning, LegOf, LegWish, Taking, Weighed};
@@ -51,14 +51,7 @@ impl Dispatcher {
     }
 
     pub(super) fn migrate(&mut self, now: Timestamp, definition: BTreeMap<MachineName, MachineSpec>, hash: Digest) {
-        let fits = |walk: &WalkState| {
-            let machines = Machines::read(&definition).ok();
-            let has = |frame: &crate::walk::Frame| {
-                let machine = machines.as_ref().and_then(|machines| machines.get(&frame.machine));
-                machine.is_some_and(|machine| machine.states().contains(&frame.state))
-            };
-            walk.open.is_none() && walk.unsettled.is_none() && walk.frames.iter().all(has)
-        };
+        let fits = |walk: &WalkState| walk.open.is_none() && walk.unsettled.is_none() && walk.fits(&definition);
         if !self.state.walk.as_ref().is_some_and(fits) {
             return self.ignore(now, "the walk does not fit the machine as it is declared now".to_owned());
         }

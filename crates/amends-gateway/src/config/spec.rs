@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use amends_core::EffectKind;
 use amends_core::machine::MachineSpec;
-use amends_core::nearest::nearest;
+use amends_core::nearest::unknown_key;
 use amends_core::playbook::PlaybookSpec;
 use amends_wire::mcp::Dialect;
 use serde::Deserialize;
@@ -392,24 +392,8 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(text: &str, origin: &str) ->
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
-        ConfigError::Malformed { origin: origin.to_owned(), line, reason: explained(error.message()) }
+        ConfigError::Malformed { origin: origin.to_owned(), line, reason: unknown_key(error.message()) }
     })
-}
-
-/// Serde's word about an unknown key, with the nearest known one instead of all of them.
-fn explained(message: &str) -> String {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    match (message.starts_with("unknown field"), quoted.next()) {
-        (true, Some(unknown)) => {
-            let known: Vec<&str> = quoted.collect();
-            let hint = match nearest(unknown, known.iter().copied()).first() {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("known here: `{}`", known.join("`, `")),
-            };
-            format!("unknown key `{unknown}`; {hint}")
-        }
-        _ => message.trim().to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub(super) enum Act {
 impl Act {
     /// Whether it touches nothing outside, so that it waits for nothing.
     const fn is_inner(&self) -> bool {
-        matches!(self, Self::Do(Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. } | Effect::Unwind { .. }))
+        matches!(self, Self::Do(Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. }))
     }
 }
 
@@ -333,9 +333,9 @@ impl Session {
                 | Effect::Withdraw(_)
                 | Effect::Begin(_)
                 | Effect::Weigh { .. }
-                | Effect::Join { .. }
-                | Effect::Unwind { .. },
+                | Effect::Join { .. },
             ) => {}
+            Act::Do(Effect::Unwind { of }) => self.unwind(of),
             Act::Reply(reply, rendered) => self.reply(&reply, *rendered, appended),
         }
     }

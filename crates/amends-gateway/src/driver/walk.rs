@@ -311,15 +311,8 @@ impl Session {
             Effect::Begin(wish) => self.begin_leg(*wish),
             Effect::Weigh { of, what } => self.weigh(of, what),
             Effect::Join { of, first } => self.join_move(&of, first),
-            Effect::Unwind { of } => {
-                let (gateway, session, mail) = (self.gateway.clone(), self.id.clone(), self.mail.clone());
-                tokio::spawn(async move {
-                    let (undone, failed) = super::post::unwind_for(&gateway, &session).await;
-                    // Should it have ended, the tokens say what was undone.
-                    let _ = mail.send(Mail::Unwound { of, undone, failed });
-                });
-            }
-            Effect::Send(_)
+            Effect::Unwind { .. }
+            | Effect::Send(_)
             | Effect::Abort(_)
             | Effect::Reply(_)
             | Effect::Ask(_)
@@ -328,6 +321,16 @@ impl Session {
             | Effect::Tell(_)
             | Effect::Retract { .. } => {}
         }
+    }
+
+    /// Undoes what was done in a walk that was given up.
+    pub(super) fn unwind(&self, of: CallId) {
+        let (gateway, session, mail) = (self.gateway.clone(), self.id.clone(), self.mail.clone());
+        tokio::spawn(async move {
+            let (undone, failed) = super::post::unwind_for(&gateway, &session).await;
+            // Should its driver have ended, whoever takes it up begins again.
+            let _ = mail.send(Mail::Unwound { of, undone, failed });
+        });
     }
 
     /// Where the walk is, as agents are shown it.

@@ -51,7 +51,10 @@ impl Telling<'_> {
             }
             Effect::Ask(question) => self.questions.push_back(*question),
             Effect::Withdraw(id) => self.questions.retain(|question| question.id != id),
-            Effect::Unwind { .. } => self.undoing = self.tokens.iter().filter(|token| token.armed).cloned().collect(),
+            Effect::Unwind { of } => {
+                self.undoing = self.tokens.iter().filter(|token| token.armed).cloned().collect();
+                self.unwinds = Some((of, self.undoing.len() as u32));
+            }
             // What was sent is still listened for; no faked tool asks anything of the agent.
             Effect::Abort(_) | Effect::Inquire(_) | Effect::Tell(_) | Effect::Retract { .. } => {}
         }

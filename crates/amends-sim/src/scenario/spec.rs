@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use amends_core::nearest::nearest;
+use amends_core::nearest::unknown_key;
 use amends_core::span::Span;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -59,7 +59,7 @@ impl Scenario {
         let scenario: Self = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
-            ScenarioError::Malformed { line, reason: explained(error.message()) }
+            ScenarioError::Malformed { line, reason: unknown_key(error.message()) }
         })?;
         if scenario.steps.is_empty() {
             return Err(ScenarioError::Malformed { line: 1, reason: "it has no `[[steps]]`".into() });
@@ -77,22 +77,6 @@ impl Scenario {
             }
         }
         Ok(scenario)
-    }
-}
-
-/// Serde's word about an unknown key, with the nearest known one instead of all of them.
-fn explained(message: &str) -> String {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    match (message.starts_with("unknown field"), quoted.next()) {
-        (true, Some(unknown)) => {
-            let known: Vec<&str> = quoted.collect();
-            let hint = match nearest(unknown, known.iter().copied()).first() {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("known here: `{}`", known.join("`, `")),
-            };
-            format!("unknown key `{unknown}`; {hint}")
-        }
-        _ => message.trim().to_owned(),
     }
 }
 

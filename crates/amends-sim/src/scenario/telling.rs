@@ -88,6 +88,8 @@ pub(super) struct Telling<'a> {
     /// The tokens of what can be undone, oldest first, and those that are to be redeemed.
     pub(super) tokens: Vec<Token>,
     pub(super) undoing: Vec<Token>,
+    /// The move with which the walk was given up, until that is undone, and how much there is to undo.
+    pub(super) unwinds: Option<(CallId, u32)>,
     /// What is written for this step.
     pub(super) answers: Vec<AnswerSpec>,
     pub(super) called: Vec<String>,
@@ -138,6 +140,7 @@ impl<'a> Telling<'a> {
             questions: VecDeque::new(),
             tokens: Vec::new(),
             undoing: Vec::new(),
+            unwinds: None,
             answers: Vec::new(),
             called: Vec::new(),
             mismatches: Vec::new(),
@@ -207,8 +210,11 @@ impl<'a> Telling<'a> {
         for _ in 0..HAPPENINGS_MAX {
             let undoing = !self.undoing.is_empty() || self.tokens.iter().any(|token| token.by.is_some());
             if self.stuck || !undoing || !self.happen(None) {
-                return;
+                break;
             }
+        }
+        if let Some((of, undone)) = self.unwinds.take() {
+            self.put(&Gates::default(), Input::Unwound { of, undone, failed: Vec::new() });
         }
     }
 

@@ -8,7 +8,7 @@ use crate::dispatcher::Deadline;
 use crate::dispatcher::cancel::CancelReason;
 use crate::event::Fact;
 use crate::id::{ActionName, CallId, Digest, InteractionId, MachineName, StateName};
-use crate::machine::{Action, Machine, Machines, Position};
+use crate::machine::{Action, Machine, MachineSpec, Machines, Position};
 use crate::outcome::Outcome;
 use crate::registry::Code;
 use crate::time::Timestamp;
@@ -48,6 +48,8 @@ pub(in crate::dispatcher) struct WalkState {
     pub(in crate::dispatcher) redone: u32,
     /// The move with which it was given up.
     pub(in crate::dispatcher) aborted_by: Option<CallId>,
+    /// What was done in it is not undone yet.
+    pub(in crate::dispatcher) unwinding: bool,
 }
 
 /// A move that was made.
@@ -213,8 +215,17 @@ impl WalkState {
             recent: VecDeque::new(),
             redone: 0,
             aborted_by: None,
+            unwinding: false,
             machines: Arc::new(machines),
         })
+    }
+
+    /// Whether it can go on under that declaration: it is somewhere there.
+    pub(in crate::dispatcher) fn fits(&self, definition: &BTreeMap<MachineName, MachineSpec>) -> bool {
+        let Ok(machines) = Machines::read(definition) else { return false };
+        let has =
+            |frame: &Frame| machines.get(&frame.machine).is_some_and(|machine| machine.states().contains(&frame.state));
+        self.frames.iter().all(has)
     }
 
     /// The machine it is in, and where.
@@ -420,7 +431,11 @@ impl WalkState {
                 self.began = at;
                 self.people_ms = 0;
             }
-            Fact::WalkAborted { of } => self.aborted_by = Some(of.clone()),
+            Fact::WalkAborted { of } => {
+                self.aborted_by = Some(of.clone());
+                self.unwinding = true;
+            }
+            Fact::WalkUnwound { .. } => self.unwinding = false,
             Fact::AnswerDelivered { call } => {
                 if let Some(made) = self.recent.iter_mut().find(|made| made.id == *call) {
                     made.delivered = true;

@@ -67,6 +67,10 @@ impl WalkState {
                 return Some(busy(message, None));
             }
         }
+        if self.unwinding {
+            let message = "what was done in this walk is being undone; nothing else can be done until that is over";
+            return Some(busy(message.to_owned(), Some(1_000)));
+        }
         if taking.reset {
             return gates.refusal.as_deref().cloned();
         }

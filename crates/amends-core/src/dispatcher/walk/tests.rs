@@ -480,6 +480,11 @@ fn a_workflow_that_is_aborted_is_unwound_and_over() {
         Fact::WalkAborted { of } => Some(of.clone()),
         _ => None,
     });
+    world.unwound = false;
+    world.put(Input::Resume);
+    assert!(world.unwound, "a crash in between loses no undoing");
+    let reset = world.wish_with("pay", "busy", None);
+    assert_eq!(world.kind(&reset), "in_flight");
     world.put(Input::Unwound { of: pay.unwrap(), undone: 0, failed: vec!["call_9".into()] });
     let (_, asked) = world.dispatcher.state.questions.first_key_value().expect("a person hears of it");
     assert!(asked.interaction.question.contains("call_9"));
