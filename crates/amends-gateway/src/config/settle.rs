@@ -17,7 +17,8 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Config, ConfigError, ConsoleConfig, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+    Access, Config, ConfigError, ConsoleConfig, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig,
+    UpstreamConfig,
 };
 use super::{machine, reach, restraint};
 use crate::pin::PinMode;

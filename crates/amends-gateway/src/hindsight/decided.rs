@@ -129,11 +129,7 @@ pub fn events_of<'a>(events: &'a [Event], call: &CallId) -> Vec<&'a Event> {
 }
 
 /// The first thing that differs about a call; nothing where all is the same.
-pub fn first_difference<'a>(
-    recorded: &'a [Event],
-    decided: &'a [Event],
-    call: &CallId,
-) -> Option<Otherwise<'a>> {
+pub fn first_difference<'a>(recorded: &'a [Event], decided: &'a [Event], call: &CallId) -> Option<Otherwise<'a>> {
     let (was, is) = (events_of(recorded, call), events_of(decided, call));
     let same = was.iter().zip(&is).take_while(|(was, is)| was.at == is.at && was.fact == is.fact).count();
     if same == was.len() && same == is.len() {

@@ -51,11 +51,11 @@ impl SignedIn {
 }
 
 /// Who asks: by a token in the header, or by the session that the browser keeps.
-pub(super) fn who(door: &Door, headers: &HeaderMap) -> Result<SignedIn, Problem> {
+pub(super) async fn who(door: &Door, headers: &HeaderMap) -> Result<SignedIn, Problem> {
     if headers.contains_key(AUTHORIZATION) {
         let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let token = shown.strip_prefix("Bearer ").ok_or_else(Problem::nobody)?;
-        let person = by_token(door, token).ok_or_else(Problem::nobody)?;
+        let person = by_token(door, token).await.ok_or_else(Problem::nobody)?;
         return Ok(SignedIn { person, page: None });
     }
     let session = session(headers).ok_or_else(Problem::nobody)?;
@@ -64,7 +64,7 @@ pub(super) fn who(door: &Door, headers: &HeaderMap) -> Result<SignedIn, Problem>
 }
 
 /// The person of a token, where it is somebody's.
-pub(super) fn by_token(door: &Door, token: &str) -> Option<Person> {
+pub(super) async fn by_token(door: &Door, token: &str) -> Option<Person> {
     let source = door.gateway.config().console.token.clone()?;
     is_token(&source, token).then(operator)
 }

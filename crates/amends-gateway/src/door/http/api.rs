@@ -56,7 +56,7 @@ async fn answer(door: &Arc<Door>, request: Request<Incoming>) -> Result<Response
         Found::OtherMethods(allowed) => return Err(Problem::method(&allowed)),
         Found::Nothing => return Err(Problem::of(StatusCode::NOT_FOUND, "not_found", "there is no such route")),
     };
-    let signed_in = access::who(door, &parts.headers)?;
+    let signed_in = access::who(door, &parts.headers).await?;
     signed_in.at_least(route.role)?;
     let name = names.first().map(String::as_str).unwrap_or_default();
     let query = Fields::encoded(parts.uri.query().unwrap_or_default())?;

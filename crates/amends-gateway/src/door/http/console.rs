@@ -59,7 +59,7 @@ pub(super) async fn handle(door: &Arc<Door>, request: Request<Incoming>) -> Resp
     if parts == ["sign-in"] {
         return sign_in::handle(door, &head.method, &head.headers, body).await;
     }
-    let signed_in = match access::who(door, &head.headers) {
+    let signed_in = match access::who(door, &head.headers).await {
         Ok(signed_in) => signed_in,
         Err(problem) => return sign_in::page(door, &problem),
     };

@@ -43,7 +43,7 @@ pub(super) async fn handle(door: &Arc<Door>, method: &Method, headers: &HeaderMa
         Ok(token) => token,
         Err(problem) => return page(door, &problem),
     };
-    match access::by_token(door, token.trim()) {
+    match access::by_token(door, token.trim()).await {
         Some(person) => enter(door, headers, &person),
         None => page(door, &Problem::of(StatusCode::UNAUTHORIZED, "unauthenticated", "nobody has this token")),
     }
