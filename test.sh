@@ -30,6 +30,7 @@ main() {
 all() {
   step "tools" install_tools nextest deny
   step "clients" tests/clients/setup.sh
+  step "console" tests/console/setup.sh
   step "format" cargo fmt --all --check -- --color "${CARGO_TERM_COLOR:-auto}"
   step "fetch" cargo fetch --locked
   step "dependencies" cargo deny --offline --log-level error check --hide-inclusion-graph bans licenses sources
@@ -43,6 +44,7 @@ all() {
 quick() {
   step "tools" install_tools nextest
   step "clients" tests/clients/setup.sh
+  step "console" tests/console/setup.sh
   step "format" cargo fmt --all --check -- --color "${CARGO_TERM_COLOR:-auto}"
   step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
   step "postgres" start_postgres

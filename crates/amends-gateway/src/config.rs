@@ -2,6 +2,7 @@
 
 mod access;
 mod auth;
+mod console;
 mod cost;
 mod fragment;
 mod ledger;
@@ -45,6 +46,7 @@ pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
 pub(crate) use auth::is_here;
 pub use auth::{AuthConfig, AuthSpec, OAuthConfig, OAuthSpec, ScopeSpec, TokenConfig, TokenSpec};
+pub use console::ConsoleConfig;
 pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
@@ -103,6 +105,8 @@ pub struct Config {
     pub cost: CostConfig,
     /// Whether and where spans are exported.
     pub telemetry: TelemetryConfig,
+    /// The pages at `/` and the API behind them.
+    pub console: ConsoleConfig,
 }
 
 /// One upstream.

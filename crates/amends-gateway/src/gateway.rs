@@ -21,10 +21,13 @@ use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, sett
 use crate::hub::{Hub, News};
 use crate::identity::{Identity, IdentityError};
 use crate::key::{self, KeyError};
+use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::pin::{self, Pins};
+use crate::pulse::{self, Pulse};
 use crate::request_state::Seal;
 use crate::restraint::{Rates, Room};
+use crate::sign_in::SignIn;
 use crate::signer::{SignError, Signer, keep_signing};
 use crate::spending::Spending;
 use crate::telemetry::Telemetry;
@@ -80,6 +83,12 @@ pub struct Gateway {
     pub metrics: Metrics,
     /// Where spans go, where they do.
     pub(crate) telemetry: Option<Telemetry>,
+    /// What was recorded just now, for whoever watches.
+    pub(crate) live: Live,
+    /// How much is going on.
+    pub(crate) pulse: Pulse,
+    /// Who may look and answer at the console.
+    pub sign_in: SignIn,
     /// The tools that are not called since they are not what they were.
     pub(crate) pins: Pins,
     /// What the inputs and fields of machines are checked with.
@@ -201,6 +210,7 @@ impl Gateway {
             signer,
             secret: ledger.secret(),
             seal: Seal::new(ledger.secret()),
+            sign_in: SignIn::new(ledger.secret()),
             ledger,
             catalogue: Catalogue::new(config.clone(), &upstreams),
             hub,
@@ -219,6 +229,8 @@ impl Gateway {
             deliveries: Arc::default(),
             telemetry: Telemetry::start(&config.telemetry, metrics.exports()),
             metrics,
+            live: Live::default(),
+            pulse: Pulse::default(),
             pins: Pins::default(),
             kits: Kits::default(),
             owners: Owners::default(),
@@ -238,6 +250,7 @@ impl Gateway {
         gateway.keep(tokio::spawn(webhook::post_questions(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(pin::follow(Arc::downgrade(&gateway))));
+        gateway.keep(tokio::spawn(pulse::look(Arc::downgrade(&gateway))));
         if let Some(kept) = gateway.config().ledger.retention {
             gateway.keep(tokio::spawn(retire_old(Arc::downgrade(&gateway), kept)));
         }
@@ -317,6 +330,11 @@ impl Gateway {
         if let Some(telemetry) = &self.telemetry {
             telemetry.flush().await;
         }
+    }
+
+    /// Who signs the log, where there is a key.
+    pub(crate) fn signer(&self) -> Option<&Signer> {
+        self.signer.as_ref()
     }
 
     /// How many entries of the log the newest checkpoint covers, where one is known.

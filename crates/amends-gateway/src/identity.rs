@@ -100,6 +100,14 @@ pub struct Identity {
     everybody: Option<Caller>,
 }
 
+impl Person {
+    /// Whether they may see what is that principal's: everything where they belong to no tenant, else what is their tenant's.
+    pub fn sees(&self, principal: &Principal) -> bool {
+        let theirs = |tenant: &String| principal.tenant().is_some_and(|of| of.as_str() == tenant);
+        self.tenant.as_ref().is_none_or(theirs)
+    }
+}
+
 impl Role {
     /// The word for it in configurations and on pages.
     pub const fn as_str(self) -> &'static str {

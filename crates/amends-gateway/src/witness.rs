@@ -12,6 +12,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::gateway::Gateway;
+use crate::live;
 use crate::metrics::{Count, Labels, Metrics, Time, Word};
 use crate::telemetry::{Span, Story};
 
@@ -45,6 +46,8 @@ pub(crate) struct Seen {
     spans: Vec<Span>,
     /// The walk that is not as it was.
     moved: Option<SessionId>,
+    /// What is told to whoever watches.
+    shown: Vec<live::Seen>,
     handed_in: Instant,
 }
 
@@ -63,6 +66,7 @@ impl Seen {
         if let Some(session) = &self.moved {
             gateway.hub.moved(session);
         }
+        gateway.live.tell(self.shown);
         for mark in self.marks {
             match mark {
                 Mark::Count(counter) => {
@@ -107,7 +111,11 @@ impl Witness {
             spans.extend(self.listen(gateway, session, event, &params));
         }
         let moved = events.iter().any(|event| moves(&event.fact)).then(|| session.clone());
-        Seen { marks: sight.marks, spans, moved, handed_in: Instant::now() }
+        let shown = match gateway.live.is_wanted() {
+            true => events.iter().map(|event| live::Seen::of(session, event)).collect(),
+            false => Vec::new(),
+        };
+        Seen { marks: sight.marks, spans, moved, shown, handed_in: Instant::now() }
     }
 
     /// The witness of a session that is taken up. What is on the ledger was told by whoever recorded it; here it is only

@@ -1,10 +1,8 @@
 //! The command line: one module for each command.
 
-mod change;
 mod check;
 mod checkpoint;
 mod clients;
-mod decided;
 mod demo;
 mod doctor;
 mod drill;
@@ -26,6 +24,7 @@ mod prove;
 mod queue;
 mod release;
 mod reload;
+mod remote;
 mod replay;
 mod reverse;
 mod schema;

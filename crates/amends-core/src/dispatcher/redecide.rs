@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::call::{Call, Received, Rules};
 use crate::dispatcher::{Dispatcher, Input, TraceError};
+use crate::effect::Effect;
 use crate::event::{Decider, Event, Fact};
 use crate::gates::Gates;
 use crate::id::Digest;
@@ -43,6 +44,16 @@ pub fn redecide(
     events: &[Event],
     rules: impl Fn(&Digest) -> Option<Arc<Rules>>,
 ) -> Result<Option<Difference>, TraceError> {
+    retell(events, rules, |_| {})
+}
+
+/// The same, and hands out what was to be done with each step that was decided again as it is recorded: what the agent was
+/// answered, for one. Payloads pass by the core, so they are not among it.
+pub fn retell(
+    events: &[Event],
+    rules: impl Fn(&Digest) -> Option<Arc<Rules>>,
+    mut told: impl FnMut(Effect),
+) -> Result<Option<Difference>, TraceError> {
     let (session, seed, principal, door) = match events.first().map(|event| &event.fact) {
         Some(Fact::SessionOpened { session, seed, principal, door, .. }) => (session, seed, principal, door),
         Some(Fact::SessionRetired { .. }) => return Err(TraceError::Retired),
@@ -52,7 +63,7 @@ pub fn redecide(
     let mut older = None;
     let mut at = 0;
     loop {
-        let Some(difference) = follow(&mut dispatcher, events, at, &rules)? else {
+        let Some(difference) = follow(&mut dispatcher, events, at, &rules, &mut told)? else {
             return Ok(older);
         };
         if !difference.is_older() {
@@ -77,6 +88,7 @@ fn follow(
     events: &[Event],
     mut at: usize,
     rules: &impl Fn(&Digest) -> Option<Arc<Rules>>,
+    told: &mut impl FnMut(Effect),
 ) -> Result<Option<Difference>, TraceError> {
     while at < events.len() {
         let skipped = usize::from(at == 0);
@@ -120,6 +132,7 @@ fn follow(
             return Ok(Some(Difference { seq: event.seq, recorded: Some(event.clone()), decided: None, decider }));
         }
         at += step.events.len();
+        step.effects.into_iter().for_each(&mut *told);
     }
     Ok(None)
 }

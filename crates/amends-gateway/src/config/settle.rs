@@ -17,8 +17,8 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Allowlists, AuthConfig, Config, ConfigError, CostConfig, LedgerConfig, Limits, PiiConfig, PrivacyConfig,
-    Reach, Span, ToolConfig, UpstreamConfig,
+    Access, Allowlists, AuthConfig, Config, ConfigError, ConsoleConfig, CostConfig, LedgerConfig, Limits, PiiConfig,
+    PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
 use super::{PeopleConfig, machine, people, reach, restraint};
 use crate::pin::PinMode;
@@ -92,6 +92,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         allowlists: Allowlists::settle(&spec.principals)?,
         cost,
         telemetry: telemetry(&spec.telemetry)?,
+        console: ConsoleConfig::settle(spec.console),
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     machine::fit(&config)?;

@@ -56,6 +56,8 @@ pub struct Spec {
     pub principals: BTreeMap<String, PrincipalSpec>,
     /// Where traces for OpenTelemetry go.
     pub telemetry: TelemetrySpec,
+    /// The pages at `/` and the API behind them.
+    pub console: ConsoleSpec,
 }
 
 /// `[ledger]`
@@ -111,6 +113,19 @@ pub struct TelemetrySpec {
     /// The file of the only certificate authority that is believed, for an address with `https://`. The default is
     /// `OTEL_EXPORTER_OTLP_CERTIFICATE` of the environment, else whom the system believes.
     pub ca: Option<PathBuf>,
+}
+
+/// `[console]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConsoleSpec {
+    /// Whether there are pages at `/` and an API at `/api`. The default is `true`.
+    pub enabled: Option<bool>,
+    /// The token of an operator, and from where it is read: `{ env = "…" }` or `{ file = "…" }`. Without one, a link to sign in
+    /// with is printed at the start.
+    pub token: Option<KeySource>,
+    /// The folder that proposals are written to. The default is `amends-proposals`.
+    pub proposals: Option<PathBuf>,
 }
 
 /// `[listen]`

@@ -1,16 +1,18 @@
-//! The HTTP doors: MCP at `/mcp`, plain calls at `/call/{tool}`.
+//! The HTTP doors: MCP at `/mcp`, plain calls at `/call/{tool}`, the console at `/` and its API at `/api`.
 
+mod access;
+mod api;
 mod body;
 mod callback;
 mod checks;
 mod connection;
+mod console;
 mod entry;
 mod farewell;
 mod guard;
 mod health;
 mod message;
 mod numbers;
-mod page;
 mod plain;
 mod sessions;
 mod stream;
@@ -127,10 +129,16 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
         (&Method::GET, "/health") => health::report(door),
         (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),
         (&Method::GET, "/metrics") => numbers::report(door, connection, &request).await,
-        (&Method::GET, "/") => match entry::person(door, &request).await {
-            Ok(_) => page::home(door).await,
-            Err(denied) => denied,
-        },
+        (_, path) if !door.gateway.config().console.enabled => not_here(path),
+        (_, "/api") => api::handle(door, request).await,
+        (_, path) if path.starts_with("/api/") => api::handle(door, request).await,
+        _ => console::handle(door, request).await,
+    }
+}
+
+fn not_here(path: &str) -> Response<Body> {
+    match path {
+        "/" => plain_text(StatusCode::OK, "amends runs here; MCP is at /mcp"),
         _ => plain_text(StatusCode::NOT_FOUND, "there is nothing here; MCP is at /mcp"),
     }
 }

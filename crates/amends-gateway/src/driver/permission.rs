@@ -2,7 +2,7 @@
 
 use amends_core::gates::{Cost, Gates, thousandths};
 use amends_core::privacy::Category;
-use amends_core::{Principal, Refusal, RefusalKind, Timestamp};
+use amends_core::{Principal, Refusal, RefusalKind, Tenant, Timestamp};
 use serde_json::Value;
 
 use crate::catalogue::ServedTool;
@@ -91,9 +91,10 @@ fn ruled(config: &Config, caller: &Caller<'_>, wanted: &Wanted<'_>, gates: &mut 
         declared: contract.declared,
         shape: &tool.shape,
     };
+    let tenant = caller.principal.tenant();
     let asked = Asked {
         principal: caller.principal,
-        tenant: None,
+        tenant: tenant.as_ref().map(Tenant::as_str),
         tool: facts,
         // Arguments that could not be read were refused.
         arguments: wanted.read.unwrap_or(&Value::Null),

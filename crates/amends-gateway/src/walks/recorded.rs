@@ -22,11 +22,21 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// The machine it is in as a picture, with where it is and the actions that were taken.
+    pub fn svg(&self) -> String {
+        let Some(machine) = self.machines.get(&self.view.machine) else { return String::new() };
+        machine.svg(&self.marks())
+    }
+
     /// The machine it is in as a Mermaid diagram, with where it is.
     pub fn mermaid(&self) -> String {
         let Some(machine) = self.machines.get(&self.view.machine) else { return String::new() };
+        machine.mermaid(&self.marks())
+    }
+
+    fn marks(&self) -> Marks {
         let taken = self.view.frames.last().map(|frame| frame.taken.keys().cloned().collect()).unwrap_or_default();
-        machine.mermaid(&Marks { now: Some(self.view.state.clone()), taken })
+        Marks { now: Some(self.view.state.clone()), taken }
     }
 }
 

@@ -6,7 +6,6 @@ mod fit;
 mod machine;
 mod origin;
 mod policy;
-mod rows;
 mod tool;
 mod upstream;
 mod warnings;
@@ -19,6 +18,7 @@ use amends_core::machine::Machines;
 use amends_core::{EffectKind, UpstreamName};
 use amends_gateway::Config;
 use amends_gateway::config::{ConfigError, Reach, Released, Source, UpstreamConfig};
+use amends_gateway::rulebook;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
@@ -31,7 +31,6 @@ use fit::Fit;
 use machine::CheckedMachine;
 use origin::Keys;
 use policy::CheckedPolicies;
-pub(super) use rows::done;
 use tool::Checked;
 pub(super) use tool::home;
 use upstream::CheckedUpstream;
@@ -253,7 +252,7 @@ impl Explained {
             fit.write(&mut text);
         }
         text.push_str("\nby default  whatever no section above says otherwise\n");
-        for row in rows::shipped() {
+        for row in rulebook::shipped() {
             text.push_str(&format!("  {}\n", row.line()));
         }
         text.push_str("\nA write is sent again only where nothing was done, whatever these rules say.");

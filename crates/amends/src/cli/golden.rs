@@ -5,14 +5,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use amends_core::{CallId, Fact, Rules};
+use amends_gateway::hindsight::{Change, Recorded};
 use amends_ledger::digest;
 use amends_sim::golden::{Golden, difference, of_call};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::change::Change;
-use super::decided::Recorded;
 use super::ledger::LedgerArgs;
 use super::outcome::print;
 

@@ -33,6 +33,11 @@ impl LedgerArgs {
         Ok(open_ledger(&config).await?)
     }
 
+    /// Whether a ledger was named at all.
+    pub(super) fn is_named(&self) -> bool {
+        self.ledger.is_some() || self.config.is_some()
+    }
+
     /// The configuration that was named.
     pub(super) fn config_file(&self) -> Option<&Path> {
         self.config.as_deref()

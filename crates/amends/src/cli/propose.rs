@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use amends_gateway::config::Fragment;
+use amends_gateway::hindsight::{self, Change};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::change::Change;
 use super::golden;
 use super::ledger::LedgerArgs;
 use super::outcome::print;
 use super::stamp::{now, utc};
-use super::whatif::{self, since, walk};
+use super::whatif::{since, walk};
 
 pub(super) use proposal::Proposal;
 
@@ -92,13 +92,13 @@ pub(super) async fn propose(args: ProposeArgs) -> Result<ExitCode> {
         "playbook": { "file": args.playbook, "hash": hash, "text": text },
         "observed": proposal::observed(&found.observed),
         "change": proposal::changes(&found, &change)?,
-        "whatif": whatif::json(&found),
+        "whatif": hindsight::json(&found),
         "goldens": goldens,
     });
     let proposal = Proposal::seal(body)?;
     let page = args.output.with_extension("md");
     write(&args.output, &serde_json::to_string_pretty(proposal.value())?)?;
-    write(&page, &page::page(proposal.value(), &whatif::text(&found)))?;
+    write(&page, &page::page(proposal.value(), &hindsight::text(&found)))?;
     print(&format!(
         "{} and {}\nA person reads the page and decides: amends release {} --by NAME",
         args.output.display(),

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use amends_core::interaction::choice;
 use amends_core::{InteractionId, PersonAnswer, Tenant};
-use amends_ledger::{AnswerFate, Closing, Ledger, QueueEntry, QueueFilter, QueueState};
+use amends_gateway::told;
+use amends_ledger::{AnswerFate, Ledger, QueueFilter, QueueState};
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::ledger::LedgerArgs;
 use super::outcome::print;
+use super::remote::{Remote, RemoteArgs, encoded};
 use super::stamp::{now, utc};
 
 const WAIT: Duration = Duration::from_secs(3);
@@ -23,6 +25,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(super) struct QueueArgs {
     #[command(flatten)]
     ledger: LedgerArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
     /// Only this queue.
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
@@ -48,11 +52,13 @@ pub(super) struct QueueArgs {
 pub(super) struct AnswerArgs {
     #[command(flatten)]
     ledger: LedgerArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
     /// The question, as `amends queue` shows it.
     id: String,
     /// One of its options.
     choice: String,
-    /// Who answers. The default is the user's name.
+    /// Who answers. The default is the user's name; a gateway that is asked with --url knows by the token.
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
     /// For what else a yes to a call is good: the tool in its `session`, or the same `arguments` until it is taken back.
@@ -67,10 +73,15 @@ pub(super) struct AnswerArgs {
 }
 
 pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
-    let filter = QueueFilter { queue: args.queue, tenant: args.tenant.map(Tenant::new), all: args.all };
-    let entries = args.ledger.open().await?.queue(&filter, args.limit).await?;
+    let entries = match args.remote.named(&args.ledger)? {
+        Some(remote) => remote.queue(args.queue.as_deref(), args.all, args.limit).await?,
+        None => {
+            let filter = QueueFilter { queue: args.queue, tenant: args.tenant.map(Tenant::new), all: args.all };
+            args.ledger.open().await?.queue(&filter, args.limit).await?
+        }
+    };
     if args.json {
-        let entries: Vec<Value> = entries.iter().map(entry_json).collect();
+        let entries: Vec<Value> = entries.iter().map(told::question).collect();
         print(&serde_json::to_string_pretty(&json!({ "queue": entries }))?)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -85,7 +96,7 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
             (QueueState::Open, _) if asked.due <= now() => format!("overdue since {}", utc(asked.due)),
             (QueueState::Open, _) => format!("due {}", utc(asked.due)),
             (_, Some(answer)) => format!("{} by {}", answer.choice, answer.by),
-            (state, None) => word(state).to_owned(),
+            (state, None) => told::standing(state).to_owned(),
         };
         let view = asked.view.as_ref().map(|view| format!("  `{}` {view}\n", asked.tool)).unwrap_or_default();
         text.push_str(&format!(
@@ -104,6 +115,9 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
 }
 
 pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
+    if let Some(remote) = args.remote.named(&args.ledger)? {
+        return answer_there(&remote, &args).await;
+    }
     let ledger = args.ledger.open().await?;
     let id = InteractionId::new(args.id.as_str());
     let by = args.by.or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "operator".into());
@@ -124,7 +138,7 @@ pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
         AnswerFate::Late { choice, by, at } => {
             ("late", format!("too late: {by} answered `{choice}` at {}", utc(at)), 1)
         }
-        AnswerFate::Closed(closing) => ("closed", format!("too late: the question is {}", over(closing)), 1),
+        AnswerFate::Closed(closing) => ("closed", format!("too late: the question is {}", told::over(closing)), 1),
         AnswerFate::Barred => {
             let words = "this yes does not count: who called may not say yes, and nobody twice";
             ("barred", words.to_owned(), 1)
@@ -142,6 +156,20 @@ pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
+/// Gives the answer to a gateway that runs, under the name of whoever has the token.
+async fn answer_there(remote: &Remote, args: &AnswerArgs) -> Result<ExitCode> {
+    if args.by.is_some() {
+        bail!("--by is for a ledger; a gateway knows who answers by the token");
+    }
+    let mut body = json!({ "choice": args.choice });
+    if let Some(note) = &args.note {
+        body["note"] = json!(note);
+    }
+    let (status, said) = remote.post(&format!("/api/interactions/{}/answer", encoded(&args.id)), &body).await?;
+    print(&if args.json { said.to_string() } else { said["message"].as_str().unwrap_or_default().to_owned() })?;
+    Ok(ExitCode::from(u8::from(!status.is_success())))
+}
+
 /// Whether a gateway takes the answer up within a moment.
 async fn acted_on(ledger: &dyn Ledger, id: &InteractionId) -> Result<bool> {
     let began = std::time::Instant::now();
@@ -153,29 +181,4 @@ async fn acted_on(ledger: &dyn Ledger, id: &InteractionId) -> Result<bool> {
         tokio::time::sleep(LOOK_EVERY).await;
     }
     Ok(false)
-}
-
-fn entry_json(entry: &QueueEntry) -> Value {
-    let mut json = serde_json::to_value(&entry.interaction).unwrap_or_default();
-    json["state"] = word(entry.state).into();
-    if let Some(answer) = &entry.answer {
-        json["answer"] = serde_json::to_value(answer).unwrap_or_default();
-    }
-    json
-}
-
-const fn word(state: QueueState) -> &'static str {
-    match state {
-        QueueState::Open => "open",
-        QueueState::Answered => "answered",
-        QueueState::Closed(closing) => over(closing),
-    }
-}
-
-const fn over(closing: Closing) -> &'static str {
-    match closing {
-        Closing::Answered => "settled",
-        Closing::Lapsed => "lapsed",
-        Closing::Withdrawn => "withdrawn",
-    }
 }

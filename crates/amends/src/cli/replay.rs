@@ -5,15 +5,14 @@ use std::process::ExitCode;
 
 use amends_core::dispatcher::redecide::{Rerun, paths};
 use amends_core::{CallId, Event, Fact, SessionId};
+use amends_gateway::hindsight::{Again, Change, Recorded, end_in_words, events_of, first_difference};
+use amends_gateway::told::sentence;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::change::Change;
-use super::decided::{Again, Recorded, end_in_words, events_of, first_difference};
 use super::ledger::LedgerArgs;
 use super::outcome::print;
-use super::trace::sentence;
 
 const EXAMPLES: &str = "\
 Examples:

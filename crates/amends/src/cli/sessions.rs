@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use amends_core::Tenant;
 use amends_ledger::SessionRow;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 
 use super::ledger::LedgerArgs;
 use super::outcome::print;
+use super::remote::RemoteArgs;
 use super::stamp::utc;
 
 /// The flags of `amends sessions`.
@@ -17,6 +18,8 @@ use super::stamp::utc;
 pub(super) struct SessionsArgs {
     #[command(flatten)]
     ledger: LedgerArgs,
+    #[command(flatten)]
+    remote: RemoteArgs,
     /// Only this tenant's.
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
@@ -29,10 +32,11 @@ pub(super) struct SessionsArgs {
 }
 
 pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitCode> {
-    let ledger = args.ledger.open().await?;
-    let rows = match args.tenant {
-        Some(tenant) => ledger.sessions_of(&Tenant::new(tenant), args.limit).await?,
-        None => ledger.sessions(args.limit).await?,
+    let rows = match (args.remote.named(&args.ledger)?, args.tenant) {
+        (Some(remote), None) => remote.sessions(args.limit).await?,
+        (Some(_), Some(_)) => bail!("a gateway shows what its token may see; leave --tenant out"),
+        (None, Some(tenant)) => args.ledger.open().await?.sessions_of(&Tenant::new(tenant), args.limit).await?,
+        (None, None) => args.ledger.open().await?.sessions(args.limit).await?,
     };
     if args.json {
         let rows: Vec<_> = rows

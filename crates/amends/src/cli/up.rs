@@ -105,11 +105,13 @@ async fn run(config: Config, demo: bool, reloads: Option<Reloads>) -> Result<Exi
     let door = tokio::spawn(door::http::serve(gateway.clone(), listener));
     let reloads = reloads.map(|reloads| reloads.start(gateway.clone()));
     eprintln!("amends listens on http://{address}; MCP is at http://{address}/mcp");
+    let links = tokio::spawn(print_links(gateway.clone(), address));
     if demo {
         eprint!("{}", demo::lessons(address));
     }
     shutdown::asked().await?;
     door.abort();
+    links.abort();
     follower.abort();
     if let Some(reloads) = reloads {
         reloads.abort();
@@ -117,6 +119,26 @@ async fn run(config: Config, demo: bool, reloads: Option<Reloads>) -> Result<Exi
     gateway.stop_upstreams().await;
     shutdown::checkpoint(&gateway).await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the link to sign in at the console with, and another whenever one was used.
+async fn print_links(gateway: std::sync::Arc<Gateway>, address: SocketAddr) {
+    if !gateway.config().console.has_link() {
+        return;
+    }
+    // Nobody opens an address that means every address.
+    let shown = match address.ip().is_unspecified() {
+        true => SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), address.port()),
+        false => address,
+    };
+    let mut tokens = gateway.sign_in.tokens();
+    loop {
+        let token = tokens.borrow_and_update().clone();
+        eprintln!("console: http://{shown}/?token={token}");
+        if tokens.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Takes up what the upstreams ask of their own accord. We promised them nothing that they could ask of an agent.

@@ -1,25 +1,20 @@
 //! `amends whatif --playbook F`: what a change of the rules would have done to what happened.
 
-mod table;
-mod tally;
-mod walk;
-
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use amends_core::Timestamp;
-use amends_gateway::config::Span;
+use amends_gateway::config::{ConfigError, Span};
+use amends_gateway::hindsight::{self, Change, WhatIf, json, text};
+use amends_ledger::Ledger;
 use anyhow::{Result, anyhow};
 use clap::Args;
 
-use super::change::Change;
 use super::ledger::LedgerArgs;
 use super::outcome::print;
 use super::stamp::now;
-
-pub(super) use table::{json, text};
-pub(super) use tally::{Observed, WhatIf};
-pub(super) use walk::walk;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,6 +68,35 @@ pub(super) async fn whatif(args: WhatIfArgs) -> Result<ExitCode> {
     };
     print(&if args.json { serde_json::to_string_pretty(&json(&found))? } else { text(&found) })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Decides every session again that began since then, and tells somebody who watches how far it is.
+pub(super) async fn walk(
+    ledger: &Arc<dyn Ledger>,
+    change: &Change,
+    since: Timestamp,
+    examples: usize,
+) -> Result<Result<WhatIf, ConfigError>> {
+    let found = hindsight::walk(ledger, change, since, examples, progress).await;
+    progress_over();
+    Ok(found?)
+}
+
+/// Says how far it is, to somebody who watches.
+fn progress(sessions: u64, events: u64) {
+    let mut err = std::io::stderr().lock();
+    if sessions.is_multiple_of(50) && err.is_terminal() {
+        // Nobody to watch is no reason to stop.
+        let _ = write!(err, "\r\x1b[K{sessions} sessions, {events} events decided again").and_then(|()| err.flush());
+    }
+}
+
+fn progress_over() {
+    let mut err = std::io::stderr().lock();
+    if err.is_terminal() {
+        // As above.
+        let _ = write!(err, "\r\x1b[K").and_then(|()| err.flush());
+    }
 }
 
 /// The time that long ago.

@@ -40,7 +40,8 @@ pub(super) fn report(door: &Arc<Door>) -> Response<Body> {
     respond(code, body.to_string())
 }
 
-fn of(upstream: &Upstream) -> Value {
+/// How one upstream is.
+pub(super) fn of(upstream: &Upstream) -> Value {
     let mut state = match upstream.state() {
         Health::Starting => json!({ "state": "starting" }),
         Health::Ready { era, .. } => {

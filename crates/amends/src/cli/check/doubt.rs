@@ -3,8 +3,7 @@
 use amends_core::EffectKind;
 use amends_core::contract::{Contract, KeyPlace};
 use amends_core::limits::KEY_MARGIN_MS;
-
-use super::tool::span;
+use amends_gateway::rulebook::span;
 
 /// What happens when a call of that tool is in doubt.
 pub(super) fn words(contract: &Contract) -> String {

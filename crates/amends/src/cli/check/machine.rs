@@ -7,9 +7,10 @@ use amends_core::machine::graph::Marks;
 use amends_core::machine::{Action, Does, Finding, Machine, Mode, Resolution, ToolUse};
 use amends_gateway::Config;
 use amends_gateway::config::Source;
+use amends_gateway::rulebook::span;
 use serde_json::{Value, json};
 
-use super::tool::{home, span};
+use super::tool::home;
 
 /// One machine, explained.
 pub(super) struct CheckedMachine {

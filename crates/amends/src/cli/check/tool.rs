@@ -6,11 +6,11 @@ use amends_core::contract::{Contract, Place};
 use amends_core::{EffectKind, Playbook};
 use amends_gateway::Config;
 use amends_gateway::config::{ConfigError, Source, ToolConfig, UpstreamConfig};
+use amends_gateway::rulebook::{self, Row, span};
 use serde_json::{Value, json};
 
 use super::doubt;
 use super::origin::{Keys, Origin};
-use super::rows::{self, Row};
 use super::warnings;
 
 /// One tool of a configuration, or the rest of an upstream's, explained.
@@ -39,7 +39,7 @@ impl Checked {
         let upstream = home.map_or(&nowhere, |(_, upstream)| upstream);
         let contract = tool.contract(name, upstream, config.repeat_window)?;
         let playbook = tool.playbook(name, &contract)?;
-        let rows = rows::of(name, &contract, &playbook, source, config.release.as_ref());
+        let rows = rulebook::of(name, &contract, &playbook, source, config.release.as_ref());
         let mut warnings = warnings::of(config, home.map(|(_, upstream)| upstream), &contract, &rows);
         if tool.spec().key.is_some() && contract.key.is_none() {
             warnings.push(format!("`key` has no meaning for a tool that is `{}`", contract.effect.as_str()));
@@ -70,7 +70,7 @@ impl Checked {
         Ok(Self {
             name: format!("{prefix}*{by}"),
             upstream: Some(name.to_owned()),
-            rows: rows::of("", &contract, &playbook, source, config.release.as_ref()),
+            rows: rulebook::of("", &contract, &playbook, source, config.release.as_ref()),
             contract,
             origins: origins(|key| keys.of_tool("", Some(name), key), keys),
             warnings: Vec::new(),
@@ -189,44 +189,4 @@ fn terms(contract: &Contract, from: impl Fn(&str) -> String) -> String {
         terms.push(format!("rests on `{}` {}", reading.tool, from("evidence")));
     }
     terms.join("; ")
-}
-
-/// A length of time as a person would write it.
-pub(super) fn span(ms: u64) -> String {
-    if !ms.is_multiple_of(1000) {
-        return format!("{ms}ms");
-    }
-    let mut seconds = ms / 1000;
-    if seconds < 120 {
-        return format!("{seconds}s");
-    }
-    let mut parts = Vec::new();
-    for (unit, length) in [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] {
-        // Hours read better than a day and some hours.
-        if seconds >= length && !(unit == "d" && seconds < 2 * length) {
-            parts.push(format!("{}{unit}", seconds / length));
-            seconds %= length;
-        }
-    }
-    parts.join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_read_as_people_write_them() {
-        for (ms, said) in [
-            (0, "0s"),
-            (1800, "1800ms"),
-            (80_000, "80s"),
-            (600_000, "10m"),
-            (86_400_000, "24h"),
-            (86_365_000, "23h 59m 25s"),
-            (7 * 86_400_000, "7d"),
-        ] {
-            assert_eq!(span(ms), said);
-        }
-    }
 }

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use amends_gateway::config::{Reach, UpstreamConfig};
+use amends_gateway::rulebook::span;
 use serde_json::{Value, json};
 
 use super::origin::{Keys, Origin};
-use super::tool::span;
 use crate::cli::clients::looks_secret;
 
 /// One upstream, explained.

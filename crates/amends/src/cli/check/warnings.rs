@@ -5,10 +5,9 @@ use amends_core::playbook::Origin;
 use amends_core::{Compensation, EffectKind};
 use amends_gateway::Config;
 use amends_gateway::config::{Reach, UpstreamConfig};
+use amends_gateway::rulebook::{Row, span};
 
 use super::doubt::resent_for;
-use super::rows::Row;
-use super::tool::span;
 
 /// What is worth a second look about a tool.
 pub(super) fn of(config: &Config, upstream: Option<&UpstreamConfig>, contract: &Contract, rows: &[Row]) -> Vec<String> {

@@ -3,13 +3,11 @@
 use std::path::Path;
 
 use amends_core::{Code, Digest, Playbook, Verdict};
+use amends_gateway::hindsight::{Change, Observed, WhatIf};
+use amends_gateway::rulebook::done;
 use amends_ledger::digest;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-
-use crate::cli::change::Change;
-use crate::cli::check::done;
-use crate::cli::whatif::WhatIf;
 
 /// A proposal whose hash fits what it says.
 pub(in crate::cli) struct Proposal {
@@ -56,7 +54,7 @@ fn hash(value: &Value) -> Result<Digest> {
 }
 
 /// What was observed, for programs.
-pub(super) fn observed(observed: &crate::cli::whatif::Observed) -> Value {
+pub(super) fn observed(observed: &Observed) -> Value {
     let verdicts = observed.verdicts.iter();
     let verdicts: Vec<Value> =
         verdicts.map(|((tool, verdict), n)| json!({ "tool": tool, "verdict": verdict, "attempts": n })).collect();

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use serde_json::{Value, json as value};
 
 use super::tally::{Named, Tally, WhatIf};
-use crate::cli::stamp::utc;
+use crate::told::utc;
 
 /// For people.
-pub(in crate::cli) fn text(found: &WhatIf) -> String {
+pub fn text(found: &WhatIf) -> String {
     let all = &found.all;
     let mut text = format!(
         "{} over {} sessions since {} UTC: {} calls compared\n",
@@ -84,7 +84,7 @@ fn named<'a>(text: &mut String, title: &str, rows: impl Iterator<Item = (String,
 }
 
 /// For programs.
-pub(in crate::cli) fn json(found: &WhatIf) -> Value {
+pub fn json(found: &WhatIf) -> Value {
     let by: Vec<Value> = found
         .by
         .iter()

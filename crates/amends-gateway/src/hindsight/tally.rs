@@ -11,79 +11,79 @@ const WORST_MAX: usize = 5;
 
 /// What a change would have done.
 #[derive(Debug, Default)]
-pub(crate) struct WhatIf {
+pub struct WhatIf {
     /// The file of the changed rules.
-    pub(crate) file: String,
+    pub file: String,
     /// How far back was looked.
-    pub(crate) since: Timestamp,
+    pub since: Timestamp,
     /// How many sessions there were.
-    pub(crate) sessions: u64,
+    pub sessions: u64,
     /// All calls that were compared.
-    pub(crate) all: Tally,
+    pub all: Tally,
     /// The same by tool, and by the verdict of the last failed attempt.
-    pub(crate) by: BTreeMap<(String, &'static str), Tally>,
+    pub by: BTreeMap<(String, &'static str), Tally>,
     /// How calls end otherwise: from, to, how many, and some of them.
-    pub(crate) otherwise: BTreeMap<(String, String), Named>,
+    pub otherwise: BTreeMap<(String, String), Named>,
     /// Why calls go beyond what was recorded.
-    pub(crate) beyond: BTreeMap<String, Named>,
+    pub beyond: BTreeMap<String, Named>,
     /// Why sessions could not be decided again, and how many calls they have.
-    pub(crate) not_decidable: BTreeMap<String, u64>,
+    pub not_decidable: BTreeMap<String, u64>,
     /// The tools that the rules name and nobody called.
-    pub(crate) not_called: Vec<String>,
+    pub not_called: Vec<String>,
     /// How many calls had rules of which release, where a fragment would be released in its place: what it does not repeat of
     /// that release would be dropped, and is taken as it was here.
-    pub(crate) released: BTreeMap<u64, u64>,
+    pub released: BTreeMap<u64, u64>,
     /// What was observed.
-    pub(crate) observed: Observed,
+    pub observed: Observed,
     /// The rules that each tool had last.
-    pub(crate) had: BTreeMap<ToolName, (UpstreamName, Arc<Rules>)>,
+    pub had: BTreeMap<ToolName, (UpstreamName, Arc<Rules>)>,
 }
 
 /// A number of calls, and some of them by name.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub struct Named {
     /// How many.
-    pub(crate) calls: u64,
+    pub calls: u64,
     /// Some of them.
-    pub(crate) examples: Vec<CallId>,
+    pub examples: Vec<CallId>,
 }
 
 /// What was observed, whatever the change.
 #[derive(Debug, Default)]
-pub(crate) struct Observed {
+pub struct Observed {
     /// How often each verdict was given, by tool.
-    pub(crate) verdicts: BTreeMap<(String, &'static str), u64>,
+    pub verdicts: BTreeMap<(String, &'static str), u64>,
     /// The failures that nothing recognised, by tool.
-    pub(crate) unclassified: BTreeMap<String, u64>,
+    pub unclassified: BTreeMap<String, u64>,
     /// The calls whose agent waited longest, the worst first.
-    pub(crate) worst: Vec<(u64, CallId, String)>,
+    pub worst: Vec<(u64, CallId, String)>,
 }
 
 /// The numbers of some calls.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// How many were compared.
-    pub(crate) calls: u64,
+    pub calls: u64,
     /// How many end the same.
-    pub(crate) same: u64,
+    pub same: u64,
     /// How many end otherwise.
-    pub(crate) otherwise: u64,
+    pub otherwise: u64,
     /// How many go beyond what was recorded.
-    pub(crate) beyond: u64,
+    pub beyond: u64,
     /// How many are still open.
-    pub(crate) open: u64,
+    pub open: u64,
     /// How many sends fewer there are.
-    pub(crate) sends_fewer: u64,
+    pub sends_fewer: u64,
     /// How many sends more there are.
-    pub(crate) sends_more: u64,
+    pub sends_more: u64,
     /// How many questions to people fewer.
-    pub(crate) asked_fewer: u64,
+    pub asked_fewer: u64,
     /// How many more.
-    pub(crate) asked_more: u64,
+    pub asked_more: u64,
     /// How many milliseconds less agents wait, over all calls.
-    pub(crate) waits_less_ms: u64,
+    pub waits_less_ms: u64,
     /// How many more.
-    pub(crate) waits_more_ms: u64,
+    pub waits_more_ms: u64,
 }
 
 impl Tally {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use amends_core::playbook::Origin;
 use amends_core::{Code, Rules, ToolName, UpstreamName, Verdict};
-use amends_gateway::Config;
-use amends_gateway::config::{ConfigError, Fragment, Source};
+
+use crate::config::{Config, ConfigError, Fragment, Source};
 
 /// Rules to decide again by.
-pub(super) enum Change {
+#[derive(Clone, Debug)]
+pub enum Change {
     /// What it says is laid over the rules that each call had.
     Fragment(Fragment),
     /// Each call is governed as the gateway would govern it if those rules were released in the place of its release.
@@ -32,7 +33,7 @@ pub(super) enum Change {
 
 impl Change {
     /// Reads a file that is either.
-    pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let source = Source::read(path)?;
         if Fragment::is_one(source.text()) {
             return Ok(Self::Fragment(Fragment::of(source)?));
@@ -42,7 +43,7 @@ impl Change {
 
     /// A fragment in the place of the release that a configuration names, where it names one: what that one said and this one
     /// does not is dropped then. Anything else is as it was.
-    pub(super) fn released_in(self, config: Option<&Path>) -> Result<Self, ConfigError> {
+    pub fn released_in(self, config: Option<&Path>) -> Result<Self, ConfigError> {
         let (Self::Fragment(rules), Some(path)) = (&self, config) else { return Ok(self) };
         let source = Source::read(path)?;
         match source.settle_released(rules)? {
@@ -52,7 +53,7 @@ impl Change {
     }
 
     /// The rules alone, where they are a piece of a configuration.
-    pub(super) fn fragment(&self) -> Option<&Fragment> {
+    pub fn fragment(&self) -> Option<&Fragment> {
         match self {
             Self::Fragment(rules) | Self::Released { rules, .. } => Some(rules),
             Self::Config { .. } => None,
@@ -60,7 +61,7 @@ impl Change {
     }
 
     /// Reads a whole configuration, of `serve`, `up` or `wrap`.
-    pub(super) fn read_config(path: &Path) -> Result<Self, ConfigError> {
+    pub fn read_config(path: &Path) -> Result<Self, ConfigError> {
         Self::config(Source::read(path)?)
     }
 
@@ -69,7 +70,7 @@ impl Change {
     }
 
     /// What governs that tool, which had those rules; nothing where the configuration does not serve it.
-    pub(super) fn rules(
+    pub fn rules(
         &self,
         tool: &ToolName,
         upstream: &UpstreamName,
@@ -87,7 +88,7 @@ impl Change {
     }
 
     /// The file.
-    pub(super) fn file(&self) -> &str {
+    pub fn file(&self) -> &str {
         match self {
             Self::Fragment(rules) | Self::Released { rules, .. } => rules.source().origin(),
             Self::Config { source, .. } => source.origin(),
@@ -95,7 +96,7 @@ impl Change {
     }
 
     /// Where a rule of that origin stands.
-    pub(super) fn place(&self, origin: Origin, tool: &str, verdict: Verdict, code: Code) -> String {
+    pub fn place(&self, origin: Origin, tool: &str, verdict: Verdict, code: Code) -> String {
         let Some(section) = origin.section(tool, verdict, code) else {
             return "the table we ship".to_owned();
         };

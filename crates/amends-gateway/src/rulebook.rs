@@ -1,27 +1,27 @@
-//! The rules of a tool, one for each verdict and the codes that share it.
+//! The rules that are in force for a tool: one for each verdict and the codes that share it, and where each comes from.
 
 use amends_core::contract::Contract;
 use amends_core::playbook::Rule;
 use amends_core::{Code, Compensation, EffectKind, Playbook, Verdict};
-use amends_gateway::config::{Released, Source};
 use serde_json::{Value, json};
 
-use super::tool::span;
+use crate::config::{Released, Source};
 
 /// One rule, and the codes of its verdict that it is for.
-pub(super) struct Row {
+#[derive(Clone, Debug)]
+pub struct Row {
     /// The verdict.
-    pub(super) verdict: Verdict,
+    pub verdict: Verdict,
     codes: Vec<Code>,
     /// The rule.
-    pub(super) rule: Rule,
+    pub rule: Rule,
     place: Option<(String, Option<usize>)>,
     /// The file of the release it stands in, rather than the configuration.
     released: Option<String>,
 }
 
 /// The rules for every verdict and code that can meet at a tool with that contract.
-pub(super) fn of(
+pub fn of(
     tool: &str,
     contract: &Contract,
     playbook: &Playbook,
@@ -55,18 +55,34 @@ fn meets(code: Code, verdict: Verdict, effect: EffectKind) -> bool {
 }
 
 /// The table we ship, for any tool at all.
-pub(super) fn shipped() -> Vec<Row> {
+pub fn shipped() -> Vec<Row> {
     let contract = Contract::undeclared(0, 0, 0);
     of("", &contract, &Playbook::default(), &Source::of(String::new(), ""), None)
 }
 
 impl Row {
     /// Whether the file says so, rather than the table we ship.
-    pub(super) fn is_written(&self) -> bool {
+    pub fn is_written(&self) -> bool {
         self.place.is_some()
     }
 
-    pub(super) fn line(&self) -> String {
+    /// The codes it is for.
+    pub fn codes(&self) -> &[Code] {
+        &self.codes
+    }
+
+    /// Where it stands: a section of the configuration or of a release; nothing for the table we ship.
+    pub fn section(&self) -> Option<&str> {
+        self.place.as_ref().map(|(section, _)| section.as_str())
+    }
+
+    /// The file of the release it stands in, rather than the configuration.
+    pub fn release(&self) -> Option<&str> {
+        self.released.as_deref()
+    }
+
+    /// It in a line.
+    pub fn line(&self) -> String {
         let done = done(&self.rule.compensation);
         let codes: Vec<&str> = self.codes.iter().map(|code| code.as_str()).collect();
         let codes = if self.verdict == Verdict::InDoubt { "whatever the code".to_owned() } else { codes.join(", ") };
@@ -79,7 +95,8 @@ impl Row {
         format!("{:<21} {done:<42} {codes}{from}", self.verdict.as_str())
     }
 
-    pub(super) fn to_json(&self) -> Vec<Value> {
+    /// It for programs, once for each code.
+    pub fn to_json(&self) -> Vec<Value> {
         let ladder = match &self.rule.compensation {
             Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => Some(ladder),
             _ => None,
@@ -114,7 +131,7 @@ impl Row {
 }
 
 /// What a compensation does, in a few words.
-pub(in crate::cli) fn done(compensation: &Compensation) -> String {
+pub fn done(compensation: &Compensation) -> String {
     let name = compensation.as_str();
     match compensation {
         Compensation::RetryWithBackoff(ladder) | Compensation::Wait(ladder) => {
@@ -128,5 +145,45 @@ pub(in crate::cli) fn done(compensation: &Compensation) -> String {
         | Compensation::DeprecateToolCall
         | Compensation::Surface
         | Compensation::FailFast => name.to_owned(),
+    }
+}
+
+/// A length of time as a person would write it.
+pub fn span(ms: u64) -> String {
+    if !ms.is_multiple_of(1000) {
+        return format!("{ms}ms");
+    }
+    let mut seconds = ms / 1000;
+    if seconds < 120 {
+        return format!("{seconds}s");
+    }
+    let mut parts = Vec::new();
+    for (unit, length) in [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] {
+        // Hours read better than a day and some hours.
+        if seconds >= length && !(unit == "d" && seconds < 2 * length) {
+            parts.push(format!("{}{unit}", seconds / length));
+            seconds %= length;
+        }
+    }
+    parts.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_as_people_write_them() {
+        for (ms, said) in [
+            (0, "0s"),
+            (1800, "1800ms"),
+            (80_000, "80s"),
+            (600_000, "10m"),
+            (86_400_000, "24h"),
+            (86_365_000, "23h 59m 25s"),
+            (7 * 86_400_000, "7d"),
+        ] {
+            assert_eq!(span(ms), said);
+        }
     }
 }

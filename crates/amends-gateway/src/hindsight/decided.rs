@@ -9,22 +9,23 @@ use amends_core::dispatcher::redecide::{
 };
 use amends_core::playbook::Origin;
 use amends_core::{Call, CallId, Code, Digest, Event, Fact, Rules, SessionId, Timestamp, TraceError, Verdict};
-use amends_gateway::config::ConfigError;
-use amends_ledger::Ledger;
-use anyhow::Result;
+use amends_ledger::{Error, Ledger};
 
 use super::change::Change;
+use crate::config::ConfigError;
 
 /// A recorded session with the rules its calls had.
-pub(super) struct Recorded {
+#[derive(Clone, Debug)]
+pub struct Recorded {
     /// Its events.
-    pub(super) events: Vec<Event>,
+    pub events: Vec<Event>,
     /// The rules, by their digest.
-    pub(super) rules: BTreeMap<Digest, Arc<Rules>>,
+    pub rules: BTreeMap<Digest, Arc<Rules>>,
 }
 
 /// What came of deciding a session again by the rules it had.
-pub(super) enum Again {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Again {
     /// Every event is the same.
     Same,
     /// One is not: we decide otherwise than we did, or somebody changed the record.
@@ -34,18 +35,19 @@ pub(super) enum Again {
 }
 
 /// One call under a change, beside what was recorded of it.
-pub(super) struct Otherwise<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Otherwise<'a> {
     /// What was recorded.
-    pub(super) recorded: Option<&'a Event>,
+    pub recorded: Option<&'a Event>,
     /// What would be.
-    pub(super) decided: Option<&'a Event>,
+    pub decided: Option<&'a Event>,
     /// The judgement that led there, and the rule it followed.
-    pub(super) because: Option<(Verdict, Code, Origin)>,
+    pub because: Option<(Verdict, Code, Origin)>,
 }
 
 impl Recorded {
     /// Reads a session; nothing where there is none.
-    pub(super) async fn read(ledger: &Arc<dyn Ledger>, session: &SessionId) -> Result<Option<Self>> {
+    pub async fn read(ledger: &Arc<dyn Ledger>, session: &SessionId) -> Result<Option<Self>, Error> {
         let Some(trace) = ledger.trace(session).await? else { return Ok(None) };
         let events: Vec<Event> = trace.events.into_iter().map(|stored| stored.event).collect();
         let mut rules = BTreeMap::new();
@@ -60,12 +62,12 @@ impl Recorded {
     }
 
     /// What became of each call.
-    pub(super) fn paths(&self) -> BTreeMap<CallId, CallPath> {
+    pub fn paths(&self) -> BTreeMap<CallId, CallPath> {
         paths(&self.events)
     }
 
     /// Decides it again by the rules it had.
-    pub(super) fn again(&self) -> Again {
+    pub fn again(&self) -> Again {
         if let Err(why) = whole(&self.events) {
             return Again::NotDecidable(why.to_string());
         }
@@ -80,7 +82,7 @@ impl Recorded {
     }
 
     /// Decides it again under a change. What a configuration does not serve is given back as a reason.
-    pub(super) fn under(&self, change: &Change) -> Result<Result<Rerun, String>, ConfigError> {
+    pub fn under(&self, change: &Change) -> Result<Result<Rerun, String>, ConfigError> {
         let mut governed: BTreeMap<CallId, Call> = BTreeMap::new();
         for (received, at) in calls(&self.events) {
             let Some(had) = self.rules.get(&received.rules) else {
@@ -111,7 +113,7 @@ fn in_words(difference: &Difference) -> String {
 }
 
 /// The events about a call, what became of its questions among them.
-pub(super) fn events_of<'a>(events: &'a [Event], call: &CallId) -> Vec<&'a Event> {
+pub fn events_of<'a>(events: &'a [Event], call: &CallId) -> Vec<&'a Event> {
     let mut asked = BTreeSet::new();
     let about = |event: &&'a Event| match &event.fact {
         Fact::InteractionOpened { interaction } if interaction.call == *call => {
@@ -127,11 +129,7 @@ pub(super) fn events_of<'a>(events: &'a [Event], call: &CallId) -> Vec<&'a Event
 }
 
 /// The first thing that differs about a call; nothing where all is the same.
-pub(super) fn first_difference<'a>(
-    recorded: &'a [Event],
-    decided: &'a [Event],
-    call: &CallId,
-) -> Option<Otherwise<'a>> {
+pub fn first_difference<'a>(recorded: &'a [Event], decided: &'a [Event], call: &CallId) -> Option<Otherwise<'a>> {
     let (was, is) = (events_of(recorded, call), events_of(decided, call));
     let same = was.iter().zip(&is).take_while(|(was, is)| was.at == is.at && was.fact == is.fact).count();
     if same == was.len() && same == is.len() {
@@ -155,7 +153,7 @@ pub(super) fn first_difference<'a>(
 }
 
 /// How a call goes under a change, in words.
-pub(super) fn end_in_words(path: Option<&CallPath>, beyond: Option<&Beyond>) -> String {
+pub fn end_in_words(path: Option<&CallPath>, beyond: Option<&Beyond>) -> String {
     match (beyond, path) {
         (Some(beyond), _) => format!("beyond what was recorded: {}", beyond.words()),
         (None, Some(path)) => {

@@ -1,28 +1,28 @@
 //! Walking over the ledger, a session at a time.
 
-use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
 use amends_core::dispatcher::redecide::paths;
 use amends_core::{Fact, Timestamp};
-use amends_gateway::config::ConfigError;
-use amends_ledger::{Ledger, SessionRow};
-use anyhow::Result;
+use amends_ledger::{Error, Ledger, SessionRow};
 
+use super::change::Change;
+use super::decided::{Again, Recorded};
 use super::tally::WhatIf;
-use crate::cli::change::Change;
-use crate::cli::decided::{Again, Recorded};
+use crate::config::ConfigError;
 
 /// How many sessions are listed at once.
 const PIECE: usize = 200;
 
-/// Decides every session again that began since then. Rules that a tool's contract forbids are given back.
-pub(in crate::cli) async fn walk(
+/// Decides every session again that began since then, and says before each how many sessions and events it is past. Rules that a
+/// tool's contract forbids are given back.
+pub async fn walk(
     ledger: &Arc<dyn Ledger>,
     change: &Change,
     since: Timestamp,
     examples: usize,
-) -> Result<Result<WhatIf, ConfigError>> {
+    mut progress: impl FnMut(u64, u64),
+) -> Result<Result<WhatIf, ConfigError>, Error> {
     let mut found = WhatIf { file: change.file().to_owned(), since, ..WhatIf::default() };
     let mut last: Option<SessionRow> = None;
     let mut events = 0;
@@ -36,12 +36,10 @@ pub(in crate::cli) async fn walk(
             events += row.events;
             let Some(recorded) = Recorded::read(ledger, &row.session).await? else { continue };
             if let Err(refused) = session(&mut found, &recorded, change, examples) {
-                progress_over();
                 return Ok(Err(refused));
             }
         }
     }
-    progress_over();
     if let Some(fragment) = change.fragment() {
         let called = |tool: &&str| found.had.keys().any(|name| name.as_str() == *tool);
         found.not_called = fragment.tools().filter(|tool| !called(tool)).map(str::to_owned).collect();
@@ -80,21 +78,4 @@ fn session(found: &mut WhatIf, recorded: &Recorded, change: &Change, examples: u
     };
     *found.not_decidable.entry(reason).or_default() += was.len() as u64;
     Ok(())
-}
-
-/// Says how far it is, to somebody who watches.
-fn progress(sessions: u64, events: u64) {
-    let mut err = std::io::stderr().lock();
-    if sessions.is_multiple_of(50) && err.is_terminal() {
-        // Nobody to watch is no reason to stop.
-        let _ = write!(err, "\r\x1b[K{sessions} sessions, {events} events decided again").and_then(|()| err.flush());
-    }
-}
-
-fn progress_over() {
-    let mut err = std::io::stderr().lock();
-    if err.is_terminal() {
-        // As above.
-        let _ = write!(err, "\r\x1b[K").and_then(|()| err.flush());
-    }
 }

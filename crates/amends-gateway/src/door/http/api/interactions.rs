@@ -1,0 +1,160 @@
+//! What people are asked, and what they answer.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use amends_core::{Fact, InteractionId, PersonAnswer, Tenant};
+use amends_ledger::{AnswerFate, QueueEntry, QueueFilter, QueueState};
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+use super::fields::Fields;
+use super::problem::Problem;
+use crate::clock;
+use crate::gateway::Gateway;
+use crate::hindsight::events_of;
+use crate::identity::Person;
+use crate::told;
+
+/// How long somebody who answers waits to hear that it was acted on.
+const WAIT: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The longest answer, and the longest note.
+const CHOICE_MAX: usize = 2000;
+const NOTE_MAX: usize = 2000;
+
+/// A question with what is needed to decide about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) entry: QueueEntry,
+    /// What the tool does to the world, by the rules that the call has.
+    pub(crate) effect: &'static str,
+    pub(crate) reversible: bool,
+    /// What the call is based on and says something else by now: its name, the hash it had, the hash it has.
+    pub(crate) changed: Vec<(String, String, String)>,
+}
+
+/// What became of an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Fate {
+    pub(crate) status: StatusCode,
+    /// `taken`, `late` or `closed`.
+    pub(crate) word: &'static str,
+    pub(crate) message: String,
+}
+
+/// The questions, the one that is due first in front.
+pub(crate) async fn list(
+    gateway: &Arc<Gateway>,
+    person: &Person,
+    fields: &mut Fields,
+) -> Result<Vec<QueueEntry>, Problem> {
+    let filter = QueueFilter {
+        queue: fields.text("queue")?,
+        tenant: person.tenant.as_deref().map(Tenant::new),
+        all: fields.flag("all")?,
+    };
+    let limit = usize::try_from(fields.number("limit", 50, 1, 200)?).unwrap_or(200);
+    let entries = gateway.ledger.queue(&filter, limit).await?;
+    Ok(entries.into_iter().filter(|entry| sees(person, entry)).collect())
+}
+
+/// Whether somebody may see that question.
+fn sees(person: &Person, entry: &QueueEntry) -> bool {
+    person.sees(&entry.interaction.principal)
+}
+
+/// A question, for somebody who may see it.
+pub(crate) async fn find(gateway: &Arc<Gateway>, person: &Person, id: &str) -> Result<QueueEntry, Problem> {
+    let entry = gateway.ledger.interaction(&InteractionId::new(id)).await?;
+    entry.filter(|entry| sees(person, entry)).ok_or_else(|| Problem::not_found("question"))
+}
+
+/// The same with what is needed to decide about it.
+pub(crate) async fn asked(gateway: &Arc<Gateway>, entry: QueueEntry) -> Result<Asked, Problem> {
+    let mut asked = Asked { effect: "unknown", reversible: false, changed: Vec::new(), entry };
+    let Some(trace) = gateway.ledger.trace(&asked.entry.interaction.session).await? else { return Ok(asked) };
+    let events: Vec<_> = trace.events.into_iter().map(|stored| stored.event).collect();
+    for event in events_of(&events, &asked.entry.interaction.call) {
+        match &event.fact {
+            Fact::CallReceived { received, .. } => {
+                if let Some(rules) = gateway.ledger.rules(&received.rules).await? {
+                    asked.effect = rules.contract.effect.as_str();
+                    asked.reversible = rules.contract.reverse.is_some();
+                }
+            }
+            Fact::EvidenceCompared { changed, .. } => {
+                let of = |changed: &amends_core::evidence::Changed| {
+                    (changed.reference.clone(), changed.was.to_string(), changed.is.to_string())
+                };
+                asked.changed = changed.iter().map(of).collect();
+            }
+            _ => {}
+        }
+    }
+    Ok(asked)
+}
+
+impl Asked {
+    /// It for a program.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut question = told::question(&self.entry);
+        let changed = self.changed.iter();
+        let changed: Vec<Value> =
+            changed.map(|(of, was, is)| json!({ "reference": of, "was": was, "is": is })).collect();
+        question["risk"] = json!({ "effect": self.effect, "reversible": self.reversible });
+        question["evidence_changed"] = json!(changed);
+        question
+    }
+}
+
+/// Gives somebody's answer, and says what became of it.
+pub(crate) async fn answer(
+    gateway: &Arc<Gateway>,
+    person: &Person,
+    id: &str,
+    fields: &mut Fields,
+) -> Result<Fate, Problem> {
+    let choice = fields.needed("choice", CHOICE_MAX)?;
+    let note = fields.long_text("note", NOTE_MAX)?;
+    fields.finish()?;
+    let entry = find(gateway, person, id).await?;
+    let id = entry.interaction.id;
+    let mut answer = PersonAnswer { choice, by: person.name.clone(), note, at: clock::now() };
+    gateway.config().privacy.shared().answer(&mut answer);
+    let fate = |status, word, message: String| Fate { status, word, message };
+    Ok(match gateway.ledger.answer_interaction(&id, answer).await? {
+        AnswerFate::Taken if acted_on(gateway, &id).await? => {
+            fate(StatusCode::OK, "taken", "taken, and acted on".to_owned())
+        }
+        AnswerFate::Taken => {
+            let words = "taken; it is acted on as soon as the gateway that has the session gets to it";
+            fate(StatusCode::OK, "taken", words.to_owned())
+        }
+        AnswerFate::Late { choice, by, at } => {
+            let words = format!("too late: {by} answered `{choice}` at {}", told::utc(at));
+            fate(StatusCode::CONFLICT, "late", words)
+        }
+        AnswerFate::Closed(closing) => {
+            let words = format!("too late: the question is {}", told::over(closing));
+            fate(StatusCode::CONFLICT, "closed", words)
+        }
+        AnswerFate::NotAnOption { options } => {
+            return Err(Problem::field("choice", format!("it takes `{}`", options.join("`, `"))));
+        }
+        AnswerFate::Unknown => return Err(Problem::not_found("question")),
+    })
+}
+
+/// Whether the answer is taken up within a moment.
+async fn acted_on(gateway: &Arc<Gateway>, id: &InteractionId) -> Result<bool, Problem> {
+    let began = Instant::now();
+    while began.elapsed() < WAIT {
+        let entry = gateway.ledger.interaction(id).await?;
+        if entry.is_none_or(|entry| matches!(entry.state, QueueState::Closed(_))) {
+            return Ok(true);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Ok(false)
+}
