@@ -291,7 +291,7 @@ impl Upstream {
     /// Whether what it wants to be shown is not there any more, so that nothing is sent to it.
     pub fn lacks_credential(&self) -> bool {
         match &*self.link {
-            Link::Stdio(_) => false,
+            Link::Stdio(_) | Link::Functions(_) => false,
             Link::Http(endpoint) => endpoint.lacks_credential(),
             Link::OpenApi(service) => service.lacks_credential(),
         }

@@ -69,7 +69,7 @@ async fn look(gateway: &Arc<Gateway>, tries: &mut HashMap<InteractionId, Tries>,
     let mut open: Vec<(WebhookConfig, Interaction)> = Vec::new();
     for (name, queue) in &config.people.queues {
         let Some(webhook) = &queue.webhook else { continue };
-        let filter = QueueFilter { queue: Some(name.clone()), all: false };
+        let filter = QueueFilter { queue: Some(name.clone()), tenant: None, all: false };
         match gateway.ledger.queue(&filter, OPEN_MAX).await {
             Ok(entries) => open.extend(entries.into_iter().map(|entry| (webhook.clone(), entry.interaction))),
             Err(error) => {

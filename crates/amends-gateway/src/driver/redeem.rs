@@ -106,7 +106,7 @@ fn admitted(
             admitted.call.effect_key = mint::effect_key(&id);
             admitted.call.id = id;
             admitted.call.redeems = Some(redeems);
-            if redeemer == Redeemer::Operator {
+            if !caller.judged {
                 // A person asked for it.
                 admitted.gates.approval = None;
             }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::body::Body;
 use super::{Door, json as respond, plain_text};
-use crate::identity::{self, Denied, Person, Right};
+use crate::identity::{self, Denied, Right};
 
 /// The names under which a token is put into an address.
 const IN_ADDRESS: [&str; 5] = ["access_token", "token", "bearer", "authorization", "api_key"];
@@ -28,11 +28,6 @@ pub(super) fn check(door: &Door, request: &Request<Incoming>) -> Option<Response
 pub(super) async fn agent(door: &Arc<Door>, request: &Request<Incoming>) -> Result<Principal, Response<Body>> {
     let caller = door.gateway.identity().caller_with(request.headers(), Right::Call).await;
     caller.map(|caller| caller.principal).map_err(|why| denied(door, &why))
-}
-
-/// The person who sent a request.
-pub(super) async fn person(door: &Arc<Door>, request: &Request<Incoming>) -> Result<Person, Response<Body>> {
-    door.gateway.identity().person(request.headers()).await.map_err(|why| denied(door, &why))
 }
 
 /// The description of this gateway that tells agents where to get a token.

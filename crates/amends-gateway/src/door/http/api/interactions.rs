@@ -38,7 +38,7 @@ pub(crate) struct Asked {
 #[derive(Clone, Debug)]
 pub(crate) struct Fate {
     pub(crate) status: StatusCode,
-    /// `taken`, `late` or `closed`.
+    /// `taken`, `late`, `closed` or `barred`.
     pub(crate) word: &'static str,
     pub(crate) message: String,
 }
@@ -138,6 +138,10 @@ pub(crate) async fn answer(
         AnswerFate::Closed(closing) => {
             let words = format!("too late: the question is {}", told::over(closing));
             fate(StatusCode::CONFLICT, "closed", words)
+        }
+        AnswerFate::Barred => {
+            let words = "this yes does not count: who called may not say yes, and nobody twice";
+            fate(StatusCode::CONFLICT, "barred", words.to_owned())
         }
         AnswerFate::NotAnOption { options } => {
             return Err(Problem::field("choice", format!("it takes `{}`", options.join("`, `"))));
