@@ -85,14 +85,7 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             let now = clock::now();
             let mut gates = Gates::default();
             let reads = tool.rules.contract.effect.is_read();
-            let config = gateway.config();
-            if let Some(approval) = &tool.rules.contract.approval {
-                gates.approval = Some(Box::new(config.people.approval(approval)));
-                gates.patience = Some(Box::new(patience(&config.people.patience, &tool.rules.contract)));
-            }
-            // Whatever a person is asked about is found by its repeat, also where it only reads.
-            let named_by_claims = !reads || gates.approval.is_some();
-            let parsed = (tool.input.is_some() || named_by_claims).then(|| serde_json::from_str::<Value>(arguments));
+            let parsed = (tool.input.is_some() || !reads).then(|| serde_json::from_str::<Value>(arguments));
             if let (Some(_), Some(Err(error))) = (&tool.input, &parsed) {
                 // JSON allows more than can be checked: numbers beyond all range, halves of characters.
                 let words = format!("the arguments of `{}` cannot be checked: {error}", tool.name);
@@ -114,7 +107,7 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
                 refusal.retry_after_ms = Some(5000);
                 gates.refusal = Some(Box::new(refusal));
             }
-            let limits = config.limits;
+            let limits = gateway.config().limits;
             if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| counts), now) {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
                 refusal.retry_after_ms = Some(wait_ms);
@@ -145,7 +138,10 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             let contract = &tool.rules.contract;
             let agent_waits = meta.deadline_ms.unwrap_or(contract.deadline_ms).min(contract.deadline_ms);
             let id = mint::call();
-            let (fingerprint, mut claims) = if !named_by_claims {
+            ask_first(gateway, contract, &mut gates);
+            // Whatever a person is asked about is found by its repeat, also where it only reads.
+            let value = value.or_else(|| gates.approval.as_ref().and_then(|_| serde_json::from_str(arguments).ok()));
+            let (fingerprint, mut claims) = if reads && gates.approval.is_none() {
                 (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
             } else {
                 let named =
@@ -200,6 +196,14 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             }
         }
     }
+}
+
+/// Who must say yes to the call, as the contract and the queue say, and how the wait for that is spent.
+fn ask_first(gateway: &Gateway, contract: &Contract, gates: &mut Gates) {
+    let Some(approval) = gates.approval.take().or_else(|| contract.approval.clone()) else { return };
+    let config = gateway.config();
+    gates.approval = Some(Box::new(config.people.approval(&approval)));
+    gates.patience = Some(Box::new(patience(&config.people.patience, contract)));
 }
 
 /// How the wait for a yes is spent. What the tool says of a person's time counts before what is said of all.
