@@ -34,6 +34,7 @@ mod stamp;
 mod tools;
 mod trace;
 mod up;
+pub(crate) use up::follow;
 mod verify;
 mod walk;
 mod whatif;
