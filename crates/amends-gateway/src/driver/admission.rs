@@ -83,8 +83,7 @@ pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> A
             let config = gateway.config();
             gates.approval.clone_from(&tool.rules.contract.approval);
             let looked_at = tool.input.is_some() || permission::reads_arguments(&config, caller, tool);
-            let parsed = (looked_at || !reads || gates.approval.is_some())
-                .then(|| serde_json::from_str::<Value>(arguments));
+            let parsed = (looked_at || !reads).then(|| serde_json::from_str::<Value>(arguments));
             if let (true, Some(Err(error))) = (looked_at, &parsed) {
                 // JSON allows more than can be checked: numbers beyond all range, halves of characters.
                 let words = format!("the arguments of `{}` cannot be checked: {error}", tool.name);
@@ -151,12 +150,6 @@ pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> A
             }
             let wish = permission::Wanted { tool, arguments, read: value.as_ref(), now };
             let reserved = permission::judge(gateway, &config, caller, &wish, &mut gates);
-            if let Some(approval) = &mut gates.approval {
-                **approval = config.people.approval(approval);
-                gates.patience = Some(Box::new(patience(&config.people.patience, &tool.rules.contract)));
-            }
-            // Whatever a person is asked about is found by its repeat, also where it only reads.
-            let named_by_claims = !reads || gates.approval.is_some();
             if gates.refusal.is_none() {
                 gates.refusal = breaker_open(tool, now).map(Box::new);
             }
@@ -166,7 +159,10 @@ pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> A
             let contract = &tool.rules.contract;
             let agent_waits = meta.deadline_ms.unwrap_or(contract.deadline_ms).min(contract.deadline_ms);
             let id = mint::call();
-            let (fingerprint, mut claims) = if !named_by_claims {
+            ask_first(gateway, contract, &mut gates);
+            // Whatever a person is asked about is found by its repeat, also where it only reads.
+            let value = value.or_else(|| gates.approval.as_ref().and_then(|_| serde_json::from_str(arguments).ok()));
+            let (fingerprint, mut claims) = if reads && gates.approval.is_none() {
                 (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
             } else {
                 let named =
@@ -222,6 +218,14 @@ pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> A
             }
         }
     }
+}
+
+/// Who must say yes to the call, as the contract and the queue say, and how the wait for that is spent.
+fn ask_first(gateway: &Gateway, contract: &Contract, gates: &mut Gates) {
+    let Some(approval) = gates.approval.take().or_else(|| contract.approval.clone()) else { return };
+    let config = gateway.config();
+    gates.approval = Some(Box::new(config.people.approval(&approval)));
+    gates.patience = Some(Box::new(patience(&config.people.patience, contract)));
 }
 
 /// How the wait for a yes is spent. What the tool says of a person's time counts before what is said of all.

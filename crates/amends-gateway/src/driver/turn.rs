@@ -319,7 +319,8 @@ impl Session {
                 if self.is_write(&attempt) {
                     failpoint::reach(Point::AfterIntent);
                 }
-                if clock::until(attempt.send_by).is_zero() {
+                // A join sends nothing, so that it is never too late for it.
+                if attempt.purpose != Purpose::Join && clock::until(attempt.send_by).is_zero() {
                     // It took too long to record that it may be sent.
                     let report = Report::silent(Failure::of(Code::StoreUnavailable), Certainty::NotSent);
                     let gates = self.gates();
