@@ -120,7 +120,7 @@ async fn run(config: Config, demo: bool, reloads: Option<Reloads>) -> Result<Exi
 }
 
 /// Takes up what the upstreams ask of their own accord. We promised them nothing that they could ask of an agent.
-pub(super) async fn follow(
+pub(crate) async fn follow(
     gateway: std::sync::Arc<Gateway>,
     mut unasked: mpsc::UnboundedReceiver<(amends_core::UpstreamName, Unasked)>,
 ) {
