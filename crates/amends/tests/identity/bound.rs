@@ -86,7 +86,7 @@ fn a_rate_is_its_principals() {
 const MACHINE: &str = r#"
 [machines.order]
 initial = "created"
-terminal = ["fulfilled", "dropped"]
+terminal = ["dropped"]
 
 [machines.order.actions.take_order]
 from = ["created"]

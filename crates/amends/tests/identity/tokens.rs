@@ -19,7 +19,6 @@ fn nobody_comes_in_without_a_token_that_counts() {
             ("DELETE", "/mcp", ""),
             ("POST", "/call/get_order", r#"{"order":"ord_1"}"#),
             ("GET", "/metrics", ""),
-            ("GET", "/", ""),
         ] {
             let answer = house.ask(method, path, &headers, body);
             assert_eq!(answer.status, 401, "{method} {path} with {shown:?}: {answer:?}");
@@ -57,10 +56,10 @@ fn a_token_in_an_address_is_refused_and_written_nowhere() {
 fn a_token_that_is_changed_or_taken_away_counts_no_more() {
     let house = House::of_two("", "");
     house.place.write("bob.token", "another-t0ken-0123456789abcdef");
-    eventually("the old one counts no more", || house.call(BOB, "get_order", r#"{"order":"o"}"#).status == 401);
-    assert_eq!(house.call("another-t0ken-0123456789abcdef", "get_order", r#"{"order":"o"}"#).status, 200);
+    eventually("the old one counts no more", || house.call(BOB, "get_order", r#"{"order":"ord_1"}"#).status == 401);
+    assert_eq!(house.call("another-t0ken-0123456789abcdef", "get_order", r#"{"order":"ord_1"}"#).status, 200);
     std::fs::remove_file(house.place.path("ada.token")).expect("it was there");
-    eventually("nobody can show it", || house.call(ADA, "get_order", r#"{"order":"o"}"#).status == 401);
+    eventually("nobody can show it", || house.call(ADA, "get_order", r#"{"order":"ord_1"}"#).status == 401);
 }
 
 #[test]
@@ -68,7 +67,7 @@ fn a_right_that_a_token_has_not_is_named() {
     let place = Place::new();
     let config = format!("{SHOP}\n{}scopes = [\"admin\"]\nrole = \"viewer\"\n", two_tokens(&place));
     let house = House::up(place, &config, "");
-    let refused = house.call(BOB, "get_order", r#"{"order":"o"}"#);
+    let refused = house.call(BOB, "get_order", r#"{"order":"ord_1"}"#);
     assert_eq!((refused.status, &refused.body["error"]), (403, &json!("insufficient_scope")), "{refused:?}");
     assert!(refused.header("www-authenticate").is_some_and(|text| text.contains("scope=\"call\"")), "{refused:?}");
     let metrics = |token: &str| {
@@ -78,9 +77,6 @@ fn a_right_that_a_token_has_not_is_named() {
     assert_eq!(metrics(ADA).status, 403, "she may call, and no more");
     let numbers = metrics(BOB);
     assert!(numbers.status == 200 && numbers.text.contains("amends_"), "{}", numbers.status);
-    let page = |token: &str| house.ask("GET", "/", &[("authorization", &format!("Bearer {token}"))], "").status;
-    assert_eq!(page(ADA), 403, "she is no person");
-    assert_ne!(page(BOB), 403);
 }
 
 #[test]
@@ -107,12 +103,12 @@ fn who_may_come_in_is_reloaded_with_the_rest() {
     let config = std::fs::read_to_string(house.place.path("amends.toml")).expect("the configuration");
     let without = config.replace("[auth.tokens.bob]\nsecret = { file = \"bob.token\" }\n", "");
     assert_ne!(config, without);
-    assert_eq!(house.call(BOB, "get_order", r#"{"order":"o"}"#).status, 200);
+    assert_eq!(house.call(BOB, "get_order", r#"{"order":"ord_1"}"#).status, 200);
     house.place.write("amends.toml", &without);
-    eventually("bob is out", || house.call(BOB, "get_order", r#"{"order":"o"}"#).status == 401);
-    assert_eq!(house.call(ADA, "get_order", r#"{"order":"o"}"#).status, 200);
+    eventually("bob is out", || house.call(BOB, "get_order", r#"{"order":"ord_1"}"#).status == 401);
+    assert_eq!(house.call(ADA, "get_order", r#"{"order":"ord_1"}"#).status, 200);
     let everybody =
-        |status: u16| ask(&house.address, "POST", "/call/get_order", &[], r#"{"order":"o"}"#).status == status;
+        |status: u16| ask(&house.address, "POST", "/call/get_order", &[], r#"{"order":"ord_1"}"#).status == status;
     assert!(everybody(401));
     house.place.write("amends.toml", SHOP);
     eventually("on this machine everybody is local again", || everybody(200));
