@@ -33,6 +33,7 @@ use thiserror::Error;
 use crate::pin::PinMode;
 use crate::router::Patterns;
 use crate::telemetry::TelemetryConfig;
+use crate::upstream::functions::Functions;
 use crate::upstream::openapi::{Api, DocumentError};
 
 pub use access::{Access, CredentialConfig, CredentialSpec};
@@ -140,6 +141,8 @@ pub enum Reach {
     },
     /// An HTTP API that a document describes.
     OpenApi(Box<ApiConfig>),
+    /// Rust functions in this process, which no file can declare.
+    Functions(Functions),
 }
 
 /// An HTTP API that a document describes.

@@ -1,6 +1,7 @@
 //! Doors: the protocols we listen on. A door reads, asks the session, and renders; it knows no rule about failures.
 
 pub mod http;
+pub mod inside;
 pub mod mcp;
 pub mod stdio;
 pub(crate) mod walk;

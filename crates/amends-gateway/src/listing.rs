@@ -178,6 +178,11 @@ pub async fn greeted(gateway: &Gateway) {
     let _ = tokio::time::timeout(AGENT_WAIT, join_all(each)).await;
 }
 
+/// Reads the tools of an upstream into the catalogue, for whoever starts a gateway and calls at once.
+pub async fn refresh_tools(gateway: &Gateway, upstream: &Arc<Upstream>) -> Result<(), ListError> {
+    refresh(gateway, upstream, Kind::Tools, None).await.map(drop)
+}
+
 /// Reads a list of an upstream into the catalogue, and gives the lists of ours that are different now. `meta` is what a stateless request carries, where it is not ours.
 pub async fn refresh(
     gateway: &Gateway,

@@ -3,6 +3,7 @@
 mod asides;
 mod credential;
 mod exchange;
+pub mod functions;
 pub mod http;
 pub mod line;
 pub mod openapi;
@@ -50,6 +51,7 @@ enum Link {
     Stdio(stdio::Child),
     Http(http::Endpoint),
     OpenApi(openapi::Service),
+    Functions(functions::Host),
 }
 
 /// Why an upstream cannot be spoken to at all.
@@ -131,6 +133,7 @@ impl Upstream {
             }
             Reach::Http { url, access } => Link::Http(http::Endpoint::start(url, access, limits, news.clone())?),
             Reach::OpenApi(api) => Link::OpenApi(openapi::Service::start(api, limits)?),
+            Reach::Functions(functions) => Link::Functions(functions::Host::start(functions.clone())),
         };
         Ok(Self {
             name,
@@ -175,7 +178,7 @@ impl Upstream {
     pub fn last_words(&self) -> Vec<String> {
         match &*self.link {
             Link::Stdio(child) => child.last_words(),
-            Link::Http(_) | Link::OpenApi(_) => Vec::new(),
+            Link::Http(_) | Link::OpenApi(_) | Link::Functions(_) => Vec::new(),
         }
     }
 
@@ -185,6 +188,7 @@ impl Upstream {
             Link::Stdio(child) => child.ticket(),
             Link::Http(endpoint) => endpoint.ticket(),
             Link::OpenApi(service) => service.ticket(),
+            Link::Functions(host) => host.ticket(),
         }
     }
 
@@ -194,6 +198,7 @@ impl Upstream {
             Link::Stdio(child) => child.send(ticket, request),
             Link::Http(endpoint) => endpoint.send(ticket, request),
             Link::OpenApi(service) => service.send(request),
+            Link::Functions(host) => host.send(request),
         }
     }
 
@@ -202,8 +207,8 @@ impl Upstream {
         match &*self.link {
             Link::Stdio(child) => child.tell(line),
             Link::Http(endpoint) => endpoint.tell(line),
-            // There is no message without an answer in HTTP.
-            Link::OpenApi(_) => {}
+            // There is no message without an answer in HTTP, and none to a function.
+            Link::OpenApi(_) | Link::Functions(_) => {}
         }
     }
 
@@ -237,13 +242,14 @@ impl Upstream {
             Link::Stdio(child) => child.health(),
             Link::Http(endpoint) => endpoint.health(),
             Link::OpenApi(service) => service.health(),
+            Link::Functions(host) => host.health(),
         }
     }
 
     /// How it is, and down where nobody can be reached at its address though it was greeted before.
     pub fn state(&self) -> Health {
         let away = match &*self.link {
-            Link::Stdio(_) => None,
+            Link::Stdio(_) | Link::Functions(_) => None,
             Link::Http(endpoint) => endpoint.away(),
             Link::OpenApi(service) => service.away(),
         };
@@ -261,7 +267,7 @@ impl Upstream {
     /// Whether it answers, where listing its tools would not show that.
     pub async fn probe(&self, within: std::time::Duration) -> Option<Sign> {
         match &*self.link {
-            Link::Stdio(_) | Link::Http(_) => None,
+            Link::Stdio(_) | Link::Http(_) | Link::Functions(_) => None,
             Link::OpenApi(service) => Some(service.probe(within).await),
         }
     }
@@ -292,7 +298,7 @@ impl Upstream {
     pub async fn greet(&self) -> bool {
         match &*self.link {
             Link::Stdio(child) => child.greet().await,
-            Link::Http(_) | Link::OpenApi(_) => true,
+            Link::Http(_) | Link::OpenApi(_) | Link::Functions(_) => true,
         }
     }
 
@@ -301,7 +307,7 @@ impl Upstream {
     pub fn takes_no_stamps(&self) -> bool {
         let ours = match &*self.link {
             Link::Stdio(child) => child.is_ours(),
-            Link::Http(_) | Link::OpenApi(_) => true,
+            Link::Http(_) | Link::OpenApi(_) | Link::Functions(_) => true,
         };
         ours && self.era() == Some(Era::Legacy)
     }
@@ -310,7 +316,7 @@ impl Upstream {
     pub async fn stop(&self) {
         match &*self.link {
             Link::Stdio(child) => child.stop().await,
-            Link::Http(_) | Link::OpenApi(_) => {}
+            Link::Http(_) | Link::OpenApi(_) | Link::Functions(_) => {}
         }
     }
 
@@ -320,6 +326,7 @@ impl Upstream {
             Reach::Stdio { command, .. } => command.join("\u{1f}"),
             Reach::Http { url, .. } => url.clone(),
             Reach::OpenApi(api) => api.base_url.clone(),
+            Reach::Functions(_) => functions::IDENTITY.to_owned(),
         }
     }
 }

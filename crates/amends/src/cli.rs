@@ -32,6 +32,7 @@ mod stamp;
 mod tools;
 mod trace;
 mod up;
+pub(crate) use up::follow;
 mod verify;
 mod walk;
 mod whatif;

@@ -136,7 +136,7 @@ async fn print_links(gateway: std::sync::Arc<Gateway>, address: SocketAddr) {
 }
 
 /// Takes up what the upstreams ask of their own accord. We promised them nothing that they could ask of an agent.
-pub(super) async fn follow(
+pub(crate) async fn follow(
     gateway: std::sync::Arc<Gateway>,
     mut unasked: mpsc::UnboundedReceiver<(amends_core::UpstreamName, Unasked)>,
 ) {

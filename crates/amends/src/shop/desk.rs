@@ -28,7 +28,7 @@ pub(crate) enum Errand {
     /// Send this line.
     Reply(String),
     /// Serve this call and send its answer.
-    Call(Call),
+    Call(Box<Call>),
     /// Stop the call with this id.
     Cancel(Id),
     /// Nothing is to be done.
@@ -141,7 +141,8 @@ impl Desk {
         };
         let token = params.get("_meta").and_then(|meta| meta.get("progressToken"));
         let visit = Visit::begin(&self.clerk, tool, arguments).map_err(broken)?;
-        Ok(Errand::Call(Call { visit, progress_token: token.and_then(Id::parse).map(|token| json!(token)), caller }))
+        let progress_token = token.and_then(Id::parse).map(|token| json!(token));
+        Ok(Errand::Call(Box::new(Call { visit, progress_token, caller })))
     }
 }
 

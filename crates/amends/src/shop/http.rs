@@ -103,7 +103,7 @@ async fn respond(desk: &Desk, statuses: bool, request: Request<Incoming>) -> Res
     let modern = version(&message).is_some();
     match agreed(message, &head.headers).and_then(|message| desk.receive(message)) {
         Ok(Errand::Reply(line)) => Ok(json(StatusCode::OK, line)),
-        Ok(Errand::Call(call)) => answer(call, statuses).await,
+        Ok(Errand::Call(call)) => answer(*call, statuses).await,
         Ok(Errand::Cancel(_) | Errand::Nothing) => Ok(empty(StatusCode::ACCEPTED)),
         Err(rejection) => Ok(json(status(rejection.code, modern), rejection.line())),
     }

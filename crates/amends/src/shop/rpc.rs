@@ -72,7 +72,7 @@ pub(crate) struct Rejection {
     id: Option<Id>,
     pub(crate) code: Code,
     message: String,
-    data: Option<Value>,
+    data: Option<Box<Value>>,
 }
 
 impl Rejection {
@@ -81,7 +81,7 @@ impl Rejection {
     }
 
     pub(crate) fn with_data(mut self, data: Value) -> Rejection {
-        self.data = Some(data);
+        self.data = Some(Box::new(data));
         self
     }
 
@@ -89,7 +89,7 @@ impl Rejection {
     pub(crate) fn line(&self) -> String {
         let mut error = json!({ "code": self.code.number(), "message": self.message });
         if let Some(data) = &self.data {
-            error["data"] = data.clone();
+            error["data"] = (**data).clone();
         }
         json!({ "jsonrpc": "2.0", "id": self.id, "error": error }).to_string()
     }

@@ -38,7 +38,7 @@ pub(crate) async fn serve(desk: Desk) -> Result<()> {
         };
         let reply = match message.and_then(|message| desk.receive(message)) {
             Ok(Errand::Reply(line)) => Some(line),
-            Ok(Errand::Call(call)) => open.begin(call, lines.clone()),
+            Ok(Errand::Call(call)) => open.begin(*call, lines.clone()),
             Ok(Errand::Cancel(id)) => {
                 open.cancel(&id);
                 None

@@ -96,5 +96,6 @@ fn reach(name: &str, reach: &Reach) -> String {
         }
         Reach::Http { url, .. } => format!("is at {}", url.split('?').next().unwrap_or(url)),
         Reach::OpenApi(api) => format!("is the API at {}", api.base_url),
+        Reach::Functions(_) => "is functions of this program".to_owned(),
     }
 }
