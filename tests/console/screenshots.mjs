@@ -53,6 +53,6 @@ await story(async ({ place, browser }) => {
   }
   const page = await browser.person(await gateway.link());
   await page.goto(`${gateway.url}/queue`);
-  await page.click("text=Approve");
+  await page.click("button >> text=Approve");
   await paying;
 });

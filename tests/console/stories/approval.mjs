@@ -22,7 +22,7 @@ await story(async ({ place, browser }) => {
   assert.match(shown, /money/);
   assert.match(shown, /"amount": 500/);
   await ada.fill("input[name=note]", "spoke to the bank");
-  await ada.click("text=Approve");
+  await ada.click("button >> text=Approve");
   assert.match(await ada.textContent("#notice"), /taken, and acted on/);
   const paid = await paying;
   assert.equal(paid.status, "success", JSON.stringify(paid));
@@ -52,7 +52,7 @@ await story(async ({ place, browser }) => {
     await page.goto(`${gateway.url}/queue`);
     await asked(page);
   }
-  const press = (page, word) => Promise.all([page.waitForNavigation(), page.click(`text=${word}`)]);
+  const press = (page, word) => Promise.all([page.waitForNavigation(), page.click(`button >> text=${word}`)]);
   const [[said], [late]] = await Promise.all([press(ada, "Approve"), press(bob, "Deny")]);
   const statuses = [said.status(), late.status()].sort();
   assert.deepEqual(statuses, [200, 409]);

@@ -7,9 +7,9 @@ await story(async ({ place, browser }) => {
 [[fault]]
 tool = "get_order"
 when = { order = "ord_odd" }
-attempts = ["status_418"]
+attempts = ["plain_error"]
 `;
-  const gateway = await place.serve({ faults: faults.replace("status_418", "status_503") });
+  const gateway = await place.serve({ faults });
   await gateway.call("get_order", { order: "ord_odd" });
   const page = await browser.person(await gateway.link());
   await page.click("nav >> text=Ledger");
@@ -29,14 +29,15 @@ attempts = ["status_418"]
   await page.click("text=Say what it would have done");
   assert.match(await page.textContent("main"), /playbook.*effect/s);
 
-  const folder = () => readdirSync(place.folder).filter((name) => name === "amends-proposals");
-  assert.deepEqual(folder(), [], "nothing is written unasked");
-  const proof = await page.getAttribute("meta[name=amends-page]", "content");
-  const proposed = await page.request.post(`${gateway.url}/api/unclassified/proposals`, {
-    headers: { "x-amends-page": proof },
-    data: { upstream: "shop", when: "result.code == 'odd'", failure: "RateLimited" },
-  });
-  assert.equal(proposed.status(), 201, await proposed.text());
+  // A failure that nothing recognises lies in the inbox; one click writes a proposal, and nothing is applied.
+  const written = () => readdirSync(place.folder).filter((name) => name === "amends-proposals");
+  assert.deepEqual(written(), [], "nothing is written unasked");
+  await page.click("nav >> text=Playbook");
+  assert.match(await page.textContent("#inbox"), /get_order of shop: 1 attempts/);
+  await page.fill("#when-0", "result.code == 'odd'");
+  await page.selectOption("#failure-0", "RateLimited");
+  await page.click("text=Propose this rule");
+  assert.match(await page.textContent("#notice"), /^Proposed in .*Nothing is applied/);
   const [file] = readdirSync(place.file("amends-proposals"));
   assert.match(readFileSync(place.file(`amends-proposals/${file}`), "utf8"), /\[\[upstreams."shop".translate\]\]/);
   assert.deepEqual(page.complaints.filter((words) => !words.includes("400")), []);

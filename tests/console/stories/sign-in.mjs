@@ -27,7 +27,7 @@ await story(async ({ place, browser }) => {
   const headers = answer.headers();
   assert.match(headers["content-security-policy"], /script-src 'self'.*frame-ancestors 'none'/);
   assert.ok(!headers["content-security-policy"].includes("unsafe"));
-  assert.deepEqual([headers["x-content-type-options"], headers["referrer-policy"]], ["nosniff", "no-referrer"]);
+  assert.deepEqual([headers["x-content-type-options"], headers["referrer-policy"]], ["nosniff", "same-origin"]);
 
   // Another page cannot make this browser do anything: without the page's own proof nothing is done.
   for (const path of ["/ledger/verify", "/ledger/checkpoints", "/sign-out", "/playbook/proposals"]) {

@@ -52,7 +52,10 @@ fn every_route_answers_as_it_is_described() {
     assert_eq!((trace["events"][0]["seq"].as_u64(), trace["events"].as_array().map(Vec::len)), (Some(2), Some(3)));
     let links = get("/api/sessions/{session}/links", &format!("/api/sessions/{session}/links"));
     assert!(links["links"][0]["body"].as_str().is_some_and(|body| body.contains("session_opened")), "{links}");
-    assert_eq!(get("/api/sessions/{session}/walk", &format!("/api/sessions/{walk}/walk"))["state"]["state"], "known");
+    assert_eq!(
+        get("/api/sessions/{session}/walk", &format!("/api/sessions/{walk}/walk"))["state"]["state"]["name"],
+        "known"
+    );
     let calls = get("/api/calls", "/api/calls?limit=1");
     let next = calls["next"].as_str().expect("more than one call");
     let more = get("/api/calls", &format!("/api/calls?limit=1&after={next}"));

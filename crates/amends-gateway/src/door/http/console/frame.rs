@@ -136,7 +136,8 @@ pub(super) fn document(status: StatusCode, title: &str, proof: &str, body: &Mark
     let headers = response.headers_mut();
     headers.insert("content-security-policy", HeaderValue::from_static(POLICY));
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
+    // No other site hears where somebody came from. With `no-referrer` a browser would hide the origin of our own forms as well.
+    headers.insert("referrer-policy", HeaderValue::from_static("same-origin"));
     headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
     headers.insert("cache-control", HeaderValue::from_static("no-store"));
     response
