@@ -13,8 +13,8 @@ use serde::Deserialize;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
-    ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec, PolicySpec,
-    PrincipalSpec, PrivacySpec, QueueSpec, Span, ToolCostSpec,
+    ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec,
+    PolicySpec, PrincipalSpec, PrivacySpec, QueueSpec, Span, ToolCostSpec,
 };
 use crate::pin::PinMode;
 

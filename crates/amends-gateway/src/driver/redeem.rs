@@ -77,12 +77,7 @@ fn owner(trace: &Trace) -> Option<Principal> {
     }
 }
 
-fn admitted(
-    gateway: &Gateway,
-    caller: &Caller<'_>,
-    id: CallId,
-    found: Result<Option<ReversalRow>, Error>,
-) -> Admitted {
+fn admitted(gateway: &Gateway, caller: &Caller<'_>, id: CallId, found: Result<Option<ReversalRow>, Error>) -> Admitted {
     let principal = caller.principal;
     let row = match found {
         Ok(row) => row,

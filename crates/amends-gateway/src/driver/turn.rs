@@ -343,11 +343,7 @@ impl Session {
             Act::Do(Effect::Retract { call, inquiry }) => self.retract(&call, inquiry),
             // What touches nothing outside was done at once.
             Act::Do(
-                Effect::Reply(_)
-                | Effect::Withdraw(_)
-                | Effect::Begin(_)
-                | Effect::Weigh { .. }
-                | Effect::Join { .. },
+                Effect::Reply(_) | Effect::Withdraw(_) | Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. },
             ) => {}
             Act::Do(Effect::Unwind { of }) => self.unwind(of),
             Act::Reply(reply, rendered) => self.reply(&reply, *rendered, appended),

@@ -141,7 +141,9 @@ fn line(row: &SessionRow) -> SessionLine {
 /// A session's trace, for somebody who may see it.
 pub(crate) async fn trace(gateway: &Arc<Gateway>, person: &Person, id: &str) -> Result<Trace, Problem> {
     let found = gateway.ledger.trace(&SessionId::new(id)).await?;
-    found.filter(|trace| owner(trace).is_some_and(|owner| person.sees(owner))).ok_or_else(|| Problem::not_found("session"))
+    found
+        .filter(|trace| owner(trace).is_some_and(|owner| person.sees(owner)))
+        .ok_or_else(|| Problem::not_found("session"))
 }
 
 /// Whose a session is.
