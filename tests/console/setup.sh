@@ -9,9 +9,19 @@ main() {
   require node 'Node.js 20 or newer'
   require npm 'npm'
   require python3 'Python 3.11 or newer'
-  require "${AMENDS_CHROMIUM:-chromium}" 'Chromium (on Debian: apt-get install chromium)'
+  chromium
   playwright
   schemathesis
+}
+
+# The system's own, which is installed where we may.
+chromium() {
+  local browser=${AMENDS_CHROMIUM:-chromium}
+  if ! command -v "$browser" >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing Chromium" >&2
+    apt-get update --quiet=2 >&2 && apt-get install --quiet=2 --yes --no-install-recommends chromium >&2
+  fi
+  require "$browser" 'Chromium (on Debian: apt-get install chromium)'
 }
 
 playwright() {
