@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
 use amends_core::{
-    Attempt, CallId, Certainty, Code, Fact, Failure, Gates, Input, Outcome, Purpose, RefusalKind, Report, Step,
+    Attempt, CallId, Certainty, ClaimState, Code, Fact, Failure, Gates, Input, Outcome, Purpose, RefusalKind, Report, Step,
     Timestamp, ToolName,
 };
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
@@ -71,7 +71,7 @@ impl Session {
     pub(super) fn take(&mut self, input: Input, gates: Gates) {
         let waits = self.waits(&input, &gates);
         if let Input::Call(call) = &input
-            && call.repeat_of.is_some()
+            && call.repeat_of.as_ref().is_some_and(|held| held.state != ClaimState::Granted)
             && let Some(live) = self.live.get_mut(&call.id)
         {
             // What it repeats was counted.

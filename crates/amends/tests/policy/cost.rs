@@ -65,7 +65,8 @@ fn a_session_spends_no_more_than_it_may_and_its_trace_says_what_it_spent() {
     let gateway = up_plain(&place, &format!("[limits]\ncost = {{ per_session = 10 }}\n{COST}"));
     let begin = || begin(&gateway);
     let session = begin();
-    assert_eq!(in_session(&gateway, &session, 1, 6)["result"]["isError"], Value::Null);
+    let paid = in_session(&gateway, &session, 1, 6);
+    assert!(paid["result"].is_object() && paid["result"]["isError"] != true, "{paid}");
     let refused = in_session(&gateway, &session, 2, 5);
     assert!(refused.to_string().contains("cost_cap_exceeded"), "{refused}");
     assert!(refused.to_string().contains("4 left"), "{refused}");

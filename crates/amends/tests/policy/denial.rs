@@ -45,7 +45,9 @@ fn the_agent_is_told_no_and_the_operator_why_and_nothing_is_sent() {
         ruling,
         &json!({ "policies": ["secret-rule-name"], "reasons": ["large refunds go through the office"] })
     );
-    let call = place.events_named("call_refused")[0]["call"].as_str().expect("a call").to_owned();
+    let refused = place.events_named("call_refused");
+    let denied = refused.iter().find(|event| event["refusal"]["kind"] == "policy_blocked").expect("a denial");
+    let call = denied["call"].as_str().expect("a call").to_owned();
     let (_, told) = place.amends(&["trace", &call]);
     assert!(told.contains("denied by policy `secret-rule-name`; large refunds"), "{told}");
 }
