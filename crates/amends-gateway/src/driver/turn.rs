@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
 use amends_core::{
-    Attempt, CallId, Certainty, ClaimState, Code, Fact, Failure, Gates, Input, Outcome, Purpose, RefusalKind, Report, Step,
-    Timestamp, ToolName,
+    Attempt, CallId, Certainty, ClaimState, Code, Fact, Failure, Gates, Input, Outcome, Purpose, RefusalKind, Report,
+    Step, Timestamp, ToolName,
 };
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
 use bytes::Bytes;
