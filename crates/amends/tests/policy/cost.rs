@@ -18,14 +18,14 @@ fn charge(gateway: &Gateway, key: &str, amount: u32) -> (u16, Value) {
 #[test]
 fn a_principal_spends_no_more_in_a_day_than_it_may_and_repeats_are_free() {
     let place = Place::new();
-    let gateway = up_plain(&place, &format!("[limits]\ncost = {{ per_principal_day = 10 }}\n{COST}"));
+    let gateway = up_plain(&place, &format!("[limits]\ncost = {{ per_principal_day = 12 }}\n{COST}"));
     assert_eq!(charge(&gateway, "a", 6).0, 200);
     let (status, again) = charge(&gateway, "a", 6);
     assert_eq!((status, &again["replayed"]), (200, &json!(true)), "{again}");
-    let (status, refused) = charge(&gateway, "b", 5);
+    let (status, refused) = charge(&gateway, "b", 7);
     assert_eq!((status, &refused["error"]["kind"]), (403, &json!("cost_cap_exceeded")), "{refused}");
-    assert!(refused["error"]["message"].as_str().is_some_and(|said| said.contains("4 is left")), "{refused}");
-    assert_eq!(charge(&gateway, "c", 4).0, 200);
+    assert!(refused["error"]["message"].as_str().is_some_and(|said| said.contains("6 is left")), "{refused}");
+    assert_eq!(charge(&gateway, "c", 6).0, 200);
     assert_eq!(charge(&gateway, "d", 1).0, 403);
     assert_eq!(place.effects("charge_card"), 2);
 }
