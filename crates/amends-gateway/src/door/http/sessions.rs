@@ -80,7 +80,9 @@ impl Sessions {
 
     /// Ends a session of that principal; `false` where there is none. Other nodes do not hear of it.
     fn end(&self, door: &Door, who: &Principal, id: &str) -> bool {
-        let Some(_) = Id::read(id, who, &door.gateway.secret) else { return false };
+        if Id::read(id, who, &door.gateway.secret).is_none() {
+            return false;
+        }
         let ended = self.lock().remove(id);
         let kept = ended.is_some();
         if let Some((client, _)) = ended {
