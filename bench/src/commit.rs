@@ -49,6 +49,7 @@ pub(crate) fn step(session: &SessionId, seq: u64) -> Append {
             seed: 7,
             principal: "local".into(),
             door: "mcp/http".into(),
+            tenant: None,
             decider: Default::default(),
         },
         _ => Fact::Ignored { why: "x".repeat(300) },

@@ -72,6 +72,7 @@ DegradationReason: TypeAlias = Literal[
     "answer_not_kept",
     "stale_answer",
     "settled_by_person",
+    "masked",
 ]
 
 # A refusal's own name, or a failure's code in snake case.

@@ -63,7 +63,8 @@ export type Code =
 export type DegradationReason =
   | "answer_not_kept"
   | "stale_answer"
-  | "settled_by_person";
+  | "settled_by_person"
+  | "masked";
 
 /** A refusal's own name, or a failure's code in snake case. */
 export type Kind =

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::id::{AttemptId, Digest, ToolName, UpstreamName};
 use crate::inquiry::Inquiry;
 use crate::outcome::Outcome;
+use crate::privacy::Category;
 use crate::time::Timestamp;
 
 /// What an attempt is for. Whatever touches the world is an attempt, so that it can time out, be in doubt, be resumed.
@@ -92,6 +93,9 @@ pub struct Report {
     /// For a join: how the call ended whose answer this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Recorded>,
+    /// For a join: what the yes is based on that a person gave to the call it joins, when nobody waited for that any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted: Option<String>,
     /// What the answer looks like, where the contract says what to look for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Box<Shape>>,
@@ -137,6 +141,9 @@ pub struct Shape {
     /// Where it comes from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provenance: Vec<Provenance>,
+    /// What was masked in it before an agent got it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub masked: Vec<Category>,
     /// The parts of the contract's `answer` whose expression gave no answer, and why.
     #[serde(skip)]
     pub unread: Vec<Suppressed>,
@@ -198,6 +205,7 @@ impl Report {
             happened: None,
             fits: false,
             recorded: None,
+            granted: None,
             shape: None,
             inquiry: None,
             suppressed: Vec::new(),
@@ -219,6 +227,7 @@ impl Report {
             happened: None,
             fits: false,
             recorded: None,
+            granted: None,
             shape: None,
             inquiry: None,
             suppressed: Vec::new(),
@@ -235,6 +244,7 @@ impl Report {
             happened: None,
             fits: false,
             recorded: None,
+            granted: None,
             shape: None,
             inquiry: None,
             suppressed: Vec::new(),

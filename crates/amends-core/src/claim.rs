@@ -29,6 +29,8 @@ pub enum ClaimKind {
     ArgumentsIfFree,
     /// What is written. While another write to it is on its way or in doubt, this one is refused.
     Object,
+    /// Arguments to which a person said yes for good. No call holds it: it says that nobody is asked.
+    Grant,
 }
 
 /// Where a claim stands. Past its `until` it is expired, and counts as free.
@@ -44,6 +46,28 @@ pub enum ClaimState {
     Resumable,
     /// The call ended, and its answer may not have arrived.
     Complete,
+    /// The call is open, and a person is asked whether it is sent. Nothing was.
+    Awaiting,
+    /// A person said yes when nobody waited for it any more: the next equal call is sent without asking.
+    Granted,
+}
+
+impl Held {
+    /// Whether it says that nobody is asked about such arguments, rather than that a call is under way.
+    pub fn is_standing(&self) -> bool {
+        self.name.as_str().starts_with(STANDING)
+    }
+}
+
+/// What the names of claims of the kind `Grant` begin with, before the name of the arguments.
+const STANDING: &str = "grant:";
+
+/// The claim under which a yes for good to a call's arguments is found; nothing for a call that has no names.
+pub fn standing(claims: &[Claim]) -> Option<Claim> {
+    let arguments = |claim: &&Claim| matches!(claim.kind, ClaimKind::Arguments | ClaimKind::ArgumentsIfFree);
+    let claim = claims.iter().find(arguments)?;
+    let name = Digest::new(format!("{STANDING}{}", claim.name));
+    Some(Claim { name, fingerprint: claim.fingerprint.clone(), kind: ClaimKind::Grant })
 }
 
 /// A claim that another call holds.
@@ -59,7 +83,7 @@ pub struct Held {
     pub state: ClaimState,
     /// The digest of the holder's arguments.
     pub fingerprint: Digest,
-    /// The key minted for the holder's effect.
+    /// The key minted for the holder's effect; for a yes that was granted, what it was based on.
     pub effect_key: String,
     /// When the holder took it: no attempt was sent before.
     pub since: Timestamp,
@@ -91,6 +115,22 @@ pub enum ClaimChange {
         state: ClaimState,
         /// Until when; for good where nothing is said.
         until: Option<Timestamp>,
+    },
+    /// Let the next equal call be sent without asking. A claim it does not hold is left alone.
+    Grant {
+        /// The name.
+        name: Digest,
+        /// The call that must hold it.
+        call: CallId,
+        /// What the yes is based on.
+        basis: String,
+        /// Until when; for good where nothing is said.
+        until: Option<Timestamp>,
+    },
+    /// Nobody must hold that claim. If somebody does, the whole step fails with the holder.
+    Absent {
+        /// The name.
+        name: Digest,
     },
     /// Give up a claim this call holds. A claim it does not hold is left alone.
     Release {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::expression::Expression;
+use crate::gates::Approval;
 use crate::limits::{ANSWER_WITHIN_MS, INPUT_WITHIN_MS, REQUEST_LIFE_MS};
 
 /// What a tool does to the world, which decides whether an attempt in doubt may be sent again.
@@ -82,6 +83,9 @@ pub struct Contract {
     /// Where questions about it go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
+    /// Who must say yes before it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Box<Approval>>,
     /// How long a person has for an answer.
     #[serde(default = "answer_within_ms", skip_serializing_if = "is_answer_within_ms")]
     pub answer_within_ms: u64,
@@ -227,6 +231,7 @@ impl Contract {
                 follow_up: Vec::new(),
             },
             queue: None,
+            approval: None,
             answer_within_ms: ANSWER_WITHIN_MS,
             input_within_ms: INPUT_WITHIN_MS,
         }

@@ -7,6 +7,7 @@ pub mod cancel;
 
 mod admit;
 mod answer;
+mod approve;
 mod ask;
 mod compensate;
 mod delivery;
@@ -366,7 +367,8 @@ impl Dispatcher {
 
     /// Whether every open call only reads, so that nothing durable hangs on it.
     pub fn only_reads(&self) -> bool {
-        self.state.walk.is_none() && self.state.calls.values().all(|call| call.effect().is_read())
+        let reads = |call: &state::CallState| call.effect().is_read() && call.received.claims.is_empty();
+        self.state.walk.is_none() && self.state.calls.values().all(reads)
     }
 
     /// The open calls, each with where it lives.

@@ -107,6 +107,8 @@ pub enum DegradationReason {
     StaleAnswer,
     /// A person says that it was done; what it gave is not known.
     SettledByPerson,
+    /// Something in it must not reach an agent, and is masked.
+    Masked,
 }
 
 /// One attempt in an envelope's history.
@@ -150,7 +152,7 @@ pub enum Status {
 
 impl DegradationReason {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::AnswerNotKept, Self::StaleAnswer, Self::SettledByPerson];
+    pub const ALL: [Self; 4] = [Self::AnswerNotKept, Self::StaleAnswer, Self::SettledByPerson, Self::Masked];
 }
 
 impl Status {

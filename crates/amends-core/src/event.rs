@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::{Scope, Yes};
 use crate::attempt::{Payload, Purpose, Report};
 use crate::call::Received;
 use crate::certainty::Certainty;
@@ -15,7 +16,7 @@ use crate::drift::Drift;
 use crate::evidence::Changed;
 use crate::gates::{Gates, HeldBack};
 use crate::id::{ActionName, MachineName, StateName};
-use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName};
+use crate::id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, Tenant, ToolName};
 use crate::inquiry::{Inquiry, Unanswered, Way};
 use crate::interaction::{Interaction, PersonAnswer};
 use crate::machine::MachineSpec;
@@ -81,6 +82,9 @@ pub enum Fact {
         principal: Principal,
         /// The door it came through.
         door: String,
+        /// The tenant it belongs to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tenant: Option<Tenant>,
         /// Which decider begins it.
         #[serde(default, skip_serializing_if = "Decider::is_first")]
         decider: Decider,
@@ -198,6 +202,25 @@ pub enum Fact {
         /// Whether the answer is that of an earlier call.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         replayed: bool,
+        /// Whether a person allowed it after its agent had gone: the next equal call needs no other permission.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        granted: bool,
+    },
+    /// Who must say yes before the call is sent did.
+    CallApproved {
+        /// The call.
+        call: CallId,
+        /// Whose yes it is.
+        yes: Yes,
+        /// For what else it is good.
+        #[serde(default, skip_serializing_if = "Scope::is_once")]
+        scope: Scope,
+        /// The question that was answered last, where one was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interaction: Option<InteractionId>,
+        /// The call to which it was given, where that is another.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<CallId>,
     },
     /// What the call is based on was read, and compared with what it was.
     EvidenceCompared {

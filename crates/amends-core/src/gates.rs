@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::id::{ToolName, UpstreamName};
+use crate::limits::{GRANTED_FOR_MS, HOLD_MS};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
@@ -31,6 +32,103 @@ pub struct Gates {
     /// not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clock_behind: bool,
+    /// Who must say yes before anything is sent; nobody where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Box<Approval>>,
+    /// How the wait for that yes is spent; as by default where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience: Option<Box<Patience>>,
+    /// What the policies said, where that is not a plain yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ruling: Option<Box<Ruling>>,
+    /// What the call costs, where that is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+/// Which policies decided about a call, and why. It is for whoever runs the gateway: no answer shows it to an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ruling {
+    /// The policies that decided, by their ids; none where no policy permits the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
+    /// Why, in the words of the policies, or in those of whoever could not evaluate one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+}
+
+/// What a call costs, in thousandths of whatever is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// How much.
+    pub milli: u64,
+    /// How much the calls of one session may cost together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_max_milli: Option<u64>,
+}
+
+/// Who must say yes before a call is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// The queue the question is put on.
+    pub queue: String,
+    /// How many persons must say yes, each under another name.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub persons: u8,
+    /// The policy that asks for it, for the operator; empty where the contract does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub policy: String,
+    /// Whether the one who called may say yes as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requester_may: bool,
+}
+
+/// How the wait for a person is spent, as it was configured when the call arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patience {
+    /// How long the agent is kept waiting before it is told that a person is asked.
+    pub hold_ms: u64,
+    /// How long the person has; as the contract says where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within_ms: Option<u64>,
+    /// For how long a yes that nobody waited for is good.
+    pub granted_for_ms: u64,
+    /// What counts at once, where nobody is there to be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headless: Option<Headless>,
+}
+
+/// What counts where nobody is there to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Headless {
+    /// Every call is as if a person had said yes.
+    Approve,
+    /// Every call is as if a person had said no.
+    Deny,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { hold_ms: HOLD_MS, answer_within_ms: None, granted_for_ms: GRANTED_FOR_MS, headless: None }
+    }
+}
+
+/// A number of thousandths as a person writes it.
+pub fn thousandths(milli: u64) -> String {
+    match milli % 1000 {
+        0 => (milli / 1000).to_string(),
+        rest => format!("{}.{}", milli / 1000, format!("{rest:03}").trim_end_matches('0')),
+    }
+}
+
+const fn one() -> u8 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+const fn is_one(persons: &u8) -> bool {
+    *persons == 1
 }
 
 /// A breaker that is not closed.

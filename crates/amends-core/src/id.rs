@@ -61,8 +61,13 @@ name!(
     UpstreamName
 );
 name!(
-    /// Who calls: authenticated by the door, `local` on a loopback door without authentication.
+    /// Who calls: authenticated by the door, `local` on a loopback door without authentication. One of a tenant is written
+    /// with the tenant before it, `acme/ada`, so that whatever is bound to a principal is bound to its tenant.
     Principal
+);
+name!(
+    /// Whose calls are kept apart from everybody else's: an organisation, a customer.
+    Tenant
 );
 name!(
     /// One question to a person.
@@ -85,6 +90,35 @@ name!(
     Digest
 );
 
+impl Principal {
+    /// The principal of that name, in that tenant where there is one. No two pairs give the same.
+    pub fn of(tenant: Option<&Tenant>, name: &str) -> Self {
+        match tenant {
+            Some(tenant) => Self::new(format!("{}/{}", escaped(tenant.as_str()), escaped(name))),
+            None => Self::new(escaped(name)),
+        }
+    }
+
+    /// The tenant it belongs to.
+    pub fn tenant(&self) -> Option<Tenant> {
+        self.0.split_once('/').map(|(tenant, _)| Tenant::new(unescaped(tenant)))
+    }
+
+    /// Its name among those of its tenant.
+    pub fn name(&self) -> String {
+        unescaped(self.0.split_once('/').map_or(&self.0, |(_, name)| name))
+    }
+}
+
+/// A name in which nothing separates a tenant from what follows.
+fn escaped(name: &str) -> String {
+    name.replace('%', "%25").replace('/', "%2F")
+}
+
+fn unescaped(name: &str) -> String {
+    name.replace("%2F", "/").replace("%25", "%")
+}
+
 /// One sending of a call, or of a compensation for it: the call and the number of the attempt, from 1.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AttemptId {
@@ -103,5 +137,25 @@ impl fmt::Display for AttemptId {
 impl fmt::Debug for AttemptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_principal_names_its_tenant_and_no_two_are_written_alike() {
+        let names = ["ada", "a/b", "a", "b", "%2F", "a%2Fb", "/", "", "%", "%25"];
+        let mut written = std::collections::BTreeSet::new();
+        for name in names {
+            for tenant in names.map(Tenant::new).iter().map(Some).chain([None]) {
+                let principal = Principal::of(tenant, name);
+                assert_eq!((principal.tenant().as_ref(), principal.name().as_str()), (tenant, name), "{principal}");
+                assert!(written.insert(principal));
+            }
+        }
+        assert_eq!(Principal::of(Some(&Tenant::new("acme")), "ada").as_str(), "acme/ada");
+        assert_eq!(Principal::of(None, "local"), Principal::new("local"));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CallId, InteractionId, Principal, SessionId, ToolName};
+use crate::id::{CallId, Digest, InteractionId, Principal, SessionId, ToolName};
 use crate::time::Timestamp;
 
 /// What kind of question it is.
@@ -35,6 +35,8 @@ pub enum Subject {
     Notice,
     /// Whether a move of a machine is made.
     Move,
+    /// Whether a call is sent at all.
+    Call,
 }
 
 /// One question to a person: durable, with a deadline and a named default.
@@ -72,6 +74,46 @@ pub struct Interaction {
     /// Until when what the call sent may still arrive. That it did not happen counts from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrives_by: Option<Timestamp>,
+    /// What a yes is bound to, and whose counts, for the question whether a call is sent at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grounds: Option<Box<Grounds>>,
+}
+
+/// What a yes to a call is bound to, and whose counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grounds {
+    /// The digest of the call's arguments: no others are sent.
+    pub arguments: Digest,
+    /// What was read for it, by tool, with the hash of what it said: where that changes, nothing is sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Read>,
+    /// How many persons must say yes.
+    pub persons: u8,
+    /// How many have.
+    pub said_yes: u8,
+    /// The names whose yes does not count here: whoever called, unless they may, and whoever said yes before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub barred: Vec<String>,
+    /// The policy that asks; empty where the contract does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub policy: String,
+}
+
+/// A fact that was read for a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Read {
+    /// The tool that read it.
+    pub tool: ToolName,
+    /// The hash of what it said.
+    pub hash: Digest,
+}
+
+impl Interaction {
+    /// Whether that name may give that answer. A no counts from anybody.
+    pub fn admits(&self, by: &str, picked: &str) -> bool {
+        let barred = self.grounds.as_ref().is_some_and(|grounds| grounds.barred.iter().any(|name| name == by));
+        !(barred && choice::is_yes(picked))
+    }
 }
 
 /// What a person answered.
@@ -112,8 +154,17 @@ pub mod choice {
     pub const UNKNOWN: &str = "unknown";
     /// Go on.
     pub const APPROVE: &str = "approve";
+    /// Go on, and do not ask again for this tool in this session.
+    pub const APPROVE_SESSION: &str = "approve_session";
+    /// Go on, and do not ask again for these arguments.
+    pub const APPROVE_ARGUMENTS: &str = "approve_arguments";
     /// Do not go on.
     pub const DENY: &str = "deny";
     /// Taken notice of.
     pub const SEEN: &str = "seen";
+
+    /// Whether that is one of the ways to say yes.
+    pub fn is_yes(choice: &str) -> bool {
+        matches!(choice, APPROVE | APPROVE_SESSION | APPROVE_ARGUMENTS)
+    }
 }

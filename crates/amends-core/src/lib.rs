@@ -8,6 +8,7 @@
 //! ([`Contract`], [`Playbook`]), what the judgement is ([`Verdict`], [`Compensation`], [`Outcome`]), what the agent gets
 //! ([`Envelope`]), and then the dispatcher that joins them.
 
+pub mod approval;
 pub mod attempt;
 pub mod call;
 pub mod certainty;
@@ -42,6 +43,7 @@ pub mod time;
 pub mod verdict;
 pub mod walk;
 
+pub use approval::{Scope, Yes};
 pub use attempt::{Attempt, Purpose, Report};
 pub use call::{Call, CallKey, Rules};
 pub use certainty::Certainty;
@@ -54,8 +56,8 @@ pub use effect::{Answer, Effect, Reply};
 pub use envelope::{Envelope, Status};
 pub use event::{Decider, Event, Fact};
 pub use failure::Failure;
-pub use gates::Gates;
-pub use id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, ToolName, UpstreamName};
+pub use gates::{Approval, Gates};
+pub use id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, Tenant, ToolName, UpstreamName};
 pub use inquiry::{Ask, AskKind, Inquiry, Unanswered, Way};
 pub use interaction::{Interaction, PersonAnswer};
 pub use outcome::Outcome;

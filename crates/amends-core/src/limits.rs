@@ -22,6 +22,12 @@ pub const KEY_MARGIN_MS: u64 = 5_000;
 pub const REQUEST_LIFE_MS: u64 = 60_000;
 /// How long a person has for an answer where nothing is said: a day.
 pub const ANSWER_WITHIN_MS: u64 = 24 * 60 * 60 * 1000;
+/// How long an agent is kept waiting for a person where nothing is said: what most clients bear.
+pub const HOLD_MS: u64 = 20 * 1000;
+/// For how long a yes that nobody waited for is good where nothing is said: a day.
+pub const GRANTED_FOR_MS: u64 = 24 * 60 * 60 * 1000;
+/// How many persons may have to say yes to one call.
+pub const PERSONS_MAX: u8 = 8;
 /// How long an agent has for what an upstream asks of it where nothing is said: five minutes.
 pub const INPUT_WITHIN_MS: u64 = 5 * 60 * 1000;
 /// How often an upstream may ask something of the agent during one call.

@@ -3,6 +3,9 @@
 //! A [`Mask`] works on texts before they are recorded. Nothing that is decided depends on what it leaves, and what it
 //! costs is bounded by the length of the text: the patterns are regular, without backtracking, and what they find is
 //! checked in one pass.
+//!
+//! A [`Sieve`] works on what passes between agents and tools. Much hangs on it, so it finds only what hardly anything else looks
+//! like, and what was declared.
 
 mod category;
 mod event;
@@ -10,13 +13,15 @@ mod field;
 mod find;
 mod number;
 mod pattern;
+mod sieve;
 mod view;
 
 use std::collections::BTreeSet;
 
 pub use category::{Category, NoPattern};
 pub use field::{Field, FieldError};
-use find::Found;
+use find::{Found, How};
+pub use sieve::Sieve;
 pub use view::VIEW_BYTES_MAX;
 
 /// How often a text is gone over. What is put in place of a secret hardly ever makes a new one of what is beside it.
@@ -100,7 +105,7 @@ impl Mask {
     }
 
     fn find(&self, text: &str) -> Vec<Found> {
-        find::find(text, &self.categories)
+        find::find(text, &self.categories, How::Likely)
     }
 }
 

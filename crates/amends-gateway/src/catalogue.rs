@@ -17,6 +17,7 @@ pub use served::{Listing, Served, ServedTemplate};
 
 use crate::config::{Config, ConfigError};
 use crate::gateway::Upstreams;
+use crate::policy::Shape;
 use crate::router::names::{self, Offered};
 use crate::upstream::Upstream;
 
@@ -61,6 +62,8 @@ pub struct ServedTool {
     pub input: Option<Schema>,
     /// What it gives, where it says so and we understand it.
     pub output: Option<Schema>,
+    /// What it takes, in the types of policies.
+    pub shape: Shape,
     /// The arguments that it wants repeated in headers.
     pub mirrors: Mirrors,
     /// Its entry in a list, as its upstream wrote it but for the name.
@@ -239,6 +242,7 @@ fn serve(
         rules: Arc::new(rules),
         input: compiled(&listing.input_schema),
         output: compiled(&listing.output_schema),
+        shape: shape(listing),
         mirrors: mirrors(listing).unwrap_or_default(),
         entry: if name == listing.name { listing.raw.get().to_owned() } else { tools::rename(&listing.raw, &name) },
         raw: listing.raw.get().to_owned(),
@@ -248,6 +252,12 @@ fn serve(
 
 fn weak(upstreams: &Upstreams) -> BTreeMap<UpstreamName, Weak<Upstream>> {
     upstreams.iter().map(|(name, upstream)| (name.clone(), Arc::downgrade(upstream))).collect()
+}
+
+/// What a tool takes, in the types of policies.
+fn shape(listing: &ToolListing) -> Shape {
+    let schema = listing.input_schema.as_ref().and_then(|schema| serde_json::from_str(schema.get()).ok());
+    schema.map(|schema| Shape::of_schema(&schema)).unwrap_or_default()
 }
 
 fn mirrors(listing: &ToolListing) -> Result<Mirrors, MirrorError> {

@@ -1,10 +1,15 @@
 //! The configuration: what was written, and what it means.
 
 mod access;
+mod auth;
 mod console;
+mod cost;
 mod fragment;
 mod ledger;
 mod machine;
+mod people;
+mod pii;
+mod policy;
 mod privacy;
 mod reach;
 mod release;
@@ -31,6 +36,7 @@ use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
 use crate::pin::PinMode;
+use crate::policy::Policies;
 use crate::router::Patterns;
 use crate::telemetry::TelemetryConfig;
 use crate::upstream::functions::Functions;
@@ -38,10 +44,16 @@ use crate::upstream::openapi::{Api, DocumentError};
 
 pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
+pub(crate) use auth::is_here;
+pub use auth::{AuthConfig, AuthSpec, OAuthConfig, OAuthSpec, ScopeSpec, TokenConfig, TokenSpec};
 pub use console::ConsoleConfig;
+pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
+pub use people::{ApprovalSpec, PeopleConfig, PeopleSpec, QueueConfig, QueueSpec, WebhookConfig};
+pub use pii::{ArgumentsRule, PiiConfig, PiiSpec, ResultsRule, Sieves};
+pub use policy::{Allowlists, PolicySpec, PrincipalSpec};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
@@ -59,6 +71,8 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// Where the token is that whoever reads the metrics must show; without one, only this machine reads them.
     pub metrics: Option<KeySource>,
+    /// Whom the doors let in.
+    pub auth: AuthConfig,
     /// The words in which our own answers are given, where a call does not say.
     pub dialect: Dialect,
     /// The upstreams, by name.
@@ -77,8 +91,18 @@ pub struct Config {
     pub repeat_window: Duration,
     /// The bounds.
     pub limits: Limits,
+    /// How people are asked.
+    pub people: PeopleConfig,
     /// What is masked before it is recorded.
     pub privacy: PrivacyConfig,
+    /// What may not pass between agents and tools.
+    pub pii: PiiConfig,
+    /// The policies that decide each call; without any, every call is permitted.
+    pub policies: Option<Arc<Policies>>,
+    /// The tools that principals are limited to.
+    pub allowlists: Allowlists,
+    /// What calls cost, and how much may be spent.
+    pub cost: CostConfig,
     /// Whether and where spans are exported.
     pub telemetry: TelemetryConfig,
     /// The pages at `/` and the API behind them.
@@ -179,8 +203,12 @@ pub struct Limits {
     pub answer_bytes: usize,
     /// How many calls may be open at once.
     pub calls: usize,
+    /// How many of them may be one tenant's.
+    pub tenant_calls: Option<usize>,
     /// How often one principal may call.
     pub rate: Option<Rate>,
+    /// How often may be called in one session.
+    pub session_rate: Option<Rate>,
 }
 
 /// Why a configuration was not taken.

@@ -2,6 +2,7 @@
 
 mod admission;
 mod answer;
+mod approval;
 mod attempt;
 mod basis;
 mod deliveries;
@@ -9,6 +10,7 @@ mod failpoint;
 mod inquiry;
 mod listener;
 mod orphans;
+mod permission;
 mod post;
 mod privacy;
 mod recover;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::machine::Course;
 use amends_core::walk::Beginning;
-use amends_core::{CallId, Principal, SessionId};
+use amends_core::{CallId, Principal, SessionId, Way};
 use tokio::sync::{mpsc, oneshot};
 
 pub use admission::Wish;
@@ -41,8 +43,10 @@ pub(crate) use walk::{MoveWish, look_from_outside, past, raise_walk, told};
 
 use crate::gateway::Gateway;
 use crate::mint;
+use crate::policy::Origin;
 pub(crate) use deliveries::Deliveries;
 use deliveries::Leaving;
+use permission::Caller;
 use session::Session;
 
 /// A session that somebody uses. Its driver lives as long as a handle or an open call.
@@ -52,6 +56,8 @@ pub struct SessionHandle {
     pub id: SessionId,
     gateway: Arc<Gateway>,
     principal: Principal,
+    /// The door it is used through.
+    door: Arc<str>,
     user: Arc<User>,
 }
 
@@ -99,7 +105,7 @@ impl SessionHandle {
             session.run(inbox, true).await;
             drop(driven);
         });
-        Self { id, gateway, principal, user: Arc::new(User { mail }) }
+        Self { id, gateway, principal, door: door.into(), user: Arc::new(User { mail }) }
     }
 
     /// Begins a walk through a machine, in a session of its own.
@@ -119,7 +125,8 @@ impl SessionHandle {
             session.run(inbox, true).await;
             drop(driven);
         });
-        Self { id, gateway: gateway.clone(), principal: principal.clone(), user: Arc::new(User { mail }) }
+        let user = Arc::new(User { mail });
+        Self { id, gateway: gateway.clone(), principal: principal.clone(), door: door.into(), user }
     }
 
     /// A session that is driven here, used by that principal.
@@ -130,7 +137,10 @@ impl SessionHandle {
         mail: mpsc::UnboundedSender<Mail>,
     ) -> Option<Self> {
         mail.send(Mail::Used).ok()?;
-        Some(Self { id, gateway: gateway.clone(), principal: principal.clone(), user: Arc::new(User { mail }) })
+        let user = Arc::new(User { mail });
+        // It is a walk: its driver, which knows the door, makes its calls.
+        let door = Arc::from("");
+        Some(Self { id, gateway: gateway.clone(), principal: principal.clone(), door, user })
     }
 
     /// Who uses it.
@@ -148,8 +158,14 @@ impl SessionHandle {
         CallHandle { id, answer, session: self.clone() }
     }
 
-    /// Hands in a call, for that listener.
+    /// Hands in a call, for that listener. One that comes back is told at once that a person is asked.
     pub fn call(&self, wish: Wish<'_>, listener: Listener) -> CallHandle {
+        let at_once = listener.way == Way::Return;
+        self.hand_in(wish, listener, at_once)
+    }
+
+    /// Hands in a call. Where a person is asked, its agent is told at once, or is kept waiting for a while.
+    fn hand_in(&self, wish: Wish<'_>, listener: Listener, at_once: bool) -> CallHandle {
         if let Wish::Call { call, .. } = &wish
             && call.name() == REVERSE_TOOL
             && self.gateway.catalogue.now().find(REVERSE_TOOL).is_none()
@@ -167,7 +183,10 @@ impl SessionHandle {
         };
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
-        let admitted = self.admit(wish);
+        let mut admitted = self.admit(wish);
+        if let Some(patience) = admitted.gates.patience.as_mut().filter(|_| at_once) {
+            patience.hold_ms = 0;
+        }
         let id = admitted.call.id.clone();
         let mail = Mail::call(admitted, made, answer_to, listener);
         // The driver ends only after every handle is gone.
@@ -194,9 +213,15 @@ impl SessionHandle {
             && let Ok(call) = amends_wire::mcp::ToolCall::parse(Some(raw))
         {
             let wish = Wish::Call { params: &params, call: &call };
-            return admission::admit(&self.gateway, &self.principal, wish);
+            return admission::admit(&self.gateway, &self.caller(), wish);
         }
-        admission::admit(&self.gateway, &self.principal, wish)
+        admission::admit(&self.gateway, &self.caller(), wish)
+    }
+
+    /// Who calls through it.
+    fn caller(&self) -> Caller<'_> {
+        let origin = Origin { session: self.id.as_str(), door: &self.door, step: None };
+        Caller { principal: &self.principal, origin, counts: true, judged: true }
     }
 }
 

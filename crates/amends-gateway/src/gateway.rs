@@ -16,9 +16,10 @@ use tokio::task::JoinHandle;
 
 use crate::catalogue::Catalogue;
 use crate::clock;
-use crate::config::{Config, LedgerConfig, LedgerPlace};
+use crate::config::{Config, ConfigError, LedgerConfig, LedgerPlace};
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
 use crate::hub::{Hub, News};
+use crate::identity::{Identity, IdentityError};
 use crate::key::{self, KeyError};
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -28,10 +29,12 @@ use crate::request_state::Seal;
 use crate::restraint::{Rates, Room};
 use crate::sign_in::SignIn;
 use crate::signer::{SignError, Signer, keep_signing};
+use crate::spending::Spending;
 use crate::telemetry::Telemetry;
 use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
 use crate::walks::kit::Kits;
 use crate::walks::owners::Owners;
+use crate::webhook;
 use tending::Tending;
 
 /// How long a heartbeat counts.
@@ -50,6 +53,8 @@ pub struct Gateway {
     pub hub: Arc<Hub>,
     /// What it was told, and whom it calls.
     pub(crate) serving: RwLock<Serving>,
+    /// Who tells who somebody is.
+    identity: RwLock<Arc<Identity>>,
     /// Held while one configuration takes the place of another.
     pub(crate) reloading: std::sync::Mutex<()>,
     /// How many configurations took the place of the first, and whether the newest one was refused.
@@ -68,6 +73,8 @@ pub struct Gateway {
     pub(crate) room: Room,
     /// How often each principal called.
     pub(crate) rates: Rates,
+    pub(crate) session_rates: Rates,
+    pub(crate) spending: Spending,
     /// The rules that are on the ledger.
     pub(crate) stored_rules: StoredRules,
     /// The answers that are leaving.
@@ -134,6 +141,12 @@ pub enum StartError {
         /// Why.
         source: StartFault,
     },
+    /// It could not be told who calls.
+    #[error("cannot tell who calls")]
+    Identity(#[from] IdentityError),
+    /// The doors would be open to more than this machine.
+    #[error(transparent)]
+    Exposed(#[from] ConfigError),
     /// The key that signs checkpoints is not there.
     #[error("cannot sign checkpoints")]
     Key(#[from] KeyError),
@@ -171,6 +184,7 @@ impl Gateway {
         if let Some(words) = config.ledger.unsealed() {
             tracing::warn!("{words}");
         }
+        let identity = Identity::start(&config)?;
         let config = Arc::new(config);
         let lease_until = ledger
             .heartbeat(clock::now())
@@ -200,6 +214,7 @@ impl Gateway {
             ledger,
             catalogue: Catalogue::new(config.clone(), &upstreams),
             hub,
+            identity: RwLock::new(identity),
             reloading: std::sync::Mutex::default(),
             reloads: AtomicU64::new(0),
             refused: AtomicBool::new(false),
@@ -208,6 +223,8 @@ impl Gateway {
             answered: Notify::new(),
             room: Room::default(),
             rates: Rates::default(),
+            session_rates: Rates::default(),
+            spending: Spending::default(),
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
             telemetry: Telemetry::start(&config.telemetry, metrics.exports()),
@@ -230,6 +247,7 @@ impl Gateway {
         gateway.keep(tokio::spawn(beat(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
+        gateway.keep(tokio::spawn(webhook::post_questions(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(pin::follow(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(pulse::look(Arc::downgrade(&gateway))));
@@ -249,6 +267,16 @@ impl Gateway {
     /// What it was told.
     pub fn config(&self) -> Arc<Config> {
         self.serving.read().unwrap_or_else(PoisonError::into_inner).config.clone()
+    }
+
+    /// Who tells who somebody is.
+    pub fn identity(&self) -> Arc<Identity> {
+        self.identity.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Has others tell who somebody is.
+    pub(crate) fn identify_by(&self, identity: Arc<Identity>) {
+        *self.identity.write().unwrap_or_else(PoisonError::into_inner) = identity;
     }
 
     /// Whom it calls.

@@ -16,6 +16,7 @@ use amends_core::id::MachineName;
 use crate::config::Config;
 use crate::gateway::{Gateway, Serving, StartError, Upstreams};
 use crate::hub::News;
+use crate::identity::Identity;
 use crate::upstream::Upstream;
 
 /// How long an upstream that was replaced is still called, where the one in its place has not listed anything.
@@ -71,6 +72,9 @@ impl Gateway {
         let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.serving.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut reloaded = Reloaded { fixed: keep_fixed(&mut config, &before.config), ..Reloaded::default() };
+        config.auth.may_listen(config.http)?;
+        // What the operator changed of who may come in counts for the next request.
+        let identity = (config.auth != before.config.auth).then(|| Identity::start(&config)).transpose()?;
         let mut upstreams = Upstreams::new();
         for (name, declared) in &config.upstreams {
             let upstream = match before.upstreams.get(name) {
@@ -92,6 +96,9 @@ impl Gateway {
         let gone = before.upstreams.keys().filter(|name| !upstreams.contains_key(*name));
         reloaded.removed.extend(gone.cloned());
         reloaded.machines.extend(config.machines.differences(&before.config.machines));
+        if let Some(identity) = identity {
+            self.identify_by(identity);
+        }
         let serving = Serving { config: Arc::new(config), upstreams: Arc::new(upstreams) };
         *self.serving.write().unwrap_or_else(PoisonError::into_inner) = serving.clone();
         self.hub.meet(&serving.upstreams);

@@ -269,6 +269,7 @@ mod tests {
                 seed: 1,
                 principal: "local".into(),
                 door: "mcp".into(),
+                tenant: None,
                 decider: Default::default(),
             };
             let event = Event { v: 1, seq: 1, at: Timestamp::from_ms(name), fact };

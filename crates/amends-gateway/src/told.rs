@@ -1,20 +1,32 @@
 //! What was recorded, in words: the command line and the console say the same.
 
+use amends_core::gates::Ruling;
 use amends_core::walk::Weighed;
 use amends_core::{Event, Fact, Inquiry, Timestamp};
 use amends_ledger::{Closing, QueueEntry, QueueState};
 use serde_json::Value;
 
+/// What the policies said, and why.
+fn ruled(ruling: &Ruling) -> String {
+    let by = match ruling.policies.as_slice() {
+        [] => "no policy permits it".to_owned(),
+        policies => format!("denied by policy `{}`", policies.join("`, `")),
+    };
+    let why = ruling.reasons.iter().map(|reason| format!("; {reason}")).collect::<String>();
+    format!("{by}{why}")
+}
+
 /// What happened, in a word and a line.
 pub fn sentence(event: &Event) -> (&'static str, String) {
     let words = match &event.fact {
         Fact::SessionOpened { principal, door, .. } => format!("by {principal} through {door}"),
-        Fact::CallReceived { received, .. } => {
+        Fact::CallReceived { received, gates } => {
             let key = received.key.as_ref().map(|key| format!(", key `{}`", key.0)).unwrap_or_default();
             let repeat = received.repeat_of.as_ref().map(|held| format!(", repeats {}", held.call)).unwrap_or_default();
             let view = received.view.as_ref().map(|view| format!("  {view}")).unwrap_or_default();
             let size = received.arguments.size;
-            format!("{}  `{}`, {size} bytes{key}{repeat}{view}", received.call, received.tool)
+            let ruling = gates.ruling.as_ref().map(|ruling| format!("  {}", ruled(ruling))).unwrap_or_default();
+            format!("{}  `{}`, {size} bytes{key}{repeat}{view}{ruling}", received.call, received.tool)
         }
         Fact::CallRefused { refusal, .. } => format!("{}: {}", refusal.kind.as_str(), refusal.message),
         Fact::AttemptStarted { attempt, purpose, tool, .. } => {
@@ -53,9 +65,15 @@ pub fn sentence(event: &Event) -> (&'static str, String) {
         }
         Fact::DoubtSettled { certainty, by, .. } => format!("{} by attempt {}", certainty.as_str(), by.n),
         Fact::InterimAnswered { .. } => "the agent was told; settling goes on".to_owned(),
-        Fact::CallEnded { outcome, certainty, replayed, .. } => {
+        Fact::CallEnded { outcome, certainty, replayed, granted, .. } => {
             let replayed = if *replayed { ", the recorded answer of an equal call" } else { "" };
-            format!("{}, {}{replayed}", outcome.as_str(), certainty.as_str())
+            let granted = if *granted { ", the next equal call may be sent" } else { "" };
+            format!("{}, {}{replayed}{granted}", outcome.as_str(), certainty.as_str())
+        }
+        Fact::CallApproved { yes, interaction, of, .. } => {
+            let asked = interaction.as_ref().map(|id| format!(", {id}")).unwrap_or_default();
+            let of = of.as_ref().map(|call| format!(", given to {call}")).unwrap_or_default();
+            format!("by {}{asked}{of}", yes.as_str())
         }
         Fact::EvidenceCompared { changed, .. } => match changed.as_slice() {
             [] => "as it was".to_owned(),

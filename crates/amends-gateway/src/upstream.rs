@@ -288,6 +288,15 @@ impl Upstream {
         }
     }
 
+    /// Whether what it wants to be shown is not there any more, so that nothing is sent to it.
+    pub fn lacks_credential(&self) -> bool {
+        match &*self.link {
+            Link::Stdio(_) | Link::Functions(_) => false,
+            Link::Http(endpoint) => endpoint.lacks_credential(),
+            Link::OpenApi(service) => service.lacks_credential(),
+        }
+    }
+
     /// Whether it is behind an address.
     pub fn is_remote(&self) -> bool {
         matches!(*self.link, Link::Http(_))

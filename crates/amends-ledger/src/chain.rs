@@ -135,6 +135,7 @@ mod tests {
             seed,
             principal: "local".into(),
             door: "mcp \"1e99\"".into(),
+            tenant: None,
             decider: Default::default(),
         };
         Event { v: 1, seq: 1, at: Timestamp::from_ms(5), fact }

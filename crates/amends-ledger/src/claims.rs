@@ -36,7 +36,10 @@ pub(crate) fn decide<E: From<Error>>(
     for change in changes {
         let name = match &change {
             ClaimChange::Take { claim, .. } => &claim.name,
-            ClaimChange::Settle { name, .. } | ClaimChange::Release { name, .. } => name,
+            ClaimChange::Settle { name, .. }
+            | ClaimChange::Grant { name, .. }
+            | ClaimChange::Absent { name }
+            | ClaimChange::Release { name, .. } => name,
         };
         // A step touches a handful of claims, so looking through them is quicker than a map.
         let earlier = left.iter().position(|(touched, _)| touched == name);
@@ -72,6 +75,8 @@ fn change_one(
                 Some(row) if row.is_over(at) => {}
                 Some(row) if over.as_ref() == Some(&row.held.call) => {}
                 Some(_) if claim.kind == ClaimKind::ArgumentsIfFree => return Ok(None),
+                // What is said last of arguments counts.
+                Some(row) if claim.kind == ClaimKind::Grant && row.kind == ClaimKind::Grant => {}
                 Some(row) => return Err(Error::Held(Box::new(row.held))),
                 None => {}
             }
@@ -89,7 +94,18 @@ fn change_one(
         ClaimChange::Settle { name, call, state, until } if ours(&row, &call) => {
             Ok(row.map(|row| (name, Some(ClaimRow { held: Held { state, ..row.held }, until, ..row }))))
         }
+        ClaimChange::Grant { name, call, basis, until } if ours(&row, &call) => {
+            let granted = |row: ClaimRow| {
+                let held = Held { state: ClaimState::Granted, effect_key: basis, ..row.held };
+                (name, Some(ClaimRow { held, until, ..row }))
+            };
+            Ok(row.map(granted))
+        }
+        ClaimChange::Absent { .. } => match row.filter(|row| !row.is_over(at)) {
+            Some(row) => Err(Error::Held(Box::new(row.held))),
+            None => Ok(None),
+        },
         ClaimChange::Release { name, call } if ours(&row, &call) => Ok(Some((name, None))),
-        ClaimChange::Settle { .. } | ClaimChange::Release { .. } => Ok(None),
+        ClaimChange::Settle { .. } | ClaimChange::Grant { .. } | ClaimChange::Release { .. } => Ok(None),
     }
 }

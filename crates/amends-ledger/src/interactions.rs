@@ -1,7 +1,7 @@
 //! Questions to people: who is asked, who answered first, and when a question is over.
 
 use amends_core::interaction::InteractionKind;
-use amends_core::{Interaction, PersonAnswer, SessionId, Timestamp};
+use amends_core::{Interaction, PersonAnswer, SessionId, Tenant, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -26,6 +26,8 @@ pub enum Closing {
 pub struct QueueFilter {
     /// Those of one queue; those of all queues where none is named.
     pub queue: Option<String>,
+    /// Those of one tenant; those of all tenants, and of none, where none is named.
+    pub tenant: Option<Tenant>,
     /// Also those that were answered or closed, while they are kept.
     pub all: bool,
 }
@@ -70,6 +72,8 @@ pub enum AnswerFate {
     Closed(Closing),
     /// There is no such question, or it is no longer kept.
     Unknown,
+    /// That name may not say yes to it: it called, or it said yes before.
+    Barred,
     /// It is none of the answers that can be given.
     NotAnOption {
         /// Those that can.
@@ -123,6 +127,7 @@ pub(crate) fn fate(row: Option<&InteractionRow>, answer: &PersonAnswer) -> Answe
         (Some((closing @ (Closing::Lapsed | Closing::Withdrawn), _)), _) => AnswerFate::Closed(closing),
         (_, Some(first)) => AnswerFate::Late { choice: first.choice.clone(), by: first.by.clone(), at: first.at },
         (Some((Closing::Answered, _)), None) => AnswerFate::Closed(Closing::Answered),
+        (None, None) if !row.interaction.admits(&answer.by, &answer.choice) => AnswerFate::Barred,
         (None, None) if is_option(&row.interaction, &answer.choice) => AnswerFate::Taken,
         (None, None) => AnswerFate::NotAnOption { options: row.interaction.options.clone() },
     }

@@ -11,6 +11,7 @@ pub mod chain;
 mod claims;
 mod error;
 mod glance;
+mod grant;
 mod interactions;
 mod letter;
 mod log;
@@ -35,7 +36,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -43,6 +44,7 @@ pub use append::{Append, Appended, Commit, Form, OpenWork, StoredAnswer, StoredA
 pub use chain::{digest, keyed_digest, rules_digest};
 pub use error::Error;
 pub use glance::Glance;
+pub use grant::Grant;
 pub use interactions::{AnswerFate, Closing, QueueEntry, QueueFilter, QueueState};
 pub use letter::{Letter, LetterId, LetterState};
 pub use log::{Checkpoint, LogEntry, StoredCheckpoint, origin};
@@ -76,6 +78,9 @@ pub trait Ledger: Debug + Send + Sync {
 
     /// The newest sessions first, at most `limit` of them.
     fn sessions(&self, limit: usize) -> Pending<'_, Vec<SessionRow>>;
+
+    /// The newest sessions of a tenant first, at most `limit` of them.
+    fn sessions_of(&self, tenant: &Tenant, limit: usize) -> Pending<'_, Vec<SessionRow>>;
 
     /// The session a call belongs to.
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>>;
@@ -185,6 +190,12 @@ pub trait Ledger: Debug + Send + Sync {
     /// Keeps a pinned tool, if its version follows the one that is kept; `false` where it does not, and then nothing is
     /// changed.
     fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool>;
+
+    /// What people said yes to beforehand and is good at that time, in the order of the names, at most `limit` of them.
+    fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>>;
+
+    /// Takes back what people said yes to beforehand. `false` where there is nothing of that name, or a call has spent it.
+    fn revoke(&self, name: &Digest) -> Pending<'_, bool>;
 
     /// Keeps rules of another ledger as they are written there, so that its sessions can be decided again here. A text that has
     /// not that digest is refused; rules that are there already are left as they are.

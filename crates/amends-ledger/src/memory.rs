@@ -12,14 +12,16 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use amends_core::{CallId, ClaimState, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
 use crate::append::{Append, Appended, Commit, StoredAnswer, StoredArguments};
+use crate::claims::ClaimRow;
 use crate::error::Error;
+use crate::grant::Grant;
 use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
@@ -116,6 +118,16 @@ impl Ledger for MemoryLedger {
             let mut rows: Vec<_> = data.sessions.iter().collect();
             rows.sort_by(|(a, a_row), (b, b_row)| b_row.opened.cmp(&a_row.opened).then(b.cmp(a)));
             Ok(rows.into_iter().take(limit).map(|(session, row)| row.listed(session)).collect())
+        })
+    }
+
+    fn sessions_of(&self, tenant: &Tenant, limit: usize) -> Pending<'_, Vec<SessionRow>> {
+        self.now(|data| {
+            let rows = data.sessions.iter().map(|(session, row)| row.listed(session));
+            let mut rows: Vec<_> = rows.filter(|row| row.tenant().as_ref() == Some(tenant)).collect();
+            rows.sort_by(|a, b| (b.opened, &b.session).cmp(&(a.opened, &a.session)));
+            rows.truncate(limit);
+            Ok(rows)
         })
     }
 
@@ -219,6 +231,23 @@ impl Ledger for MemoryLedger {
         self.now(|data| Ok(data.keep_pin(pin)))
     }
 
+    fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>> {
+        self.now(|data| {
+            let good = |row: &&ClaimRow| row.held.state == ClaimState::Granted && !row.is_over(now);
+            Ok(data.claims.values().filter(good).take(limit).cloned().map(Grant::of).collect())
+        })
+    }
+
+    fn revoke(&self, name: &Digest) -> Pending<'_, bool> {
+        self.now(|data| {
+            let granted = data.claims.get(name).is_some_and(|row| row.held.state == ClaimState::Granted);
+            if granted {
+                data.claims.remove(name);
+            }
+            Ok(granted)
+        })
+    }
+
     fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(self.hints.notified())
     }
@@ -300,6 +329,7 @@ mod tests {
                 seed: 1,
                 principal: "local".into(),
                 door: "mcp".into(),
+                tenant: None,
                 decider: Default::default(),
             },
             _ => Fact::Ignored { why: String::new() },

@@ -15,6 +15,7 @@ mod columns;
 mod connection;
 mod fields;
 mod glance;
+mod grants;
 mod ground;
 mod hints;
 mod inbox;
@@ -37,13 +38,14 @@ use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
 use crate::error::Error;
+use crate::grant::Grant;
 use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
@@ -193,6 +195,14 @@ impl Ledger for PostgresLedger {
 
     fn sessions(&self, limit: usize) -> Pending<'_, Vec<SessionRow>> {
         self.read(move |connection| Box::pin(reader::sessions(connection, limit)))
+    }
+
+    fn sessions_of(&self, tenant: &Tenant, limit: usize) -> Pending<'_, Vec<SessionRow>> {
+        let tenant = tenant.clone();
+        self.read(move |connection| {
+            let tenant = tenant.clone();
+            Box::pin(async move { reader::sessions_of(connection, &tenant, limit).await })
+        })
     }
 
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>> {
@@ -445,6 +455,18 @@ impl Ledger for PostgresLedger {
         self.write(move |connection| {
             let pin = pin.clone();
             Box::pin(async move { pins::keep(connection, &pin).await })
+        })
+    }
+
+    fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>> {
+        self.read(move |connection| Box::pin(grants::good(connection, now, limit)))
+    }
+
+    fn revoke(&self, name: &Digest) -> Pending<'_, bool> {
+        let name = name.clone();
+        self.write(move |connection| {
+            let name = name.clone();
+            Box::pin(async move { grants::revoke(connection, &name).await })
         })
     }
 

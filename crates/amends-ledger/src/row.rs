@@ -1,7 +1,7 @@
 //! What a ledger gives back.
 
 use amends_core::event::VERSION;
-use amends_core::{Digest, Event, Principal, SessionId, Timestamp};
+use amends_core::{Digest, Event, Principal, SessionId, Tenant, Timestamp};
 use serde::Deserialize;
 
 use crate::chain::Link;
@@ -100,6 +100,13 @@ pub struct SessionRow {
     pub open_calls: u32,
     /// The machine it walks, where it walks one.
     pub machine: Option<String>,
+}
+
+impl SessionRow {
+    /// The tenant it belongs to.
+    pub fn tenant(&self) -> Option<Tenant> {
+        self.principal.tenant()
+    }
 }
 
 /// The right to append to a session.

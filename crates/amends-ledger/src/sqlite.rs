@@ -3,6 +3,7 @@
 mod fields;
 mod file;
 mod glance;
+mod grants;
 mod inbox;
 mod log;
 mod nodes;
@@ -23,7 +24,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -31,6 +32,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
 use crate::error::Error;
+use crate::grant::Grant;
 use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
@@ -143,6 +145,11 @@ impl Ledger for SqliteLedger {
 
     fn sessions(&self, limit: usize) -> Pending<'_, Vec<SessionRow>> {
         self.read(move |connection| reader::sessions(connection, limit))
+    }
+
+    fn sessions_of(&self, tenant: &Tenant, limit: usize) -> Pending<'_, Vec<SessionRow>> {
+        let tenant = tenant.clone();
+        self.read(move |connection| reader::sessions_of(connection, &tenant, limit))
     }
 
     fn session_of(&self, call: &CallId) -> Pending<'_, Option<SessionId>> {
@@ -285,6 +292,15 @@ impl Ledger for SqliteLedger {
 
     fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
         self.write(move |answer| Work::KeepPin { pin: Box::new(pin), answer })
+    }
+
+    fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>> {
+        self.read(move |connection| grants::good(connection, now, limit))
+    }
+
+    fn revoke(&self, name: &Digest) -> Pending<'_, bool> {
+        let name = name.clone();
+        self.write(move |answer| Work::Revoke { name, answer })
     }
 
     fn hint(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amends_core::{
     CallId, ClaimChange, Digest, Event, Fact, Interaction, InteractionId, Principal, ReversalChange, Rules, SessionId,
-    Timestamp,
+    Tenant, Timestamp,
 };
 
 use crate::append::{Append, OpenWork, StoredAnswer, StoredArguments, StoredFields};
@@ -43,6 +43,7 @@ pub(crate) struct Opens {
     pub(crate) at: Timestamp,
     pub(crate) principal: Principal,
     pub(crate) door: String,
+    pub(crate) tenant: Option<Tenant>,
 }
 
 /// An event in its canonical form.
@@ -106,8 +107,10 @@ impl Step {
             return Err(nonsense("a step says how to undo a write whose token it does not arm"));
         }
         let opens = match (expected_seq, events.first().map(|event| (event.at, &event.fact))) {
-            (0, Some((at, Fact::SessionOpened { session: named, principal, door, .. }))) if *named == session => {
-                Some(Opens { at, principal: principal.clone(), door: door.clone() })
+            (0, Some((at, Fact::SessionOpened { session: named, principal, door, tenant, .. })))
+                if *named == session =>
+            {
+                Some(Opens { at, principal: principal.clone(), door: door.clone(), tenant: tenant.clone() })
             }
             (0, _) => return Err(nonsense("the first event of a session does not open it")),
             (1.., _) => None,

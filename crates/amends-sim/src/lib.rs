@@ -40,4 +40,4 @@ pub mod scenario;
 
 pub use flaw::Flaw;
 pub use watch::Broken;
-pub use world::{Summary, WALKS_FROM, World};
+pub use world::{APPROVALS_FROM, Summary, WALKS_FROM, World};

@@ -55,7 +55,8 @@ impl Queue {
             return false;
         };
         let first = row.answer.is_none() || flaw == Some(Flaw::LateAnswerWins);
-        if !first || !row.interaction.options.contains(&answer.choice) {
+        let admitted = row.interaction.admits(&answer.by, &answer.choice);
+        if !first || !admitted || !row.interaction.options.contains(&answer.choice) {
             return false;
         }
         row.answer = Some(answer);

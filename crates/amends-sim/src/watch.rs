@@ -1,5 +1,6 @@
 //! The watch: it sees every step, every durable event, every effect, and the truth, and holds the promises against them.
 
+mod approved_first;
 mod at_most_once;
 mod bounded;
 mod cancellation;
@@ -33,6 +34,7 @@ use crate::driver::Driver;
 use crate::queue::Place;
 use crate::upstream::Book;
 use crate::world::Summary;
+use approved_first::YesView;
 use one_token_one_undo::TokenView;
 use people::QuestionView;
 use view::CallView;
@@ -89,6 +91,13 @@ pub struct Watch {
     first_verdicts: BTreeMap<CallId, Verdict>,
     tokens: BTreeMap<Digest, TokenView>,
     questions: BTreeMap<Place, QuestionView>,
+    /// Whether people are asked before calls are sent.
+    pub(crate) asks_first: bool,
+    /// The calls that were approved, and what each yes is.
+    approved: BTreeMap<CallId, YesView>,
+    /// The calls whose yes was left for another one, and those of which it was spent.
+    granted: BTreeMap<CallId, Timestamp>,
+    spent: BTreeSet<CallId>,
     walks: BTreeMap<SessionId, WalkView>,
     moves: BTreeMap<CallId, MoveView>,
     /// The wish that each move stands for, and after how many moves its agent thinks the walk is.
@@ -125,6 +134,10 @@ impl Watch {
             first_verdicts: BTreeMap::new(),
             tokens: BTreeMap::new(),
             questions: BTreeMap::new(),
+            asks_first: false,
+            approved: BTreeMap::new(),
+            granted: BTreeMap::new(),
+            spent: BTreeSet::new(),
             walks: BTreeMap::new(),
             moves: BTreeMap::new(),
             strode: BTreeMap::new(),
@@ -206,6 +219,7 @@ impl Watch {
                     self.one_object_one_write(attempt, *purpose, event.at)?;
                     self.redeems_what_counts(attempt, *purpose, event.at)?;
                     self.approved_before_resend(session, event)?;
+                    self.approved_first(attempt, *purpose)?;
                     self.goes_on_with_its_key(attempt);
                 }
                 Fact::FailureJudged { .. } => {
@@ -213,7 +227,9 @@ impl Watch {
                     self.bounded_ladder(event)?;
                 }
                 Fact::DoubtSettled { .. } => self.settled_by_proof(event, book)?,
+                Fact::CallApproved { .. } => self.a_yes_counts(session, event)?,
                 Fact::CallEnded { .. } => {
+                    self.leaves_its_yes(event);
                     self.replayed_as_recorded(event)?;
                     self.truthful_end(event, book)?;
                     self.asks_a_person(session, event)?;

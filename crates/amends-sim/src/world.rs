@@ -30,6 +30,7 @@ use crate::upstream::{Book, Request, Upstream};
 use crate::watch::{Broken, Watch};
 use happening::Due;
 pub(crate) use happening::{Happening, News};
+pub(crate) use people::GRANTED_FOR_MS;
 use walks::Walks;
 
 /// When a world begins, in milliseconds since 1970.
@@ -42,6 +43,8 @@ const CALM_MS: u64 = 400_000;
 const HAPPENINGS_MAX: u64 = 60_000;
 /// The worlds of seeds from here on have walks in them, and the others have none.
 pub const WALKS_FROM: u64 = 1 << 32;
+/// In the worlds of seeds from here on people are asked before calls are sent, and there are no walks.
+pub const APPROVALS_FROM: u64 = 1 << 33;
 /// How long a node's heartbeat counts.
 const LEASE_MS: u64 = 3_000;
 
@@ -124,6 +127,10 @@ pub struct World {
     pub(crate) asking: BTreeMap<AttemptId, u32>,
     /// Whether its upstreams ask something of their agents.
     pub(crate) curious: bool,
+    /// Whether people are asked before calls are sent.
+    pub(crate) asks_first: bool,
+    /// The answers and results whose step wanted what another call had taken.
+    pub(crate) lost: BTreeSet<String>,
     pub(crate) seed: u64,
     /// The judge of all of it.
     pub watch: Watch,
@@ -190,9 +197,12 @@ impl World {
             parked: BTreeMap::new(),
             asking: BTreeMap::new(),
             curious: seed % 4 == 3,
+            asks_first: seed >= APPROVALS_FROM,
+            lost: BTreeSet::new(),
             seed,
             watch: Watch::new(tools, logged),
         };
+        world.watch.asks_first = world.asks_first;
         world.plan();
         world
     }
@@ -308,7 +318,7 @@ impl World {
             self.start(node);
         }
         self.plan_wishes();
-        if self.seed >= WALKS_FROM {
+        if (WALKS_FROM..APPROVALS_FROM).contains(&self.seed) {
             self.plan_walks();
         }
         let percent = self.fault_percent;

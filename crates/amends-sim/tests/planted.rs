@@ -1,6 +1,6 @@
 //! The promises can be broken: each small wrong behaviour that is planted in the world is seen by the watch.
 
-use amends_sim::{Flaw, WALKS_FROM, many};
+use amends_sim::{APPROVALS_FROM, Flaw, WALKS_FROM, many};
 
 /// How many worlds a flaw may hide in.
 const WORLDS: u64 = 6_000;
@@ -12,6 +12,7 @@ fn caught(flaw: Flaw) -> &'static str {
         Flaw::FreshLease => 2_400,
         Flaw::AnyRun => 1_900,
         flaw if flaw.is_of_walks() => WALKS_FROM,
+        flaw if flaw.is_of_approvals() => APPROVALS_FROM,
         _ => 0,
     };
     let seeds: Vec<u64> = (from..from + WORLDS).collect();
@@ -229,4 +230,24 @@ fn recording_another_end_of_a_move_is_seen() {
 #[test]
 fn a_move_to_where_its_machine_does_not_lead_is_seen() {
     check(Flaw::LeadsAstray, &["follows_declaration"]);
+}
+
+#[test]
+fn sending_what_nobody_said_yes_to_is_seen() {
+    check(Flaw::AskedNobody, &["approved_first"]);
+}
+
+#[test]
+fn spending_a_yes_twice_is_seen() {
+    check(Flaw::GrantKept, &["approved_first", "repeats_find_it", "at_most_once"]);
+}
+
+#[test]
+fn sending_other_arguments_than_were_approved_is_seen() {
+    check(Flaw::ArgumentsAlike, &["approved_first"]);
+}
+
+#[test]
+fn taking_the_yes_of_whoever_called_is_seen() {
+    check(Flaw::RequesterApproves, &["people"]);
 }

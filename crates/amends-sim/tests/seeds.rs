@@ -5,13 +5,16 @@
 use std::fs;
 use std::path::Path;
 
-use amends_sim::{WALKS_FROM, many};
+use amends_sim::{APPROVALS_FROM, WALKS_FROM, many};
 
 /// How many worlds are run where nothing else is said.
 const SEEDS: u64 = 20_000;
 
 /// How many worlds with walks are run where nothing else is said.
 const WALKS: u64 = 5_000;
+
+/// How many worlds in which people are asked before calls are sent are run where nothing else is said.
+const APPROVALS: u64 = 5_000;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.trim().parse().ok()
@@ -53,5 +56,13 @@ fn no_seed_of_a_world_with_walks_breaks_a_promise() {
     if number("AMENDS_SEED").is_none() {
         let worlds = number("AMENDS_SEEDS").unwrap_or(WALKS);
         check(&(WALKS_FROM..WALKS_FROM + worlds).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn no_seed_of_a_world_in_which_people_are_asked_first_breaks_a_promise() {
+    if number("AMENDS_SEED").is_none() {
+        let worlds = number("AMENDS_SEEDS").unwrap_or(APPROVALS);
+        check(&(APPROVALS_FROM..APPROVALS_FROM + worlds).collect::<Vec<_>>());
     }
 }

@@ -9,6 +9,7 @@ mod drill;
 mod export;
 mod forget;
 mod golden;
+mod grants;
 mod guard;
 mod import;
 mod init;
@@ -17,6 +18,7 @@ mod ledger;
 mod live;
 mod machine;
 mod outcome;
+mod policy;
 mod propose;
 mod prove;
 mod queue;
@@ -53,6 +55,7 @@ Examples:
   amends doctor                           what could go wrong on this machine
   amends machine graph order              a machine of the configuration, drawn
   amends machine test *.scenario.toml     whether walks through machines go as they are written
+  amends policy test refunds.cases.toml   whether policies decide calls as it is written
   amends drill --config amends.toml       what each tool would do about every fault
   amends sessions                         what happened lately
   amends trace call_abc…                  one call's whole life
@@ -62,6 +65,8 @@ Examples:
   amends tools                            what each tool is pinned to, and which changed since
   amends queue                            what a person is asked
   amends answer int_abc… happened         say what became of a call in doubt
+  amends answer int_abc… approve          let a call be sent that waits for a yes
+  amends grants                           what people said yes to beforehand
   amends reverse rev_abc…                 undo a write with its token
   amends verify --anchor FILE             prove that nothing was changed, removed or cut off
   amends prove call_abc…                  a proof of one call that holds without the ledger
@@ -103,6 +108,8 @@ enum Command {
     Tools(tools::ToolsArgs),
     /// Draw machines, check them, and tell scenarios of them with faked tools.
     Machine(machine::MachineArgs),
+    /// Print the schema that policies are checked by, and put cases to them.
+    Policy(policy::PolicyArgs),
     /// Show a session's or a call's timeline.
     Trace(trace::TraceArgs),
     /// Decide a recorded session or call again, and compare.
@@ -120,6 +127,8 @@ enum Command {
     Queue(queue::QueueArgs),
     /// Answer one of them; the first answer counts.
     Answer(queue::AnswerArgs),
+    /// List what people said yes to beforehand, and take it back.
+    Grants(grants::GrantsArgs),
     /// Undo a write with its token.
     Reverse(reverse::ReverseArgs),
     /// Undo a session's writes, newest first.
@@ -162,6 +171,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Walk(args) => walk::walk(args).await,
         Command::Tools(args) => tools::tools(args).await,
         Command::Machine(args) => machine::machine(&args),
+        Command::Policy(args) => policy::policy(args).await,
         Command::Trace(args) => trace::trace(args).await,
         Command::Replay(args) => replay::replay(args).await,
         Command::WhatIf(args) => whatif::whatif(args).await,
@@ -170,6 +180,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Release(args) => release::release(&args),
         Command::Queue(args) => queue::queue(args).await,
         Command::Answer(args) => queue::answer(args).await,
+        Command::Grants(args) => grants::grants(args).await,
         Command::Reverse(args) => reverse::reverse(args).await,
         Command::Unwind(args) => reverse::unwind(args).await,
         Command::Verify(args) => verify::verify(args).await,

@@ -35,8 +35,9 @@ const SOURCE_LINES_MAX: usize = 600;
 #[test]
 fn every_example_configuration_settles() {
     let ours = |file: &PathBuf| file.starts_with("examples") && !file.starts_with("examples/clients");
-    let scenario = |file: &PathBuf| file.to_string_lossy().ends_with(".scenario.toml");
-    let examples = files().into_iter().filter(|file| ours(file) && is(file, "toml") && !scenario(file));
+    let ends = |file: &PathBuf, with: &str| file.to_string_lossy().ends_with(with);
+    let other = |file: &PathBuf| ends(file, ".scenario.toml") || ends(file, ".cases.toml");
+    let examples = files().into_iter().filter(|file| ours(file) && is(file, "toml") && !other(file));
     let mut seen = 0;
     for file in examples {
         seen += 1;

@@ -10,7 +10,7 @@ use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::{Evidence, EvidenceSource};
 use amends_core::expression::Expression;
 use amends_core::failure::UpstreamWords;
-use amends_core::gates::UNSEEN_RUN;
+use amends_core::gates::{Approval, UNSEEN_RUN};
 use amends_core::inquiry::{Ask, AskKind, Inquiry, Way};
 use amends_core::playbook::{PlaybookSpec, RuleSpec};
 use amends_core::{
@@ -230,8 +230,10 @@ fn evidence(bytes: &mut Bytes<'_>) -> Vec<Evidence> {
 }
 
 fn answer(bytes: &mut Bytes<'_>, at: Timestamp) -> PersonAnswer {
-    let choice = bytes.one_of(&["happened", "did_not_happen", "approve", "deny", "seen", "unknown", ""]);
-    PersonAnswer { choice: choice.into(), by: "ada".into(), note: None, at }
+    let choices = ["happened", "did_not_happen", "approve", "deny", "seen", "unknown", "", "approve_arguments"];
+    let choice = bytes.one_of(&choices);
+    let by = bytes.one_of(&["ada", "bob"]);
+    PersonAnswer { choice: choice.into(), by: by.into(), note: None, at }
 }
 
 fn status_reader(by_key: bool) -> StatusReader {
@@ -262,7 +264,13 @@ fn held(bytes: &mut Bytes<'_>, now: Timestamp) -> Held {
         name: bytes.one_of(&["by-key", "by-arguments", "by-object"]).into(),
         session: "another".into(),
         call: call_id(bytes),
-        state: bytes.one_of(&[ClaimState::InDoubt, ClaimState::InFlight, ClaimState::Complete]),
+        state: bytes.one_of(&[
+            ClaimState::InDoubt,
+            ClaimState::InFlight,
+            ClaimState::Complete,
+            ClaimState::Awaiting,
+            ClaimState::Granted,
+        ]),
         fingerprint: bytes.one_of(&["arguments", "others"]).into(),
         effect_key: "key-of-another".into(),
         since: now - bytes.number(),
@@ -284,6 +292,7 @@ fn report(bytes: &mut Bytes<'_>) -> Report {
             .then(|| Recorded { outcome: bytes.one_of(&OUTCOMES), certainty: bytes.one_of(&CERTAINTIES) }),
         shape: None,
         suppressed: Vec::new(),
+        granted: bytes.once_in(4).then(String::new),
         inquiry: (!failed && bytes.once_in(4)).then(|| Box::new(inquiry(bytes))),
     }
 }
@@ -315,5 +324,8 @@ fn gates(bytes: &mut Bytes<'_>) -> Gates {
     let run = bytes.one_of(&[UNSEEN_RUN, 1, 2]);
     let runs = UPSTREAMS.iter().take(seen).map(|upstream| ((*upstream).into(), run)).collect();
     let spent = if bytes.once_in(4) { [UPSTREAMS[0].into()].into() } else { Default::default() };
-    Gates { refusal, runs, spent, ..Gates::default() }
+    let (queue, policy) = ("ops".to_owned(), String::new());
+    let approval = || Approval { queue, persons: 2, policy, requester_may: false };
+    let approval = bytes.once_in(3).then(|| Box::new(approval()));
+    Gates { refusal, runs, spent, approval, ..Gates::default() }
 }

@@ -2,11 +2,14 @@
 
 use crate::attempt::Purpose;
 use crate::call::Call;
-use crate::claim::{ClaimChange, ClaimKind, ClaimState, Held};
+use crate::claim::{self, Claim, ClaimChange, ClaimKind, ClaimState, Held};
 use crate::contract::{Contract, EffectKind, KeyPlace};
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::state::CallState;
 use crate::event::Fact;
-use crate::gates::{Gates, UNSEEN_RUN};
+use crate::gates::{Gates, UNSEEN_RUN, thousandths};
+use crate::id::CallId;
+use crate::interaction::Subject;
 use crate::limits::{ATTEMPT_MS_MIN, KEY_MARGIN_MS, OPEN_CALLS_MAX};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::Code;
@@ -23,11 +26,32 @@ enum Repeat {
     TakeOver,
     /// It would go on with the holder's key, and the upstream no longer honours that: nothing is sent, a person is asked.
     TooLate,
+    /// It is no repeat: a person said yes to such a call, and it needs no other.
+    Allowed,
     /// It is no repeat: another write to the same object is on its way or in doubt.
     Busy,
 }
 
 impl Dispatcher {
+    /// Takes those of a call's claims, from the call that it goes on with where it does.
+    pub(super) fn take_claims(&mut self, now: Timestamp, id: &CallId, which: impl Fn(ClaimKind) -> bool) {
+        let Some(call) = self.state.calls.get(id) else {
+            return;
+        };
+        let over = call.over();
+        let doubted = over.filter(|held| matches!(held.state, ClaimState::InDoubt | ClaimState::Resumable));
+        let since = doubted.map_or(now, |held| held.since);
+        let take = |claim: &Claim| ClaimChange::Take {
+            claim: claim.clone(),
+            call: id.clone(),
+            effect_key: call.received.effect_key.clone(),
+            since,
+            over: over.map(|held| held.call.clone()),
+        };
+        let taken: Vec<ClaimChange> = call.received.claims.iter().filter(|claim| which(claim.kind)).map(take).collect();
+        self.step.claims.extend(taken);
+    }
+
     pub(super) fn admit(&mut self, now: Timestamp, gates: &Gates, mut call: Call) {
         if self.state.calls.contains_key(&call.id) {
             return self.ignore(now, format!("the call `{}` is open already", call.id));
@@ -45,6 +69,10 @@ impl Dispatcher {
         self.emit_call(now, Fact::CallReceived { received, gates: gates.clone() }, call.rules.clone());
 
         if let Some(refusal) = &gates.refusal {
+            if refusal.kind == RefusalKind::PolicyBlocked {
+                // A person may change the policy; nobody waves the call through.
+                self.ask(now, &id, Subject::Notice, POLICY_REVIEW);
+            }
             return self.refuse(now, id, (**refusal).clone());
         }
         if full {
@@ -67,23 +95,26 @@ impl Dispatcher {
                 return self.start(now, gates, &id, Purpose::Join, Some(held));
             }
             Some((Repeat::Busy, held)) => return self.refuse(now, id, busy(&held)),
-            Some((plan @ (Repeat::TakeOver | Repeat::TooLate), held)) => Some((plan, held)),
+            Some((plan @ (Repeat::TakeOver | Repeat::TooLate | Repeat::Allowed), _)) => Some(plan),
             None => None,
         };
-        let too_late = matches!(over, Some((Repeat::TooLate, _)));
-        let over = over.map(|(_, held)| held);
-        let since = over.as_ref().map_or(now, |held| held.since);
-        for claim in call.claims {
-            self.step.claims.push(ClaimChange::Take {
-                claim,
-                call: id.clone(),
-                effect_key: call.effect_key.clone(),
-                since,
-                over: over.as_ref().map(|held| held.call.clone()),
-            });
+        if matches!(over, None | Some(Repeat::Allowed))
+            && let Some(refusal) = self.too_dear(&id)
+        {
+            return self.refuse(now, id, refusal);
         }
+        let too_late = matches!(over, Some(Repeat::TooLate));
+        if over.is_none()
+            && gates.approval.is_some()
+            && let Some(standing) = claim::standing(&call.claims)
+        {
+            self.step.claims.push(ClaimChange::Absent { name: standing.name });
+        }
+        // While a person is asked, what the call would write is free for others.
+        let asks = gates.approval.is_some() && !too_late;
+        self.take_claims(now, &id, |kind| !(asks && kind == ClaimKind::Object));
         if let Some(redeems) = call.redeems {
-            let over = over.map(|held| held.call);
+            let over = self.state.calls.get(&id).and_then(|call| Some(call.over()?.call.clone()));
             self.step.reversals.push(ReversalChange::Redeem { token: redeems.token, by: id.clone(), over });
         }
         if too_late {
@@ -92,12 +123,33 @@ impl Dispatcher {
         let first = self.next_purpose(&id);
         self.start(now, gates, &id, first, None);
     }
+
+    /// The refusal of a call that would cost more than is left for its session. What was received and not begun counts as well.
+    fn too_dear(&self, id: &CallId) -> Option<Refusal> {
+        let call = self.state.calls.get(id)?;
+        let cost = call.cost?;
+        let most = cost.session_max_milli?;
+        let waiting = self.state.calls.values().filter(|other| other.received.call != *id);
+        let promised = waiting.filter_map(CallState::unbegun_cost).fold(self.state.spent_milli, u64::saturating_add);
+        let left = most.saturating_sub(promised);
+        (cost.milli > left).then(|| {
+            let (tool, cost, left) = (&call.received.tool, thousandths(cost.milli), thousandths(left));
+            let message = format!("`{tool}` would cost {cost}, and this session has {left} left; nothing was sent");
+            Refusal::of(RefusalKind::CostCapExceeded, message)
+        })
+    }
 }
+
+/// The queue on which people find what policies deny.
+const POLICY_REVIEW: &str = "policy_review";
 
 fn plan(now: Timestamp, gates: &Gates, call: &Call, held: &Held) -> Repeat {
     let by_key = call.claims.iter().any(|claim| claim.kind == ClaimKind::Key && claim.name == held.name);
     if by_key && call.claims.iter().any(|claim| claim.fingerprint != held.fingerprint) {
         return Repeat::Another;
+    }
+    if held.state == ClaimState::Granted {
+        return Repeat::Allowed;
     }
     let contract = &call.rules.contract;
     let resumable = match (held.state, contract.effect) {
@@ -122,7 +174,11 @@ fn busy(held: &Held) -> Refusal {
             let message = "another write to the same object is on its way; nothing was sent, come back when it is over";
             (message, Some(1_000))
         }
-        ClaimState::InDoubt | ClaimState::Resumable | ClaimState::Complete => {
+        ClaimState::InDoubt
+        | ClaimState::Resumable
+        | ClaimState::Complete
+        | ClaimState::Awaiting
+        | ClaimState::Granted => {
             let message = "an earlier write to the same object may have happened and is not settled yet; nothing was \
                            sent, and nothing will be until it is";
             (message, None)

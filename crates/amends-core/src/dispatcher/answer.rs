@@ -25,6 +25,13 @@ impl Dispatcher {
         if !question.interaction.options.contains(&answer.choice) {
             return self.ignore(now, format!("`{}` is not an answer to `{id}`", answer.choice));
         }
+        if question.interaction.subject == Subject::Notice && answer.at < question.interaction.opened {
+            // Equal notices have equal ids.
+            return self.ignore(now, format!("the answer to `{id}` was given to an earlier notice like it"));
+        }
+        if !question.interaction.admits(&answer.by, &answer.choice) {
+            return self.ignore(now, format!("the yes of `{}` to `{id}` does not count", answer.by));
+        }
         let picked = answer.choice.clone();
         self.emit(now, Fact::InteractionAnswered { interaction: id.clone(), answer, gates: gates.clone() });
         let call = question.interaction.call.clone();
@@ -36,6 +43,8 @@ impl Dispatcher {
             // `walk_on` goes on with it.
             (Subject::Move, choice::APPROVE) | (Subject::Notice, _) => {}
             (Subject::Move, _) => self.deny_move(now, &call, RefusalKind::ApprovalDenied),
+            (Subject::Call, picked) if choice::is_yes(picked) => self.said_yes(now, gates, &call, id),
+            (Subject::Call, _) => self.say_no(now, &call, RefusalKind::ApprovalDenied),
         }
     }
 

@@ -21,7 +21,7 @@ impl Dispatcher {
             Subject::Doubt => (InteractionKind::Select, &[choice::HAPPENED, choice::DID_NOT_HAPPEN], choice::UNKNOWN),
             Subject::Resend => (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY),
             Subject::Notice => (InteractionKind::Confirm, &[choice::SEEN], choice::SEEN),
-            Subject::Move => (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY),
+            Subject::Move | Subject::Call => (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY),
         };
         let interaction = Interaction {
             id: self.question_id(id, subject),
@@ -39,6 +39,7 @@ impl Dispatcher {
             opened: now,
             due: now + call.contract().answer_within_ms.max(1),
             arrives_by: (subject == Subject::Doubt).then(|| call.arrives_by()),
+            grounds: None,
         };
         if self.state.questions.contains_key(&interaction.id) || self.state.questions.len() >= QUESTIONS_MAX {
             return;
@@ -71,13 +72,18 @@ impl Dispatcher {
                 self.step.effects.push(Effect::Withdraw(id.clone()));
                 self.deny_move(now, &call, RefusalKind::ApprovalExpired);
             }
+            Subject::Call => {
+                self.step.effects.push(Effect::Withdraw(id.clone()));
+                self.say_no(now, &call, RefusalKind::ApprovalExpired);
+            }
         }
     }
 
     /// Takes back the questions that only made sense while the call was open.
     pub(super) fn withdraw(&mut self, now: Timestamp, call: &CallId) {
         let of = |question: &super::state::Question| {
-            question.interaction.call == *call && question.interaction.subject == Subject::Resend
+            let open = matches!(question.interaction.subject, Subject::Resend | Subject::Call);
+            open && question.interaction.call == *call
         };
         let open: Vec<InteractionId> =
             self.state.questions.iter().filter(|(_, question)| of(question)).map(|(id, _)| id.clone()).collect();

@@ -61,7 +61,8 @@ impl Dispatcher {
         let phase = call.phase;
         let answered = call.answered;
         if reason == CancelReason::Disconnected {
-            if self.awaits_return(&id) {
+            // A person is asked all the same: their yes is for the next equal call.
+            if self.awaits_return(&id) || phase == Phase::Approving {
                 return;
             }
             // Nobody is left on the line to give an answer.
@@ -92,7 +93,7 @@ impl Dispatcher {
             Phase::Waiting { next: Purpose::Act, .. } => self.reconcile(now, &Gates::default(), &id),
             // Nothing more is sent, so only the status can still tell of an earlier attempt.
             Phase::Inquiring => self.reconcile(now, &Gates::default(), &id),
-            Phase::Attempting(_) | Phase::Waiting { .. } | Phase::Received | Phase::Asking => {}
+            Phase::Attempting(_) | Phase::Waiting { .. } | Phase::Received | Phase::Asking | Phase::Approving => {}
         }
     }
 }

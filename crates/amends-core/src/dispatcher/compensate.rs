@@ -179,15 +179,10 @@ pub(super) fn allowed(call: &CallState, purpose: Purpose, gates: &Gates, now: Ti
             let inherited = call.inherits_doubt().then_some(None);
             let mut sent_to = call.doubts().map(|doubt| doubt.run).chain(inherited);
             let run = gates.run(&call.received.upstream);
-            sent_to.all(|sent_to| key_holds(call.contract(), first_claimed(call), sent_to, run, now))
+            sent_to.all(|sent_to| key_holds(call.contract(), call.since(), sent_to, run, now))
         }
         EffectKind::Write => false,
     }
-}
-
-/// When the key of this call's effect was first taken, perhaps by the call it took over from.
-fn first_claimed(call: &CallState) -> Timestamp {
-    call.received.repeat_of.as_ref().map_or(call.at, |held| held.since)
 }
 
 /// How often this call was judged so before, for that purpose.

@@ -6,9 +6,10 @@ use crate::claim::{Claim, ClaimChange, ClaimKind, ClaimState};
 use crate::compensation::Compensation;
 use crate::contract::EffectKind;
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::approve;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::shaping;
-use crate::dispatcher::state::CallState;
+use crate::dispatcher::state::{CallState, Phase};
 use crate::dispatcher::wording;
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Envelope, ReversalNote, Trouble};
@@ -102,6 +103,7 @@ impl Dispatcher {
             certainty: recorded.certainty,
             attempt: Some(attempt.clone()),
             replayed: true,
+            granted: false,
         };
         self.emit(now, fact);
         self.reply(attempt.call.clone(), Answer::Recorded { attempt: attempt.clone() }, true);
@@ -112,7 +114,11 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
-        let envelope = if call.cancel.is_some() { wording::cancelled(call, None) } else { wording::failed(call, None) };
+        let envelope = match call.phase {
+            Phase::Approving => approve::awaiting(call, now),
+            _ if call.cancel.is_some() => wording::cancelled(call, None),
+            _ => wording::failed(call, None),
+        };
         self.emit(now, Fact::InterimAnswered { call: id.clone() });
         self.reply(id.clone(), Answer::Envelope(envelope), false);
     }
@@ -137,11 +143,14 @@ impl Dispatcher {
         self.withdraw(now, id);
         self.withdraw_inquiries(now, id);
         self.settle_tokens(now, id);
-        self.emit(now, Fact::CallEnded { call: id.clone(), outcome, certainty, attempt, replayed: false });
+        self.emit(
+            now,
+            Fact::CallEnded { call: id.clone(), outcome, certainty, attempt, replayed: false, granted: false },
+        );
         self.reply(id.clone(), answer, true);
     }
 
-    fn reply(&mut self, call: CallId, answer: Answer, last: bool) {
+    pub(super) fn reply(&mut self, call: CallId, answer: Answer, last: bool) {
         self.step.effects.push(Effect::Reply(Box::new(Reply { call, answer, last })));
     }
 }
@@ -183,7 +192,7 @@ pub(super) fn claims_end(call: &CallState) -> Option<ClaimState> {
 }
 
 fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
-    if call.attempts.iter().any(|attempt| attempt.purpose == Purpose::Join) {
+    if call.is_repeat() {
         return Vec::new();
     }
     let contract = call.contract();

@@ -21,7 +21,7 @@ impl Dispatcher {
         };
         let sent = call.acts().next().is_some();
         let read = |purpose| call.attempts.iter().any(|attempt| attempt.purpose == purpose && attempt.succeeded());
-        if !sent && call.compared == 0 && call.next_evidence().is_some() {
+        if !sent && call.compared < call.comparisons() && call.next_evidence().is_some() {
             Purpose::Evidence
         } else if !sent && call.contract().needs_baseline() && !read(Purpose::Baseline) {
             Purpose::Baseline

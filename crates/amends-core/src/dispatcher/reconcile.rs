@@ -111,7 +111,10 @@ impl Dispatcher {
     }
 
     /// The call whose answer this one waits for has ended, or cannot be found.
-    pub(super) fn joined(&mut self, now: Timestamp, attempt: &AttemptId) {
+    pub(super) fn joined(&mut self, now: Timestamp, gates: &Gates, attempt: &AttemptId) {
+        if self.state.calls.get(&attempt.call).is_some_and(|call| call.succeeds) {
+            return self.succeed_joined(now, gates, &attempt.call);
+        }
         let recorded = self
             .state
             .attempt(&attempt.call, attempt.n)

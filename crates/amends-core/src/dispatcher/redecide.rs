@@ -205,6 +205,7 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         | Fact::DoubtSettled { .. }
         | Fact::InterimAnswered { .. }
         | Fact::CallEnded { .. }
+        | Fact::CallApproved { .. }
         | Fact::EvidenceCompared { .. }
         | Fact::InteractionOpened { .. }
         | Fact::InteractionLapsed { .. }

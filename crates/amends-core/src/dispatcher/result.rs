@@ -38,7 +38,7 @@ impl Dispatcher {
             (Purpose::Reverse, false) => self.reversed(now, &attempt.call),
             (Purpose::Reverse, true) => self.reverse_failed(now, &attempt),
             (Purpose::Status, _) => self.status_read(now, gates, &attempt),
-            (Purpose::Join, _) => self.joined(now, &attempt),
+            (Purpose::Join, _) => self.joined(now, gates, &attempt),
         }
     }
 

@@ -36,6 +36,10 @@ impl Dispatcher {
             // It waits for an agent that comes back, by whichever node.
             return;
         }
+        if call.phase == Phase::Approving {
+            // Whoever is asked is still asked.
+            return;
+        }
         // Whoever was asked over a line is gone with it, and the upstream that waits has lost us.
         self.withdraw_inquiries(now, id);
         let Some(call) = self.state.calls.get(id) else {
@@ -43,7 +47,7 @@ impl Dispatcher {
         };
         let attempting = match call.phase {
             Phase::Attempting(n) => self.state.attempt(id, n).filter(|attempt| attempt.end.is_none()),
-            Phase::Received | Phase::Waiting { .. } | Phase::Asking | Phase::Inquiring => None,
+            Phase::Received | Phase::Waiting { .. } | Phase::Asking | Phase::Inquiring | Phase::Approving => None,
         };
         let Some((n, purpose)) = attempting.map(|attempt| (attempt.n, attempt.purpose)) else {
             if !call.may_have_acted() || call.phase == Phase::Inquiring {

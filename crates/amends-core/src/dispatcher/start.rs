@@ -1,7 +1,7 @@
 //! Beginning an attempt.
 
 use crate::attempt::{Attempt, Purpose};
-use crate::claim::Held;
+use crate::claim::{ClaimState, Held};
 use crate::dispatcher::Dispatcher;
 use crate::effect::Effect;
 use crate::event::Fact;
@@ -16,6 +16,9 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
+        if matches!(purpose, Purpose::Act | Purpose::Baseline) && call.needs_yes() {
+            return self.seek_yes(now, gates, id);
+        }
         let contract = call.contract();
         let attempt = AttemptId { call: id.clone(), n: call.attempts.len() as u32 + 1 };
         let item = call.next_evidence().filter(|_| purpose == Purpose::Evidence);
@@ -32,6 +35,9 @@ impl Dispatcher {
             _ => call.received.tool.clone(),
         };
         let deadline = match purpose {
+            Purpose::Join if awaits(holder.as_ref().or(call.received.repeat_of.as_ref())) => {
+                now + call.patience.hold_ms
+            }
             Purpose::Join => call.deadline,
             // A status read may outlive the agent's patience, and so may an undoing: settling goes on after it.
             Purpose::Status | Purpose::Reverse => now + contract.timeout_ms,
@@ -72,4 +78,9 @@ impl Dispatcher {
             item,
         })));
     }
+}
+
+/// Whether the call that is joined waits for a person.
+fn awaits(holder: Option<&Held>) -> bool {
+    holder.is_some_and(|held| held.state == ClaimState::Awaiting)
 }

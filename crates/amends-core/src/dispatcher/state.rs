@@ -6,6 +6,7 @@ mod walk;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::approval::Scope;
 use crate::attempt::Report;
 use crate::call::{Received, Rules};
 use crate::certainty::Certainty;
@@ -16,9 +17,10 @@ use crate::dispatcher::retire::RetireReason;
 use crate::dispatcher::{Deadline, TraceError};
 use crate::event::{Decider, Event, Fact};
 use crate::failure::Failure;
-use crate::id::{CallId, Digest, InteractionId, Principal, SessionId};
+use crate::gates::Approval;
+use crate::id::{CallId, Digest, InteractionId, Principal, SessionId, ToolName};
 use crate::inquiry::Unanswered;
-use crate::interaction::{Interaction, Subject};
+use crate::interaction::{Interaction, PersonAnswer, Subject, choice};
 use crate::outcome::Outcome;
 use crate::registry::Code;
 use crate::reversal::Redeems;
@@ -42,10 +44,14 @@ pub(super) struct Session {
     pub(super) calls: BTreeMap<CallId, CallState>,
     pub(super) ended: BTreeMap<CallId, Ended>,
     pub(super) questions: BTreeMap<InteractionId, Question>,
+    /// The tools for which a person said yes for the whole session, each with who had to.
+    pub(super) allowed: Vec<(ToolName, Approval)>,
     /// Its way through a machine.
     pub(super) walk: Option<WalkState>,
     /// Whether it is over for good.
     pub(super) retired: bool,
+    /// What its calls have cost.
+    pub(super) spent_milli: u64,
 }
 
 /// A question that is open, and what hangs on its answer.
@@ -87,8 +93,10 @@ impl Session {
             calls: BTreeMap::new(),
             ended: BTreeMap::new(),
             questions: BTreeMap::new(),
+            allowed: Vec::new(),
             walk: None,
             retired: false,
+            spent_milli: 0,
         }
     }
 
@@ -102,6 +110,7 @@ impl Session {
             seed: self.seed,
             principal: self.principal.clone(),
             door: self.door.clone(),
+            tenant: self.principal.tenant(),
             decider,
         }
     }
@@ -162,6 +171,9 @@ impl Session {
             | Fact::EvidenceCompared { call, .. }
             | Fact::ReversalMinted { call, .. }
             | Fact::ReversalArmed { call, .. } => known(call),
+            Fact::CallApproved { call, .. } => {
+                self.calls.get(call).is_some_and(|call| call.approval.is_some() && !call.approved)
+            }
             Fact::InterimAnswered { call } | Fact::CancelRequested { call, .. } => known(call) || moves(call),
             Fact::InteractionOpened { interaction } => {
                 let of = known(&interaction.call) || moves(&interaction.call) || self.unwinds(&interaction.call);
@@ -224,11 +236,16 @@ impl Session {
         }
         match &event.fact {
             Fact::WalkBegan { beginning } => self.walk = WalkState::begin(beginning, at),
-            Fact::CallReceived { received, .. } => {
+            Fact::CallReceived { received, gates } => {
                 if let (Some(walk), Some(leg)) = (&mut self.walk, &received.leg) {
                     walk.leg_begins(leg, &received.call);
                 }
-                self.calls.insert(received.call.clone(), CallState::new(received, rules, at));
+                // A repeat is the call that it repeats, and that was counted; one that spends a yes is a call of its own.
+                let counts = received.repeat_of.as_ref().is_none_or(|held| held.state == ClaimState::Granted);
+                let cost = gates.cost.filter(|_| counts);
+                let ruling = gates.ruling.clone();
+                let call = CallState { cost, ruling, ..CallState::new(received, gates, rules, at) };
+                self.calls.insert(received.call.clone(), call);
             }
             Fact::CallRefused { call, refusal } => {
                 self.calls.remove(call);
@@ -237,6 +254,7 @@ impl Session {
             }
             Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, item, .. } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
+                    self.spent_milli = self.spent_milli.saturating_add(call.unbegun_cost().unwrap_or_default());
                     call.attempts.push(AttemptState {
                         n: attempt.n,
                         purpose: *purpose,
@@ -251,6 +269,9 @@ impl Session {
                 }
             }
             Fact::AttemptEnded { attempt, report, .. } => {
+                if let (Some(call), Some(basis)) = (self.calls.get_mut(&attempt.call), &report.granted) {
+                    call.spends(attempt.n, basis, at);
+                }
                 self.end_attempt(&attempt.call, attempt.n, at, (**report).clone());
             }
             Fact::AttemptTimedOut { attempt, certainty } => {
@@ -306,6 +327,14 @@ impl Session {
                     }
                 }
             }
+            Fact::CallApproved { call, scope, .. } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.approved = true;
+                    if let (Scope::Session, Some(approval)) = (scope, &call.approval) {
+                        self.allowed.push((call.received.tool.clone(), (**approval).clone()));
+                    }
+                }
+            }
             Fact::EvidenceCompared { call, changed } => {
                 if let Some(call) = self.calls.get_mut(call) {
                     call.compared += 1;
@@ -313,7 +342,10 @@ impl Session {
                 }
             }
             Fact::InteractionOpened { interaction } => self.open_question(interaction),
-            Fact::InteractionAnswered { interaction, .. } => self.close_question(interaction, at, true),
+            Fact::InteractionAnswered { interaction, answer, .. } => {
+                self.note_yes(interaction, answer);
+                self.close_question(interaction, at, true);
+            }
             Fact::InteractionLapsed { interaction, .. } => self.close_question(interaction, at, false),
             Fact::InteractionWithdrawn { interaction } => {
                 self.questions.remove(interaction);
@@ -442,8 +474,14 @@ impl Session {
             return;
         };
         call.asked = Some(interaction.id.clone());
-        if interaction.subject == Subject::Resend {
-            call.phase = Phase::Asking;
+        match interaction.subject {
+            Subject::Resend => call.phase = Phase::Asking,
+            Subject::Call => {
+                let told_at = call.told_at.unwrap_or(interaction.opened + call.patience.hold_ms);
+                call.told_at = Some(told_at);
+                call.phase = Phase::Approving;
+            }
+            Subject::Doubt | Subject::Notice | Subject::Move => {}
         }
         let question = Question {
             interaction: interaction.clone(),
@@ -453,6 +491,17 @@ impl Session {
             overdue: false,
         };
         self.questions.insert(interaction.id.clone(), question);
+    }
+
+    /// Remembers who said yes to a call.
+    fn note_yes(&mut self, id: &InteractionId, answer: &PersonAnswer) {
+        let Some(question) = self.questions.get(id).filter(|question| question.interaction.subject == Subject::Call)
+        else {
+            return;
+        };
+        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|_| choice::is_yes(&answer.choice)) {
+            call.said_yes.push(answer.clone());
+        }
     }
 
     /// A question is answered, or its time is over. What is in doubt stays so without an answer, and can still get one.
@@ -467,7 +516,12 @@ impl Session {
         };
         let took_ms = at.since_ms(question.interaction.opened);
         if let Some(walk) = &mut self.walk {
-            walk.person_took(id, took_ms);
+            walk.person_took(id, &question.interaction.call, took_ms);
+        }
+        if question.interaction.subject == Subject::Call
+            && let Some(call) = self.calls.get_mut(&question.interaction.call)
+        {
+            call.phase = Phase::Received;
         }
         // People's time is not the tool's time.
         if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|call| !call.answered) {

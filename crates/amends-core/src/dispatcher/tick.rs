@@ -4,7 +4,6 @@ use crate::attempt::Purpose;
 use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::compensate::may_send;
-use crate::dispatcher::reconcile::still_in_flight;
 use crate::dispatcher::state::{CallState, Phase, Question, WalkState};
 use crate::effect::Effect;
 use crate::event::Fact;
@@ -62,7 +61,7 @@ impl Dispatcher {
                 let purpose = state.purpose;
                 self.step.effects.push(Effect::Abort(attempt.clone()));
                 if purpose == Purpose::Join {
-                    return self.refuse(now, id.clone(), still_in_flight());
+                    return self.leave_join(now, id);
                 }
                 let timed_out = Fact::AttemptTimedOut { attempt: attempt.clone(), certainty: Certainty::InDoubt };
                 self.emit(now, timed_out);
@@ -79,6 +78,11 @@ impl Dispatcher {
                     return self.give_up(now, gates, id, None);
                 }
                 self.start(now, gates, id, next, None);
+            }
+            Phase::Approving => {
+                if call.told_at.is_some_and(|at| at <= now) && !call.is_left() {
+                    self.answer_interim(now, id);
+                }
             }
             Phase::Waiting { .. } | Phase::Received | Phase::Asking | Phase::Inquiring => {}
         }
@@ -99,7 +103,7 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
-        if call.answered || call.paused.is_some() || call.deadline > now {
+        if call.answered || call.paused.is_some() || call.deadline > now || call.phase == Phase::Approving {
             return;
         }
         if call.may_have_acted() || call.phase == Phase::Asking {

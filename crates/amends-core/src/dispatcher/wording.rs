@@ -1,6 +1,7 @@
 //! What an agent is told of a call that did not simply succeed.
 
 use crate::attempt::Purpose;
+use crate::call::Received;
 use crate::certainty::Certainty;
 use crate::contract::EffectKind;
 use crate::dispatcher::cancel::CancelReason;
@@ -44,14 +45,31 @@ pub(super) fn settled_by_person() -> Envelope {
 
 /// A question about a call, in a sentence.
 pub(super) fn question(call: &CallState, subject: Subject) -> String {
+    if subject == Subject::Notice && call.attempts.is_empty() {
+        return denial(call);
+    }
     let what = message(call, &last_failure(call), Some(Outcome::Unresolved));
     let tool = &call.received.tool;
     match subject {
         Subject::Doubt => format!("did `{tool}` happen? {what}"),
         Subject::Resend => format!("send `{tool}` again? {what}"),
         Subject::Notice => format!("take notice of `{tool}`: {what}"),
-        Subject::Move => format!("may `{tool}` be done? {what}"),
+        Subject::Move | Subject::Call => format!("may `{tool}` be done? {what}"),
     }
+}
+
+/// What a person reads of a call that was not even begun: a policy denies it.
+fn denial(call: &CallState) -> String {
+    let Received { tool, principal, .. } = &call.received;
+    let (policies, reasons) = call.ruling.as_ref().map(|it| (&*it.policies, &*it.reasons)).unwrap_or_default();
+    let by = match policies {
+        [] => "no policy permits it".to_owned(),
+        policies => format!("denied by `{}`", policies.join("`, `")),
+    };
+    let why = reasons.first().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!(
+        "take notice of `{tool}` for `{principal}`: {by}{why}; it was not sent, and only another policy changes that"
+    )
 }
 
 /// Turns an error into one that says that a person is asked, and that calling again does not help.
@@ -204,7 +222,7 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         }
         _ => what,
     };
-    if call.attempts.iter().any(|attempt| attempt.purpose == Purpose::Join) {
+    if call.is_repeat() {
         return format!("{what}; that was a repeat: the call it repeats goes on, and may have happened");
     }
     let consequence = match (call.certainty(), contract.effect) {

@@ -34,6 +34,9 @@ fn body(tool: &str, contract: &Contract, outcome: Outcome, data: Data, shape: Op
     if shape.stale {
         return Body::Degraded { outcome, data: Some(data), reason: DegradationReason::StaleAnswer };
     }
+    if !shape.masked.is_empty() {
+        return Body::Degraded { outcome, data: Some(data), reason: DegradationReason::Masked };
+    }
     Body::Success { outcome, data }
 }
 

@@ -19,6 +19,7 @@ impl Fact {
             Self::DoubtSettled { .. } => "doubt_settled",
             Self::InterimAnswered { .. } => "interim_answered",
             Self::CallEnded { .. } => "call_ended",
+            Self::CallApproved { .. } => "call_approved",
             Self::EvidenceCompared { .. } => "evidence_compared",
             Self::InteractionOpened { .. } => "interaction_opened",
             Self::InteractionAnswered { .. } => "interaction_answered",
@@ -80,6 +81,7 @@ impl Fact {
             | Self::DoubtSettled { call, .. }
             | Self::InterimAnswered { call }
             | Self::CallEnded { call, .. }
+            | Self::CallApproved { call, .. }
             | Self::EvidenceCompared { call, .. }
             | Self::InputsGiven { call, .. }
             | Self::InquiryWithdrawn { call, .. }

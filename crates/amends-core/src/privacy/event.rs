@@ -60,6 +60,7 @@ impl Mask {
             | Fact::DoubtSettled { .. }
             | Fact::InterimAnswered { .. }
             | Fact::CallEnded { .. }
+            | Fact::CallApproved { .. }
             | Fact::EvidenceCompared { .. }
             | Fact::InteractionLapsed { .. }
             | Fact::InteractionWithdrawn { .. }
@@ -160,6 +161,7 @@ impl Words<'_> {
         if let Some(refusal) = &mut gates.refusal {
             self.refusal(refusal);
         }
+        // A ruling is in words of the operator's, and is masked before it is handed in: the question about it quotes it.
     }
 
     fn refusal(&self, refusal: &mut Refusal) {

@@ -62,6 +62,16 @@ impl Field {
         self.of == Of::Result
     }
 
+    /// What it holds, where that was said.
+    pub fn category(&self) -> Option<Category> {
+        self.category
+    }
+
+    /// Whether it is a field of what agents send.
+    pub fn is_sent(&self) -> bool {
+        self.is_of_args()
+    }
+
     /// What stands in its place.
     pub(super) fn mask(&self) -> &'static str {
         self.category.map_or(PRIVATE, Category::mask)

@@ -14,9 +14,19 @@ pub(super) struct Found {
     pub(super) category: Category,
 }
 
+/// How sure it has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// Whatever looks like it: what is recorded is masked rather once too often.
+    Likely,
+    /// Only what hardly anything else looks like.
+    Sure,
+}
+
 /// The places of everything in those categories, in order. Places that overlap are one, of the category that comes first
 /// in the list of them.
-pub(super) fn find(text: &str, categories: &BTreeSet<Category>) -> Vec<Found> {
+pub(super) fn find(text: &str, categories: &BTreeSet<Category>, how: How) -> Vec<Found> {
+    let sure = how == How::Sure;
     let mut found = Vec::new();
     let mut add = |start, end, category| {
         if start < end {
@@ -25,7 +35,7 @@ pub(super) fn find(text: &str, categories: &BTreeSet<Category>) -> Vec<Found> {
     };
     for index in PATTERNS.any.matches(text) {
         let pattern = &PATTERNS.each[index];
-        if !categories.contains(&pattern.category) {
+        if !categories.contains(&pattern.category) || (sure && !pattern.sure) {
             continue;
         }
         for captures in pattern.regex.captures_iter(text) {
@@ -35,14 +45,15 @@ pub(super) fn find(text: &str, categories: &BTreeSet<Category>) -> Vec<Found> {
             }
         }
     }
-    if categories.contains(&Category::Credential) {
+    if categories.contains(&Category::Credential) && !sure {
         let pairs = PAIRS.captures_iter(text).filter_map(|captures| captures.get(1));
         for place in pairs.filter(|place| not_masked(place.as_str())) {
             add(place.start(), place.end(), Category::Credential);
         }
     }
     if categories.contains(&Category::PaymentCard) {
-        for place in number::cards(text) {
+        let is_sure = |place: &std::ops::Range<usize>| !sure || number::is_usual_card(&text[place.clone()]);
+        for place in number::cards(text).into_iter().filter(is_sure) {
             add(place.start, place.end, Category::PaymentCard);
         }
     }

@@ -54,6 +54,11 @@ fn card_at(bytes: &[u8], start: usize) -> Option<usize> {
     longest
 }
 
+/// Whether a card's number is as long as nearly all are. Longer and shorter ones are too often the ids of something else.
+pub(super) fn is_usual_card(card: &str) -> bool {
+    (14..=16).contains(&card.bytes().filter(u8::is_ascii_digit).count())
+}
+
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }

@@ -71,7 +71,7 @@ impl PrivacyConfig {
     }
 }
 
-fn fields(key: &str, specs: &[FieldSpec]) -> Result<Vec<Field>, ConfigError> {
+pub(super) fn fields(key: &str, specs: &[FieldSpec]) -> Result<Vec<Field>, ConfigError> {
     let field = |spec: &FieldSpec| {
         let (path, category) = match spec {
             FieldSpec::Path(path) => (path, None),
@@ -82,7 +82,7 @@ fn fields(key: &str, specs: &[FieldSpec]) -> Result<Vec<Field>, ConfigError> {
     specs.iter().map(field).collect()
 }
 
-fn category(key: &str, name: &str) -> Result<Category, ConfigError> {
+pub(super) fn category(key: &str, name: &str) -> Result<Category, ConfigError> {
     Category::parse(name).ok_or_else(|| {
         let near = nearest(name, Category::ALL.map(Category::as_str));
         let hint = near.first().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();

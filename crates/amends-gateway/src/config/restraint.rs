@@ -39,13 +39,13 @@ pub(super) fn budget(key: &str, spec: &BudgetSpec) -> Result<BudgetRules, Config
     Ok(BudgetRules { tokens, per_success_milli })
 }
 
-pub(super) fn rate(spec: &RateSpec) -> Result<Rate, ConfigError> {
+pub(super) fn rate(key: &str, spec: &RateSpec) -> Result<Rate, ConfigError> {
     if !(0.001..=1_000_000.0).contains(&spec.per_second) {
-        return Err(invalid("limits.rate.per_second", "is 0.001 to 1000000".into()));
+        return Err(invalid(&format!("{key}.per_second"), "is 0.001 to 1000000".into()));
     }
     let burst = spec.burst.unwrap_or(spec.per_second.ceil() as u64);
     if !(1..=1_000_000).contains(&burst) {
-        return Err(invalid("limits.rate.burst", "is 1 to 1000000".into()));
+        return Err(invalid(&format!("{key}.burst"), "is 1 to 1000000".into()));
     }
     Ok(Rate { per_second_milli: (spec.per_second * 1000.0).round() as u64, burst })
 }

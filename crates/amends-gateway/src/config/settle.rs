@@ -17,10 +17,10 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Config, ConfigError, ConsoleConfig, LedgerConfig, Limits, PrivacyConfig, Reach, Span, ToolConfig,
-    UpstreamConfig,
+    Access, Allowlists, AuthConfig, Config, ConfigError, ConsoleConfig, CostConfig, LedgerConfig, Limits, PiiConfig,
+    PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
-use super::{machine, reach, restraint};
+use super::{PeopleConfig, machine, people, reach, restraint};
 use crate::pin::PinMode;
 use crate::router::Patterns;
 use crate::telemetry::{TelemetryConfig, traces_address};
@@ -44,6 +44,8 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     let repeat_window = spec.repeats.window.map_or(REPEAT_WINDOW, |span| span.0);
     let retry = Arc::new(spec.retry.layer());
     let privacy = PrivacyConfig::settle(&spec.privacy, &spec.tools)?;
+    let pii = PiiConfig::settle(&spec.pii, &spec.privacy, &spec.tools)?;
+    let cost = CostConfig::settle(&spec.limits.cost, &spec.tools)?;
     let mut tools = BTreeMap::new();
     let mut evidence_tools = BTreeSet::new();
     for (name, tool) in spec.tools {
@@ -60,6 +62,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         http: http.parse().map_err(|_| invalid("listen.http", format!("`{http}` is not an address and port")))?,
         hosts: spec.listen.hosts,
         metrics: spec.listen.metrics,
+        auth: AuthConfig::settle(spec.auth)?,
         dialect: spec.listen.dialect,
         upstreams,
         tools,
@@ -73,9 +76,21 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
             depth: spec.limits.depth.unwrap_or(64),
             answer_bytes: spec.limits.answer_bytes.unwrap_or(32 << 20),
             calls: spec.limits.calls.unwrap_or(4096),
-            rate: spec.limits.rate.as_ref().map(restraint::rate).transpose()?,
+            tenant_calls: spec.limits.tenant_calls,
+            rate: spec.limits.rate.as_ref().map(|rate| restraint::rate("limits.rate", rate)).transpose()?,
+            session_rate: spec
+                .limits
+                .session_rate
+                .as_ref()
+                .map(|rate| restraint::rate("limits.session_rate", rate))
+                .transpose()?,
         },
+        people: PeopleConfig::settle(&spec.people, spec.queues)?,
         privacy,
+        pii,
+        policies: spec.policy.settle(&spec.principals)?,
+        allowlists: Allowlists::settle(&spec.principals)?,
+        cost,
         telemetry: telemetry(&spec.telemetry)?,
         console: ConsoleConfig::settle(spec.console),
     };
@@ -124,6 +139,12 @@ pub(super) fn contract(
         if_match: spec.if_match,
         reverse: spec.reverse.as_ref().map(|reverse| self::reverse(&key("reverse"), reverse)).transpose()?,
         queue: spec.queue.clone(),
+        approval: spec
+            .approval
+            .as_ref()
+            .map(|approval| people::approval(&key("approval"), approval))
+            .transpose()?
+            .map(Box::new),
         answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
         input_within_ms: spec.input_within.map_or(INPUT_WITHIN_MS, |span| ms(span.0)),
         answer: answer(&key("answer"), &spec.answer)?,
@@ -275,7 +296,7 @@ fn some_time(key: &str, span: Option<Span>, default: Duration) -> Result<Duratio
     }
 }
 
-fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
+pub(super) fn expression(key: &str, text: &str) -> Result<Expression, ConfigError> {
     if text.len() > EXPRESSION_BYTES_MAX {
         return Err(invalid(key, format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes")));
     }

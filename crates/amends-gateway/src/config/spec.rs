@@ -12,7 +12,10 @@ use serde::Deserialize;
 
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
-use super::{ConfigError, CredentialSpec, FieldSpec, KeySource, PrivacySpec, Span};
+use super::{
+    ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec,
+    PolicySpec, PrincipalSpec, PrivacySpec, QueueSpec, Span, ToolCostSpec,
+};
 use crate::pin::PinMode;
 
 /// A configuration file as it is written. Every key may be left out.
@@ -23,6 +26,8 @@ pub struct Spec {
     pub ledger: LedgerSpec,
     /// Where we listen.
     pub listen: ListenSpec,
+    /// Whom the doors let in.
+    pub auth: AuthSpec,
     /// Whom we call.
     pub upstreams: BTreeMap<String, UpstreamSpec>,
     /// What the operator declares of tools, by their served names.
@@ -37,8 +42,18 @@ pub struct Spec {
     pub repeats: RepeatSpec,
     /// The bounds of what we take.
     pub limits: LimitSpec,
+    /// How people are asked.
+    pub people: PeopleSpec,
+    /// The queues on which people find what they are asked, by their names.
+    pub queues: BTreeMap<String, QueueSpec>,
     /// What is masked before it is recorded.
     pub privacy: PrivacySpec,
+    /// What may not pass between agents and tools.
+    pub pii: PiiSpec,
+    /// The policies that decide each call.
+    pub policy: PolicySpec,
+    /// What is said of principals, by their names.
+    pub principals: BTreeMap<String, PrincipalSpec>,
     /// Where traces for OpenTelemetry go.
     pub telemetry: TelemetrySpec,
     /// The pages at `/` and the API behind them.
@@ -248,12 +263,20 @@ pub struct ToolSpec {
     pub if_match: bool,
     /// The queue its questions go to. The default is `default`.
     pub queue: Option<String>,
+    /// Who must say yes before it is called: a queue, or `{ queue = …, persons = … }`. The default is nobody.
+    pub approval: Option<ApprovalSpec>,
     /// How long a person has for an answer. The default is `24h`.
     pub answer_within: Option<Span>,
     /// How long an agent has for what the upstream asks of it. The default is `5m`.
     pub input_within: Option<Span>,
     /// Its private fields, beside those of `[privacy]`: `args.card`, `result.owner`.
     pub private: Vec<FieldSpec>,
+    /// The categories of private data that it may be sent: `payment_card`, `credential`.
+    pub takes: Vec<String>,
+    /// The categories of private data that agents may get from it.
+    pub gives: Vec<String>,
+    /// What a call costs: a number, or a CEL expression over `args`. The default is nothing.
+    pub cost: Option<ToolCostSpec>,
 }
 
 /// `reverse = { tool = …, args = …, within = … }`
@@ -349,8 +372,14 @@ pub struct LimitSpec {
     pub answer_bytes: Option<usize>,
     /// How many calls may be open at once. The default is 4096.
     pub calls: Option<usize>,
+    /// How many of them may be one tenant's. There is no limit of its own by default.
+    pub tenant_calls: Option<usize>,
     /// How often one principal may call. There is no limit by default.
     pub rate: Option<RateSpec>,
+    /// How often may be called in one session. There is no limit by default.
+    pub session_rate: Option<RateSpec>,
+    /// What calls may cost together.
+    pub cost: CostSpec,
 }
 
 /// `rate = { per_second = …, burst = … }`
@@ -374,9 +403,11 @@ impl Spec {
         if let Some(KeySource::File(file)) = &mut self.listen.metrics {
             *file = folder.join(&*file);
         }
+        self.auth.look_beside(folder);
         if let Some(file) = &mut self.telemetry.ca {
             *file = folder.join(&*file);
         }
+        self.policy.look_beside(folder);
         for upstream in self.upstreams.values_mut() {
             let credentials = upstream.headers.values_mut().chain(upstream.credentials.values_mut());
             let files = credentials.filter_map(|credential| credential.file.as_mut());

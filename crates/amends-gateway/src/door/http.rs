@@ -3,9 +3,11 @@
 mod access;
 mod api;
 mod body;
+mod callback;
 mod checks;
 mod connection;
 mod console;
+mod entry;
 mod farewell;
 mod guard;
 mod health;
@@ -29,6 +31,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::gateway::Gateway;
+use crate::identity;
 use crate::telemetry::Named;
 use body::Body;
 use connection::Connection;
@@ -90,8 +93,8 @@ async fn handle(
 ) -> Result<Response<Body>, Infallible> {
     // Behind a proxy that shares its connections, the next request may be another agent's and proves nothing.
     let shared = ["via", "forwarded", "x-forwarded-for"].iter().any(|name| request.headers().contains_key(*name));
-    connection.used_again(!shared);
-    if let Some(response) = guard::check(&door, &request) {
+    connection.used_again(connection.is_same_sender(request.headers()) && !shared);
+    if let Some(response) = guard::check(&door, &request).or_else(|| entry::check(&door, &request)) {
         return Ok(response);
     }
     let named = door.gateway.telemetry.as_ref().and_then(|_| Named::by(request.headers()));
@@ -105,14 +108,24 @@ async fn handle(
 async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     match (request.method(), path.as_str()) {
-        (&Method::POST, "/mcp") => message::post(door, connection, request).await,
-        (&Method::DELETE, "/mcp") => sessions::delete(door, &request),
-        (&Method::GET, "/mcp") => stream::open(door, &request),
-        (_, "/mcp") => stream::not_allowed(),
+        (method, "/mcp") => match entry::agent(door, &request).await {
+            Err(denied) => denied,
+            Ok(who) => match *method {
+                Method::POST => message::post(door, connection, &who, request).await,
+                Method::DELETE => sessions::delete(door, &who, &request),
+                Method::GET => stream::open(door, &who, &request),
+                _ => stream::not_allowed(),
+            },
+        },
         (&Method::POST, path) if path.starts_with("/call/") => {
             let tool = path.strip_prefix("/call/").unwrap_or_default().to_owned();
-            plain::call(door, connection, &tool, request).await
+            match entry::agent(door, &request).await {
+                Ok(who) => plain::call(door, connection, &who, &tool, request).await,
+                Err(denied) => denied,
+            }
         }
+        (&Method::POST, "/callback/interaction") => callback::answer(door, request).await,
+        (&Method::GET, path) if path.starts_with(identity::METADATA_PATH) => entry::metadata(door, path),
         (&Method::GET, "/health") => health::report(door),
         (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),
         (&Method::GET, "/metrics") => numbers::report(door, connection, &request).await,

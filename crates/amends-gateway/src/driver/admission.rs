@@ -5,6 +5,8 @@ use std::sync::Arc;
 use amends_core::attempt::Payload;
 use amends_core::claim::{Claim, ClaimKind};
 use amends_core::contract::{Contract, Place};
+use amends_core::gates::Patience;
+use amends_core::limits::ANSWER_WITHIN_MS;
 use amends_core::nearest::nearest;
 use amends_core::{
     Call, CallKey, Digest, Gates, Playbook, Principal, Recovery, Refusal, RefusalKind, Rules, Timestamp, ToolName,
@@ -14,12 +16,14 @@ use amends_ledger::{digest, keyed_digest};
 use amends_wire::mcp::ToolCall;
 use serde_json::{Map, Value};
 
+use super::permission::{self, Caller};
 use super::{basis, undo};
 use crate::catalogue::{Listing, ServedTool};
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
 use crate::restraint::Occupied;
+use crate::spending::Reserved;
 
 /// How long arguments are at most to be shown in the trace.
 const VIEWED_BYTES_MAX: usize = 256 << 10;
@@ -54,19 +58,12 @@ pub(super) struct Admitted {
     pub(super) params: Arc<str>,
     pub(super) room: Option<Occupied>,
     pub(super) place: Option<tokio::sync::OwnedSemaphorePermit>,
+    pub(super) reserved: Option<Reserved>,
 }
 
 /// Samples the gates for a wish and makes a call of it.
-pub(super) fn admit(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) -> Admitted {
-    sampled(gateway, principal, wish, true)
-}
-
-/// The same for a call that is made for another wish, which was counted.
-pub(super) fn admit_uncounted(gateway: &Gateway, principal: &Principal, wish: Wish<'_>) -> Admitted {
-    sampled(gateway, principal, wish, false)
-}
-
-fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: bool) -> Admitted {
+pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> Admitted {
+    let principal = caller.principal;
     match wish {
         Wish::Unreadable { requested, refusal } => refused(principal, &requested, *refusal),
         Wish::Call { params, call } => {
@@ -83,8 +80,11 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             let now = clock::now();
             let mut gates = Gates::default();
             let reads = tool.rules.contract.effect.is_read();
-            let parsed = (tool.input.is_some() || !reads).then(|| serde_json::from_str::<Value>(arguments));
-            if let (Some(_), Some(Err(error))) = (&tool.input, &parsed) {
+            let config = gateway.config();
+            gates.approval.clone_from(&tool.rules.contract.approval);
+            let looked_at = tool.input.is_some() || permission::reads_arguments(&config, caller, tool);
+            let parsed = (looked_at || !reads).then(|| serde_json::from_str::<Value>(arguments));
+            if let (true, Some(Err(error))) = (looked_at, &parsed) {
                 // JSON allows more than can be checked: numbers beyond all range, halves of characters.
                 let words = format!("the arguments of `{}` cannot be checked: {error}", tool.name);
                 gates.refusal = Some(Box::new(Refusal::of(RefusalKind::InvalidArgument, words)));
@@ -105,13 +105,27 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
                 refusal.retry_after_ms = Some(5000);
                 gates.refusal = Some(Box::new(refusal));
             }
-            let limits = gateway.config().limits;
-            if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| counts), now) {
+            let limits = config.limits;
+            if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| caller.counts), now) {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
                 refusal.retry_after_ms = Some(wait_ms);
                 gates.refusal.get_or_insert(Box::new(refusal));
             }
-            let room = gateway.room.take(limits.calls);
+            // A session is told from another by its id, as a principal is.
+            let session_rate = limits.session_rate.filter(|_| caller.counts);
+            let session = || Principal::from(caller.origin.session);
+            if session_rate.is_some()
+                && let Err(wait_ms) = gateway.session_rates.take(&session(), session_rate, now)
+            {
+                let mut refusal =
+                    Refusal::of(RefusalKind::RateLimited, "these are more calls than one session may make");
+                refusal.retry_after_ms = Some(wait_ms);
+                gates.refusal.get_or_insert(Box::new(refusal));
+            }
+            let room = match (principal.tenant(), limits.tenant_calls) {
+                (Some(tenant), Some(most)) => gateway.room.take_for(tenant, limits.calls, most),
+                _ => gateway.room.take(limits.calls),
+            };
             if room.is_none() {
                 let mut refusal = Refusal::of(RefusalKind::RateLimited, "the gateway has too many open calls");
                 refusal.retry_after_ms = Some(1000);
@@ -127,6 +141,15 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             if let Some(refusal) = gateway.pins.refusal(tool) {
                 gates.refusal = Some(Box::new(refusal));
             }
+            if tool.upstream.lacks_credential() {
+                let words = format!(
+                    "`{}` wants to be shown a credential that is not there; nothing was sent",
+                    tool.upstream.name
+                );
+                gates.refusal = Some(Box::new(Refusal::of(RefusalKind::MissingCredential, words)));
+            }
+            let wish = permission::Wanted { tool, arguments, read: value.as_ref(), now };
+            let reserved = permission::judge(gateway, &config, caller, &wish, &mut gates);
             if gates.refusal.is_none() {
                 gates.refusal = breaker_open(tool, now).map(Box::new);
             }
@@ -136,7 +159,10 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
             let contract = &tool.rules.contract;
             let agent_waits = meta.deadline_ms.unwrap_or(contract.deadline_ms).min(contract.deadline_ms);
             let id = mint::call();
-            let (fingerprint, mut claims) = if reads {
+            ask_first(gateway, contract, &mut gates);
+            // Whatever a person is asked about is found by its repeat, also where it only reads.
+            let value = value.or_else(|| gates.approval.as_ref().and_then(|_| serde_json::from_str(arguments).ok()));
+            let (fingerprint, mut claims) = if reads && gates.approval.is_none() {
                 (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
             } else {
                 let named =
@@ -188,9 +214,24 @@ fn sampled(gateway: &Gateway, principal: &Principal, wish: Wish<'_>, counts: boo
                 params: params.into(),
                 room,
                 place,
+                reserved,
             }
         }
     }
+}
+
+/// Who must say yes to the call, as the contract and the queue say, and how the wait for that is spent.
+fn ask_first(gateway: &Gateway, contract: &Contract, gates: &mut Gates) {
+    let Some(approval) = gates.approval.take().or_else(|| contract.approval.clone()) else { return };
+    let config = gateway.config();
+    gates.approval = Some(Box::new(config.people.approval(&approval)));
+    gates.patience = Some(Box::new(patience(&config.people.patience, contract)));
+}
+
+/// How the wait for a yes is spent. What the tool says of a person's time counts before what is said of all.
+fn patience(people: &Patience, contract: &Contract) -> Patience {
+    let own = contract.answer_within_ms != ANSWER_WITHIN_MS;
+    Patience { answer_within_ms: people.answer_within_ms.filter(|_| !own), ..people.clone() }
 }
 
 /// What is shown of a call's arguments in the trace, where that is recorded and they are not too long to be looked at.
@@ -349,5 +390,6 @@ pub(super) fn refused(principal: &Principal, requested: &str, refusal: Refusal) 
         params: "{}".into(),
         room: None,
         place: None,
+        reserved: None,
     }
 }

@@ -101,7 +101,9 @@ pub enum Form {
 
 /// Fills in the payloads of a reply.
 pub(super) fn render(reply: &Reply, live: Option<&Live>) -> Rendered {
-    let result_of = |attempt| live.and_then(|live| live.results.get(attempt)).cloned();
+    // A move goes on with what its calls gave; only what leaves is masked.
+    let shown = |live: &Live, attempt| live.shown.get(attempt).filter(|_| live.leg.is_none()).cloned();
+    let result_of = |attempt| live.and_then(|live| shown(live, attempt).or_else(|| live.results.get(attempt).cloned()));
     match &reply.answer {
         Answer::Forward { attempt, envelope } => match result_of(attempt) {
             Some(result) => {

@@ -9,7 +9,8 @@ use amends_core::failure::bounded;
 use amends_core::gates::UNSEEN_RUN;
 use amends_core::limits::{ATTEMPT_MS_MIN, WAIT_MS_MAX};
 use amends_core::{
-    Attempt, AttemptId, Certainty, Code, Failure, Inquiry, Purpose, Report, Rules, SessionId, Timestamp, ToolName, Way,
+    Attempt, AttemptId, Certainty, ClaimState, Code, Failure, Held, Inquiry, Purpose, Report, Rules, SessionId,
+    Timestamp, ToolName, Way,
 };
 use amends_ledger::{Form, digest};
 use amends_wire::http::classify::{self as http, HttpAnswer};
@@ -50,6 +51,9 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
         let returns = live.listener.way == Way::Return;
         tokio::spawn(join(gateway, attempt, returns, aborted, mail));
         return;
+    }
+    if let Some(reserved) = live.reserved.take() {
+        reserved.keep();
     }
     if let Some(key) = &attempt.effect_key {
         // A call that took over another's doubt goes on with its key.
@@ -440,6 +444,14 @@ async fn join(
                     mail.send(Mail::Result { attempt: id, purpose: Purpose::Join, report: Box::new(report), carried });
                 return;
             }
+            Ok(None) if matches!(holder.state, ClaimState::Awaiting | ClaimState::InFlight) => {
+                if let Some(report) = awaited(&gateway, holder).await {
+                    let (attempt, report) = (attempt.id.clone(), Box::new(report));
+                    let _ =
+                        mail.send(Mail::Result { attempt, purpose: Purpose::Join, report, carried: Carried::Nothing });
+                    return;
+                }
+            }
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "the answer of an earlier call cannot be read"),
         }
@@ -448,6 +460,25 @@ async fn join(
             () = told => {}
             () = hint => {}
             () = tokio::time::sleep(JOIN_POLL) => {}
+        }
+    }
+}
+
+/// What became of a call that waits for a person, or came to, and has no answer; nothing while it waits.
+async fn awaited(gateway: &Gateway, holder: &Held) -> Option<Report> {
+    match gateway.ledger.held(&holder.name, clock::now()).await {
+        Ok(Some(held)) if held.call == holder.call => {
+            let granted = (held.state == ClaimState::Granted).then_some(held.effect_key)?;
+            Some(Report { granted: Some(granted), certainty: Certainty::NotSent, ..Report::success(None) })
+        }
+        // It was stopped, or another call has spent the yes to it.
+        Ok(_) if holder.state == ClaimState::Awaiting => {
+            Some(Report { certainty: Certainty::NotSent, ..Report::success(None) })
+        }
+        Ok(_) => None,
+        Err(error) => {
+            tracing::warn!(%error, "what became of an earlier call cannot be read");
+            None
         }
     }
 }

@@ -364,7 +364,7 @@ pub(super) fn subject(params: &str) -> Option<(String, String)> {
     Some((object.string("name")?.into_owned(), arguments.to_owned()))
 }
 
-async fn ask(asides: &AsideSender, question: &Question, id: String) -> Option<Result<String, RpcFault>> {
+pub(super) async fn ask(asides: &AsideSender, question: &Question, id: String) -> Option<Result<String, RpcFault>> {
     let (answer, said) = oneshot::channel();
     // Dropped with this, the way for the answer says so to whoever asks the agent.
     let (_never, withdrawn) = oneshot::channel();

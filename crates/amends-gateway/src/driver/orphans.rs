@@ -139,12 +139,17 @@ pub(super) async fn raise(
                 inquiries: BTreeMap::new(),
                 also: Vec::new(),
                 results: HashMap::new(),
+                shown: HashMap::new(),
                 recorded: HashMap::new(),
                 attempts: HashMap::new(),
                 room: None,
                 place: None,
                 made: None,
                 leg: received.leg.clone(),
+                approval: None,
+                asking: None,
+                // What it cost was counted by whoever began it.
+                reserved: None,
             },
         );
     }

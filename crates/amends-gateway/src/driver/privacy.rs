@@ -1,12 +1,13 @@
-//! What is masked of a step before it is recorded.
+//! What is masked of a step before it is recorded, and of a result before an agent gets it.
 
 use amends_core::privacy::{Mask, Quoted};
-use amends_core::{CallId, Fact, Input};
+use amends_core::{CallId, Fact, Input, Purpose, Report};
 use amends_ledger::Append;
 use amends_wire::mcp::classify::structured;
+use bytes::Bytes;
 
 use super::session::{Live, Session};
-use crate::config::PrivacyConfig;
+use crate::config::{PiiConfig, PrivacyConfig};
 
 impl Session {
     /// Masks what a step says in words. What was decided does not depend on it, and the agent gets the words as they are.
@@ -40,6 +41,34 @@ impl Session {
         };
         (mask, quoted)
     }
+}
+
+/// Masks what an agent must not see in the upstream's own words about a failure.
+pub(super) fn mask_words(pii: &PiiConfig, live: &Live, report: &mut Report) {
+    let Some(words) = report.failure.as_mut().and_then(|failure| failure.upstream.as_mut()) else { return };
+    let sieves = live.tool.as_ref().map_or(pii.shared(), |tool| pii.of(tool.name.as_str()));
+    for text in [&mut words.code, &mut words.text, &mut words.field].into_iter().flatten() {
+        sieves.results.mask_text(text);
+    }
+}
+
+/// What an agent gets in the place of a result that holds what it must not; nothing where it may have all of it. What was masked is
+/// noted in the report.
+pub(super) fn shown(
+    pii: &PiiConfig,
+    live: &Live,
+    purpose: Purpose,
+    result: &Bytes,
+    report: &mut Report,
+) -> Option<Bytes> {
+    let sieves = live.tool.as_ref().map_or(pii.shared(), |tool| pii.of(tool.name.as_str()));
+    let text = std::str::from_utf8(result).ok()?;
+    let (masked, found) = sieves.results.masked(text, || structured(text))?;
+    // A move goes on with what its calls gave; it is masked when that leaves.
+    if purpose == Purpose::Act && report.failure.is_none() && live.leg.is_none() {
+        report.shape.get_or_insert_default().masked = found.into_iter().collect();
+    }
+    Some(Bytes::from(masked))
 }
 
 /// The call that an input is about.

@@ -37,6 +37,12 @@ impl Session {
             return self.give_up(&cause);
         }
         if let Error::Held(held) = &cause
+            && let Some(Turn { input, gates, .. }) = failed.front_mut()
+            && !matches!(input, Input::Call(_))
+        {
+            self.lose_yes(held, input, gates);
+        }
+        if let Error::Held(held) = &cause
             && let Some(Turn { input: Input::Call(call), .. }) = failed.front_mut()
         {
             if self.may_be_answered(held, call) {

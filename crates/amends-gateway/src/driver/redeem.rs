@@ -1,7 +1,7 @@
 //! Redeeming a token: the call that undoes a write, made from what the ledger kept of it.
 
-use amends_core::{CallId, Principal, Redeems, Refusal, RefusalKind, ReversalState, Timestamp};
-use amends_ledger::{Error, ReversalRow, StoredUndo};
+use amends_core::{CallId, Digest, Fact, Principal, Redeems, Refusal, RefusalKind, ReversalState, Timestamp};
+use amends_ledger::{Error, ReversalRow, StoredUndo, Trace};
 use amends_wire::mcp::ToolCall;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::admission::{self, Admitted, Wish};
 use super::listener::Listener;
+use super::permission::Caller;
 use super::session::Mail;
 use super::{CallHandle, SessionHandle, undo};
 use crate::clock;
@@ -33,15 +34,17 @@ impl SessionHandle {
         let (answer_to, answer) = oneshot::channel();
         let id = mint::call();
         let made = self.gateway.deliveries.now();
-        let (gateway, principal) = (self.gateway.clone(), self.principal.clone());
-        let (user, call) = (self.user.clone(), id.clone());
+        let (handle, user, call) = (self.clone(), self.user.clone(), id.clone());
         let token = token.map(undo::token_digest);
         tokio::spawn(async move {
             let found = match &token {
-                Some(token) => gateway.ledger.reversal(token).await,
+                Some(token) => theirs(&handle.gateway, &handle.principal, redeemer, token).await,
                 None => Ok(None),
             };
-            let admitted = admitted(&gateway, &principal, call, found, redeemer);
+            // What an operator undoes is no call of an agent's, whatever the policies say of agents.
+            let judged = redeemer == Redeemer::Agent;
+            let caller = Caller { judged, ..handle.caller() };
+            let admitted = admitted(&handle.gateway, &caller, call, found);
             // The driver ends only after every user is gone.
             let _ = user.mail.send(Mail::call(admitted, made, answer_to, listener));
         });
@@ -49,13 +52,33 @@ impl SessionHandle {
     }
 }
 
-fn admitted(
+/// The token, if that principal may know of it. Another's is as good as none, and looks the same.
+async fn theirs(
     gateway: &Gateway,
     principal: &Principal,
-    id: CallId,
-    found: Result<Option<ReversalRow>, Error>,
     redeemer: Redeemer,
-) -> Admitted {
+    token: &Digest,
+) -> Result<Option<ReversalRow>, Error> {
+    let Some(row) = gateway.ledger.reversal(token).await? else { return Ok(None) };
+    let owner = match (redeemer, &row.undo) {
+        (Redeemer::Operator, _) => return Ok(Some(row)),
+        (Redeemer::Agent, Some(undo)) => Some(undo.principal.clone()),
+        // How it would be undone is not known yet, or no more; whose it is, its session says.
+        (Redeemer::Agent, None) => gateway.ledger.trace(&row.session).await?.and_then(|trace| owner(&trace)),
+    };
+    Ok(owner.is_some_and(|owner| owner == *principal).then_some(row))
+}
+
+/// Whose a session is.
+fn owner(trace: &Trace) -> Option<Principal> {
+    match trace.events.first().map(|stored| &stored.event.fact) {
+        Some(Fact::SessionOpened { principal, .. } | Fact::SessionRetired { principal, .. }) => Some(principal.clone()),
+        _ => None,
+    }
+}
+
+fn admitted(gateway: &Gateway, caller: &Caller<'_>, id: CallId, found: Result<Option<ReversalRow>, Error>) -> Admitted {
+    let principal = caller.principal;
     let row = match found {
         Ok(row) => row,
         Err(error) => {
@@ -64,7 +87,7 @@ fn admitted(
             return admission::refused(principal, REVERSE_TOOL, refusal);
         }
     };
-    match redeemable(row, principal, redeemer, clock::now()) {
+    match redeemable(row, clock::now()) {
         Err(refusal) => admission::refused(principal, REVERSE_TOOL, *refusal),
         Ok((redeems, undo)) => {
             let arguments: Map<String, Value> = serde_json::from_slice(&undo.arguments).unwrap_or_default();
@@ -74,29 +97,22 @@ fn admitted(
                 let refusal = refused("it cannot be told how to undo it");
                 return admission::refused(principal, REVERSE_TOOL, *refusal);
             };
-            let mut admitted = admission::admit(gateway, principal, Wish::Call { params: &params, call: &call });
+            let mut admitted = admission::admit(gateway, caller, Wish::Call { params: &params, call: &call });
             admitted.call.effect_key = mint::effect_key(&id);
             admitted.call.id = id;
             admitted.call.redeems = Some(redeems);
+            if !caller.judged {
+                // A person asked for it.
+                admitted.gates.approval = None;
+            }
             admitted
         }
     }
 }
 
-/// The token and what it undoes, if it can be redeemed now by that principal.
-fn redeemable(
-    row: Option<ReversalRow>,
-    principal: &Principal,
-    redeemer: Redeemer,
-    now: Timestamp,
-) -> Result<(Redeems, StoredUndo), Box<Refusal>> {
-    let unknown = || refused("there is no such token");
-    let row = row.ok_or_else(unknown)?;
-    // Another's token is as good as none, and looks the same.
-    let foreign = row.undo.as_ref().is_some_and(|undo| undo.principal != *principal);
-    if foreign && redeemer == Redeemer::Agent {
-        return Err(unknown());
-    }
+/// The token and what it undoes, if it can be redeemed now.
+fn redeemable(row: Option<ReversalRow>, now: Timestamp) -> Result<(Redeems, StoredUndo), Box<Refusal>> {
+    let row = row.ok_or_else(|| refused("there is no such token"))?;
     match row.state {
         ReversalState::Minted => Err(refused("what it would undo is still in doubt, and is settled first")),
         ReversalState::Void => Err(refused("nothing was done that could be undone")),

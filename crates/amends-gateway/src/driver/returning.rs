@@ -2,13 +2,15 @@
 
 use amends_core::claim::ClaimState;
 use amends_core::refusal::ArgumentFault;
-use amends_core::{CallId, Held, Refusal, RefusalKind};
+use amends_core::{CallId, Held, InteractionId, Refusal, RefusalKind};
 use amends_ledger::{Error, Form};
-use amends_wire::mcp::inputs::REQUEST_STATE;
+use amends_wire::mcp::inputs::{REQUEST_STATE, with_inputs};
 use amends_wire::mcp::{Returned, ToolCall};
+use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
 use super::admission::{self, Wish};
+use super::approval::{BY_PERSON, QUESTION, answered};
 use super::inquiry::{Return, subject};
 use super::listener::Listener;
 use super::orphans::adopt;
@@ -38,6 +40,9 @@ impl SessionHandle {
         let Some(waiting) = state.waiting else {
             return self.refuse(call.name(), stale("it names no call"));
         };
+        if waiting.inquiry == BY_PERSON {
+            return self.come_again(params, returned, state.theirs, listener).await;
+        }
         // What it is asked next is brought by the listener of the request it comes back with.
         let (way, capabilities) = (listener.way, listener.capabilities.clone());
         match self.hand_over(&waiting, state.theirs, params, listener).await {
@@ -52,6 +57,26 @@ impl SessionHandle {
                     Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
                 self.refuse(call.name(), Refusal { retry_after_ms: Some(5000), ..refusal })
             }
+        }
+    }
+
+    /// An agent comes back for what a person says, or with that: its call is an equal one, which waits for the first or is sent.
+    async fn come_again(
+        &self,
+        params: &str,
+        returned: &Returned<'_>,
+        asked: Option<String>,
+        listener: Listener,
+    ) -> CallHandle {
+        if let (Some(asked), Some(said)) = (asked, returned.answer(QUESTION)) {
+            let id = InteractionId::new(asked);
+            answered(&self.gateway, &id, &self.principal, said.get()).await;
+        }
+        let params = with_inputs(params, None, None);
+        let parsed = serde_json::from_str::<&RawValue>(&params).ok();
+        match parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) {
+            Some(call) => self.hand_in(Wish::Call { params: &params, call: &call }, listener, false),
+            None => self.refuse("", stale("what it came with cannot be read")),
         }
     }
 
@@ -96,6 +121,7 @@ impl SessionHandle {
             id: waiting.session.clone(),
             gateway: self.gateway.clone(),
             principal: self.principal.clone(),
+            door: self.door.clone(),
             user: std::sync::Arc::new(User { mail }),
         }
     }
@@ -119,7 +145,7 @@ impl SessionHandle {
     fn repeat(&self, params: &str, call: &ToolCall<'_>, waiting: &Waiting, listener: Listener) -> CallHandle {
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
-        let mut admitted = admission::admit(&self.gateway, &self.principal, Wish::Call { params, call });
+        let mut admitted = admission::admit(&self.gateway, &self.caller(), Wish::Call { params, call });
         let fingerprint = admitted.call.arguments.digest.clone();
         admitted.call.claims.clear();
         admitted.call.reversal = None;

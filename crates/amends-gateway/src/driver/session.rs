@@ -13,8 +13,8 @@ use amends_core::id::MachineName;
 use amends_core::machine::MachineSpec;
 use amends_core::walk::LegOf;
 use amends_core::{
-    AttemptId, Call, CallId, Certainty, Code, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer, Principal,
-    Purpose, Report, Rules, SessionId, Timestamp, UpstreamName,
+    Approval, AttemptId, Call, CallId, Certainty, Code, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer,
+    Principal, Purpose, Report, Rules, SessionId, Timestamp, UpstreamName,
 };
 use amends_ledger::StoredAnswer;
 use amends_wire::mcp::InputRequired;
@@ -24,18 +24,20 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::admission::Admitted;
 use super::answer::{Answered, status_arguments};
+use super::approval::Asking;
 use super::deliveries::{Leaving, Moment};
 use super::failpoint::{self, Point};
 use super::inquiry::{LiveInquiry, Return};
 use super::listener::Listener;
 use super::turn::Turn;
 use super::walk::{MoveWish, Walking};
-use super::{basis, undo};
+use super::{basis, privacy, undo};
 use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
 use crate::mint;
 use crate::restraint::Occupied;
+use crate::spending::Reserved;
 use crate::upstream::openapi::etag;
 use crate::upstream::{Aside, RpcFault, Upstream};
 use crate::walks::view::View;
@@ -93,6 +95,8 @@ pub(crate) struct Live {
     /// What its upstream asked of the agent, by its number in the call.
     pub(super) inquiries: BTreeMap<u32, LiveInquiry>,
     pub(super) results: HashMap<AttemptId, Bytes>,
+    /// What agents get in the place of results that hold what they must not.
+    pub(super) shown: HashMap<AttemptId, Bytes>,
     pub(super) recorded: HashMap<AttemptId, StoredAnswer>,
     pub(super) attempts: HashMap<AttemptId, oneshot::Sender<()>>,
     /// Held while the call is open.
@@ -103,6 +107,12 @@ pub(crate) struct Live {
     pub(super) made: Option<Moment>,
     /// The move it is made for.
     pub(super) leg: Option<LegOf>,
+    /// Who must say yes before it is sent.
+    pub(super) approval: Option<Box<Approval>>,
+    /// What asks its own agent for that.
+    pub(super) asking: Option<Asking>,
+    /// What it will have cost its principal, until it is begun.
+    pub(super) reserved: Option<Reserved>,
 }
 
 /// A session's driver.
@@ -150,9 +160,10 @@ impl Mail {
         answer: oneshot::Sender<Answered>,
         listener: Listener,
     ) -> Self {
-        let Admitted { call, gates, evidence, tool, params, room, place } = admitted;
+        let Admitted { call, gates, evidence, tool, params, room, place, reserved } = admitted;
         let live = Live::of(&call, evidence, tool, params, listener, (room, place));
-        let live = Box::new(Live { answer: Some(answer), made: Some(made), ..live });
+        let approval = gates.approval.clone();
+        let live = Box::new(Live { answer: Some(answer), made: Some(made), approval, reserved, ..live });
         Self::Call { call, gates, live }
     }
 }
@@ -185,12 +196,16 @@ impl Live {
             listener,
             inquiries: BTreeMap::new(),
             results: HashMap::new(),
+            shown: HashMap::new(),
             recorded: HashMap::new(),
             attempts: HashMap::new(),
             room,
             place,
             made: None,
             leg: call.leg.clone(),
+            approval: None,
+            asking: None,
+            reserved: None,
         }
     }
 
@@ -327,9 +342,16 @@ impl Session {
                         failpoint::reach(Point::AfterResult);
                     }
                     live.attempts.remove(&attempt);
+                    let config = self.gateway.config();
+                    privacy::mask_words(&config.pii, live, &mut report);
                     match carried {
                         Carried::Nothing => {}
-                        Carried::Result(bytes) => drop(live.results.insert(attempt.clone(), bytes)),
+                        Carried::Result(bytes) => {
+                            if let Some(shown) = privacy::shown(&config.pii, live, purpose, &bytes, &mut report) {
+                                live.shown.insert(attempt.clone(), shown);
+                            }
+                            live.results.insert(attempt.clone(), bytes);
+                        }
                         Carried::Answer(answer) => drop(live.recorded.insert(attempt.clone(), answer)),
                         Carried::Asked(asked) => self.keep_round(&attempt, *asked, &mut report),
                     }

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
 use amends_core::{
-    Attempt, CallId, Certainty, Code, Fact, Failure, Gates, Input, Outcome, Purpose, Report, Step, Timestamp, ToolName,
+    Attempt, CallId, Certainty, Code, Fact, Failure, Gates, Input, Outcome, Purpose, RefusalKind, Report, Step,
+    Timestamp, ToolName,
 };
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
 use bytes::Bytes;
@@ -69,6 +70,13 @@ impl Session {
     /// Lets the dispatcher decide and hands the step to the ledger. The effects of a read need not wait for it.
     pub(super) fn take(&mut self, input: Input, gates: Gates) {
         let waits = self.waits(&input, &gates);
+        if let Input::Call(call) = &input
+            && call.repeat_of.is_some()
+            && let Some(live) = self.live.get_mut(&call.id)
+        {
+            // What it repeats was counted.
+            live.reserved = None;
+        }
         let expected_seq = self.dispatcher.seq();
         let step = self.dispatcher.handle(self.now(), &gates, input.clone());
         if step.events.is_empty() {
@@ -159,10 +167,13 @@ impl Session {
     }
 
     fn waits(&self, input: &Input, gates: &Gates) -> Waits {
-        let reads =
-            |call: &amends_core::CallId| self.live.get(call).is_some_and(|live| live.rules.contract.effect.is_read());
+        let reads = |call: &CallId| {
+            self.live.get(call).is_some_and(|live| live.rules.contract.effect.is_read() && !live.claimed)
+        };
         let only_reads = match input {
-            Input::Call(call) => gates.refusal.is_some() || call.rules.contract.effect.is_read(),
+            Input::Call(call) => {
+                gates.refusal.is_some() || (call.rules.contract.effect.is_read() && call.claims.is_empty())
+            }
             Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => reads(&attempt.call),
             Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => reads(call),
             Input::Cancel { call, .. } => reads(call),
@@ -192,6 +203,7 @@ impl Session {
                 }
                 let mut rendered = answer::render(reply, self.live.get(&reply.call));
                 self.show_token(reply, &mut rendered);
+                self.ask_back(reply, &mut rendered);
                 Act::Reply(reply.clone(), Box::new(rendered))
             }
             Effect::Send(attempt) => {
@@ -307,12 +319,14 @@ impl Session {
                 if self.is_write(&attempt) {
                     failpoint::reach(Point::AfterIntent);
                 }
-                if clock::until(attempt.send_by).is_zero() {
+                // A join sends nothing, so that it is never too late for it.
+                if attempt.purpose != Purpose::Join && clock::until(attempt.send_by).is_zero() {
                     // It took too long to record that it may be sent.
                     let report = Report::silent(Failure::of(Code::StoreUnavailable), Certainty::NotSent);
                     let gates = self.gates();
                     return self.take(Input::Result { attempt: attempt.id, report: Box::new(report) }, gates);
                 }
+                self.asked_enough(&attempt.id.call);
                 attempt::send(self, *attempt);
             }
             Act::Do(Effect::Abort(attempt)) => {
@@ -323,17 +337,13 @@ impl Session {
                 }
             }
             // A question is on the ledger with its step; whoever answers looks there.
+            Act::Do(Effect::Ask(interaction)) => self.wait_for_yes(&interaction),
             Act::Do(Effect::Inquire(asking)) => self.inquire(&asking),
             Act::Do(Effect::Tell(telling)) => self.tell(&telling),
             Act::Do(Effect::Retract { call, inquiry }) => self.retract(&call, inquiry),
             // What touches nothing outside was done at once.
             Act::Do(
-                Effect::Reply(_)
-                | Effect::Ask(_)
-                | Effect::Withdraw(_)
-                | Effect::Begin(_)
-                | Effect::Weigh { .. }
-                | Effect::Join { .. },
+                Effect::Reply(_) | Effect::Withdraw(_) | Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. },
             ) => {}
             Act::Do(Effect::Unwind { of }) => self.unwind(of),
             Act::Reply(reply, rendered) => self.reply(&reply, *rendered, appended),
@@ -376,6 +386,7 @@ impl Session {
             // Of several that wait for one answer, the last that came is the one that counts as having got it.
             let _ = door.send(Answered { rendered, receipt, last: reply.last, delivery: None, declares_output });
         }
+        live.asking = None;
         if let Some(door) = live.answer.take() {
             // Whoever asked may be gone; the answer then waits in the ledger for the repeat.
             let answered = Answered { rendered, receipt: Some(receipt), last: reply.last, delivery, declares_output };
@@ -430,8 +441,13 @@ fn stored(
     now: Timestamp,
 ) -> Option<StoredAnswer> {
     let ended = append.events.iter().find_map(|event| match &event.fact {
-        Fact::CallEnded { call, outcome, certainty, replayed: false, .. } if *call == reply.call => {
+        Fact::CallEnded { call, outcome, certainty, replayed: false, granted: false, .. } if *call == reply.call => {
             Some((*outcome, *certainty))
+        }
+        // An agent that was told to come back hears it then.
+        Fact::CallRefused { call, refusal } if *call == reply.call => {
+            let by_person = matches!(refusal.kind, RefusalKind::ApprovalDenied | RefusalKind::ApprovalExpired);
+            by_person.then_some((Outcome::Refused, Certainty::NotSent))
         }
         Fact::DoubtResolved { call, certainty, .. } if *call == reply.call => {
             Some((Outcome::SucceededAfterCompensation, *certainty))

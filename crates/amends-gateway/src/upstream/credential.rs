@@ -1,7 +1,7 @@
 //! What an upstream is shown so that it believes us: read from where it is kept, never from the configuration itself.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -14,7 +14,14 @@ const FRESH_FOR: Duration = Duration::from_secs(5);
 /// A credential, ready to be shown. It prints as dots.
 pub(super) struct Credential {
     config: CredentialConfig,
-    held: Mutex<(Instant, String)>,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    read: Instant,
+    value: String,
+    /// Whether its place was empty when it was last looked at: somebody took it away.
+    gone: bool,
 }
 
 /// Why a credential is not there.
@@ -23,28 +30,40 @@ pub(super) struct Credential {
 pub struct CredentialError {
     place: String,
     reason: String,
+    empty: bool,
 }
 
 impl Credential {
     /// Reads a credential.
     pub(super) fn read(config: &CredentialConfig) -> Result<Self, CredentialError> {
         let value = value(config)?;
-        Ok(Self { config: config.clone(), held: Mutex::new((Instant::now(), value)) })
+        Ok(Self { config: config.clone(), held: Mutex::new(Held { read: Instant::now(), value, gone: false }) })
     }
 
     /// What is shown. A file that cannot be read again leaves it as it was.
     pub(super) fn shown(&self) -> String {
+        self.now().value.clone()
+    }
+
+    /// Whether its place is empty, so that there is nothing to show.
+    pub(super) fn is_missing(&self) -> bool {
+        self.now().gone
+    }
+
+    fn now(&self) -> MutexGuard<'_, Held> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(self.config.source, KeySource::File(_)) && held.0.elapsed() >= FRESH_FOR {
+        if matches!(self.config.source, KeySource::File(_)) && held.read.elapsed() >= FRESH_FOR {
+            held.read = Instant::now();
             match value(&self.config) {
-                Ok(value) => *held = (Instant::now(), value),
-                Err(error) => {
-                    tracing::warn!(%error, "the credential that was read before is used");
-                    held.0 = Instant::now();
+                Ok(value) => (held.value, held.gone) = (value, false),
+                Err(error) if error.empty => {
+                    tracing::warn!(%error, "nothing is sent that would want it");
+                    held.gone = true;
                 }
+                Err(error) => tracing::warn!(%error, "the credential that was read before is used"),
             }
         }
-        held.1.clone()
+        held
     }
 }
 
@@ -66,6 +85,7 @@ pub(crate) fn value(config: &CredentialConfig) -> Result<String, CredentialError
             (format!("the file `{}`", path.display()), read)
         }
     };
+    let empty = read.as_ref().is_ok_and(|text| text.trim().is_empty());
     let checked = read.and_then(|text| match text.trim() {
         "" => Err("it is empty".to_owned()),
         text if text.chars().any(char::is_control) => {
@@ -73,7 +93,7 @@ pub(crate) fn value(config: &CredentialConfig) -> Result<String, CredentialError
         }
         text => Ok(format!("{}{text}", config.prefix)),
     });
-    checked.map_err(|reason| CredentialError { place, reason })
+    checked.map_err(|reason| CredentialError { place, reason, empty })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod session;
 mod tls;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -73,6 +74,15 @@ pub(crate) fn pool(uri: &Uri, access: &Access) -> Result<Pool, TlsError> {
     Ok(Pool::new(uri, tls))
 }
 
+/// The same at that address, whatever the host's name means by now.
+pub(crate) fn pool_at(uri: &Uri, address: Option<SocketAddr>, access: &Access) -> Result<Pool, TlsError> {
+    let pool = pool(uri, access)?;
+    Ok(match address {
+        Some(address) => pool.at(address),
+        None => pool,
+    })
+}
+
 /// The headers that every request shows.
 pub(super) fn shown(access: &Access) -> Result<Vec<(HeaderName, Credential)>, CredentialError> {
     let named = access.headers.iter().filter_map(|(name, config)| Some((name.parse::<HeaderName>().ok()?, config)));
@@ -110,6 +120,11 @@ impl Endpoint {
     /// How the endpoint is.
     pub fn health(&self) -> watch::Receiver<Health> {
         self.shared.health.subscribe()
+    }
+
+    /// Whether what it wants to be shown is not there any more.
+    pub fn lacks_credential(&self) -> bool {
+        self.shared.headers.iter().any(|(_, credential)| credential.is_missing())
     }
 
     /// Why it cannot be reached, where that was seen last.

@@ -129,6 +129,12 @@ impl Service {
         self.shared.health.subscribe()
     }
 
+    /// Whether what it wants to be shown is not there any more.
+    pub fn lacks_credential(&self) -> bool {
+        let headers = self.shared.headers.iter().map(|(_, credential)| credential);
+        headers.chain(self.shared.credentials.values()).any(Credential::is_missing)
+    }
+
     /// Why it cannot be reached, where that was seen last.
     pub fn away(&self) -> Option<Arc<str>> {
         self.shared.pool.presence().away()

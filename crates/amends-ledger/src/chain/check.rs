@@ -158,6 +158,7 @@ mod tests {
                         seed: 1,
                         principal: "p".into(),
                         door: "mcp".into(),
+                        tenant: None,
                         decider: Default::default(),
                     }
                 } else {

@@ -31,7 +31,8 @@ impl Data {
     pub(super) fn queue(&self, filter: &QueueFilter, limit: usize) -> Vec<QueueEntry> {
         let wanted = |row: &&InteractionRow| {
             let on_queue = filter.queue.as_ref().is_none_or(|queue| row.interaction.queue == *queue);
-            on_queue && (filter.all || row.state() == QueueState::Open)
+            let theirs = filter.tenant.is_none() || row.interaction.principal.tenant() == filter.tenant;
+            on_queue && theirs && (filter.all || row.state() == QueueState::Open)
         };
         let mut rows: Vec<_> = self.interactions.values().filter(wanted).collect();
         rows.sort_by_key(|row| row.interaction.due);

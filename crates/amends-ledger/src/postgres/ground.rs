@@ -231,6 +231,9 @@ async fn rows(
 fn claim_name(change: &ClaimChange) -> &Digest {
     match change {
         ClaimChange::Take { claim, .. } => &claim.name,
-        ClaimChange::Settle { name, .. } | ClaimChange::Release { name, .. } => name,
+        ClaimChange::Settle { name, .. }
+        | ClaimChange::Grant { name, .. }
+        | ClaimChange::Absent { name }
+        | ClaimChange::Release { name, .. } => name,
     }
 }

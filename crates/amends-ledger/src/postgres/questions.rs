@@ -1,6 +1,6 @@
 //! Questions to people in PostgreSQL.
 
-use amends_core::{InteractionId, PersonAnswer, SessionId};
+use amends_core::{InteractionId, PersonAnswer, SessionId, Tenant};
 use tokio_postgres::Row;
 
 use super::connection::Connection;
@@ -17,14 +17,16 @@ pub(super) async fn queue(
     let query = match filter.all {
         true => {
             "SELECT body, answer, closing, closed FROM interactions
-             WHERE $1::text IS NULL OR queue = $1 ORDER BY due, id LIMIT $2"
+             WHERE ($1::text IS NULL OR queue = $1) AND ($3::text IS NULL OR tenant = $3) ORDER BY due, id LIMIT $2"
         }
         false => {
             "SELECT body, answer, closing, closed FROM interactions
-             WHERE closed IS NULL AND answered IS NULL AND ($1::text IS NULL OR queue = $1) ORDER BY due, id LIMIT $2"
+             WHERE closed IS NULL AND answered IS NULL AND ($1::text IS NULL OR queue = $1)
+               AND ($3::text IS NULL OR tenant = $3) ORDER BY due, id LIMIT $2"
         }
     };
-    let rows = connection.rows(query, &[&filter.queue, &number(limit as u64)]).await?;
+    let tenant = filter.tenant.as_ref().map(Tenant::as_str);
+    let rows = connection.rows(query, &[&filter.queue, &number(limit as u64), &tenant]).await?;
     rows.iter().map(|row| Ok(read(row)?.entry())).collect()
 }
 

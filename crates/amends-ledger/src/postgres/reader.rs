@@ -6,7 +6,7 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use amends_core::{CallId, Digest, Held, Principal, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, Principal, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -100,6 +100,17 @@ pub(super) async fn sessions(connection: &Connection, limit: usize) -> Result<Ve
     let find = "SELECT id, principal, door, opened, updated, seq, open_calls, cut, machine
          FROM sessions ORDER BY opened DESC, id DESC LIMIT $1";
     connection.rows(find, &[&number(limit as u64)]).await?.iter().map(listed).collect()
+}
+
+/// The newest sessions of a tenant first.
+pub(super) async fn sessions_of(
+    connection: &Connection,
+    tenant: &Tenant,
+    limit: usize,
+) -> Result<Vec<SessionRow>, Trouble> {
+    let find = "SELECT id, principal, door, opened, updated, seq, open_calls, cut, machine
+         FROM sessions WHERE tenant = $1 ORDER BY opened DESC, id DESC LIMIT $2";
+    connection.rows(find, &[&tenant.as_str(), &number(limit as u64)]).await?.iter().map(listed).collect()
 }
 
 /// Sessions that were opened at `since` or later and come after that one, the oldest first.

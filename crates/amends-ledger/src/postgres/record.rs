@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use amends_core::{CallId, Digest, Interaction, InteractionId, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Interaction, InteractionId, SessionId, Tenant, Timestamp};
 
 use super::columns::{Claims, Sessions, Tokens, form};
 use super::connection::{Connection, Value};
@@ -21,12 +21,12 @@ const EVENTS: &str = "INSERT INTO events (session, seq, at, kind, call, body, ha
 const CALLS: &str = "INSERT INTO calls (call, session) SELECT * FROM UNNEST($1::text[], $2::text[])
     ON CONFLICT (call) DO NOTHING";
 const OPEN: &str = "INSERT INTO sessions
-        (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, machine)
-    SELECT u.id, u.principal, u.door, $13::text, u.epoch, u.seq, u.head, u.opened, u.updated, u.calls, u.due,
-           u.machine
+        (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, machine, tenant)
+    SELECT u.id, u.principal, u.door, $14::text, u.epoch, u.seq, u.head, u.opened, u.updated, u.calls, u.due,
+           u.machine, u.tenant
     FROM UNNEST($1::text[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bigint[],
-                $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[])
-      AS u (id, was, seq, head, updated, calls, due, machine, principal, door, opened, epoch)
+                $8::text[], $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[])
+      AS u (id, was, seq, head, updated, calls, due, machine, principal, door, tenant, opened, epoch)
     ON CONFLICT (id) DO NOTHING";
 const GO_ON: &str = "UPDATE sessions s
     SET seq = u.seq, head = u.head, updated = u.updated, open_calls = u.calls, due = u.due,
@@ -58,8 +58,8 @@ const ARGUMENTS: &str = "INSERT INTO arguments (call, body) SELECT * FROM UNNEST
 const FORGET: &str = "DELETE FROM arguments WHERE call = ANY ($1)";
 const RULES: &str = "INSERT INTO rules (hash, body) SELECT * FROM UNNEST($1::text[], $2::text[])
     ON CONFLICT (hash) DO NOTHING";
-const ASK: &str = "INSERT INTO interactions (id, session, queue, due, body)
-    SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[])
+const ASK: &str = "INSERT INTO interactions (id, session, queue, due, body, tenant)
+    SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
     ON CONFLICT (id) DO NOTHING";
 const CLOSE: &str = "UPDATE interactions i SET closing = u.closing, closed = u.closed
     FROM UNNEST($1::text[], $2::text[], $3::text[], $4::bigint[]) AS u (id, session, closing, closed)
@@ -218,9 +218,10 @@ impl<'a> Page<'a> {
             rows.ids.iter().filter_map(|id| self.opened.get(&SessionId::new(*id)).copied()).collect();
         let principals: Vec<&str> = opens.iter().map(|opens| opens.principal.as_str()).collect();
         let doors: Vec<&str> = opens.iter().map(|opens| opens.door.as_str()).collect();
+        let tenants: Vec<Option<&str>> = opens.iter().map(|opens| opens.tenant.as_ref().map(Tenant::as_str)).collect();
         let opened: Vec<i64> = opens.iter().map(|opens| ms(opens.at)).collect();
         let mut values = rows.values();
-        values.extend([&principals as Value<'_>, &doors, &opened, &rows.epochs, &node.id]);
+        values.extend([&principals as Value<'_>, &doors, &tenants, &opened, &rows.epochs, &node.id]);
         connection.change_exactly(rows.ids.len(), OPEN, &values).await
     }
 
@@ -283,11 +284,13 @@ impl<'a> Page<'a> {
         let queues: Vec<&str> = self.asks.values().map(|(asked, _)| asked.queue.as_str()).collect();
         let dues: Vec<i64> = self.asks.values().map(|(asked, _)| ms(asked.due)).collect();
         let bodies: Vec<&str> = self.asks.values().map(|(_, body)| body.as_str()).collect();
+        let tenants: Vec<Option<String>> =
+            self.asks.values().map(|(asked, _)| asked.principal.tenant().map(|tenant| tenant.to_string())).collect();
         let closed: Vec<&str> = self.closes.keys().map(|id| id.as_str()).collect();
         let closed_in: Vec<&str> = self.closes.values().map(|(session, ..)| session.as_str()).collect();
         let closings: Vec<String> = self.closes.values().map(|(_, closing, _)| word(closing)).collect();
         let closed_at: Vec<i64> = self.closes.values().map(|(.., at)| ms(*at)).collect();
-        let ask_values: [Value<'_>; 5] = [&ids, &sessions, &queues, &dues, &bodies];
+        let ask_values: [Value<'_>; 6] = [&ids, &sessions, &queues, &dues, &bodies, &tenants];
         let close_values: [Value<'_>; 4] = [&closed, &closed_in, &closings, &closed_at];
         let (asked, closed) = tokio::join!(
             change(connection, ids.len(), ASK, &ask_values),

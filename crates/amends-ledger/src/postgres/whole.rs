@@ -89,13 +89,27 @@ pub(super) async fn import(connection: &Connection, whole: &Whole) -> Result<boo
     let Whole { row, cut_link, head, events } = whole;
     let session = row.session.as_str();
     let open = "INSERT INTO sessions
-            (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, cut, cut_link, machine)
-        VALUES ($1, $2, $3, '', $4, $5, $6, $7, $8, 0, NULL, $9, $10, $11) ON CONFLICT (id) DO NOTHING";
+            (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, cut, cut_link, machine,
+             tenant)
+        VALUES ($1, $2, $3, '', $4, $5, $6, $7, $8, 0, NULL, $9, $10, $11, $12) ON CONFLICT (id) DO NOTHING";
     let (principal, epoch, seq) = (row.principal.as_str(), number(FIRST_EPOCH), number(row.events));
     let (opened, updated, cut) = (ms(row.opened), ms(row.updated), number(row.cut));
     let (head, cut_link) = (&head.bytes()[..], cut_link.as_ref().map(|link| &link.bytes()[..]));
-    let values: [&(dyn ToSql + Sync); 11] =
-        [&session, &principal, &row.door, &epoch, &seq, &head, &opened, &updated, &cut, &cut_link, &row.machine];
+    let tenant = row.tenant().map(|tenant| tenant.to_string());
+    let values: [&(dyn ToSql + Sync); 12] = [
+        &session,
+        &principal,
+        &row.door,
+        &epoch,
+        &seq,
+        &head,
+        &opened,
+        &updated,
+        &cut,
+        &cut_link,
+        &row.machine,
+        &tenant,
+    ];
     let opened = connection.change(open, &values).await?;
     if opened == 0 {
         return Ok(false);

@@ -1,6 +1,6 @@
 //! Questions to people in SQLite.
 
-use amends_core::{Interaction, InteractionId, PersonAnswer, SessionId, Timestamp};
+use amends_core::{Interaction, InteractionId, PersonAnswer, SessionId, Tenant, Timestamp};
 use rusqlite::{Connection, Row, params};
 
 use super::trouble::{Trouble, ms, number, read_json, read_ms, read_word, text, word, write_json};
@@ -11,15 +11,17 @@ pub(super) fn queue(connection: &Connection, filter: &QueueFilter, limit: usize)
     let query = match filter.all {
         true => {
             "SELECT body, answer, closing, closed FROM interactions
-             WHERE ?1 IS NULL OR queue = ?1 ORDER BY due, id LIMIT ?2"
+             WHERE (?1 IS NULL OR queue = ?1) AND (?3 IS NULL OR tenant = ?3) ORDER BY due, id LIMIT ?2"
         }
         false => {
             "SELECT body, answer, closing, closed FROM interactions
-             WHERE closed IS NULL AND answered IS NULL AND (?1 IS NULL OR queue = ?1) ORDER BY due, id LIMIT ?2"
+             WHERE closed IS NULL AND answered IS NULL AND (?1 IS NULL OR queue = ?1) AND (?3 IS NULL OR tenant = ?3)
+             ORDER BY due, id LIMIT ?2"
         }
     };
     let mut statement = connection.prepare_cached(query)?;
-    let mut rows = statement.query(params![filter.queue, number(limit as u64)])?;
+    let mut rows =
+        statement.query(params![filter.queue, number(limit as u64), filter.tenant.as_ref().map(Tenant::as_str)])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
         entries.push(read(row)?.entry());
@@ -68,9 +70,16 @@ pub(super) fn answered(
 /// Stores a new question, written beforehand.
 pub(super) fn ask(tx: &Connection, asked: &Interaction, body: &str) -> Result<(), Trouble> {
     tx.prepare_cached(
-        "INSERT OR IGNORE INTO interactions (id, session, queue, due, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT OR IGNORE INTO interactions (id, session, queue, due, body, tenant) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
-    .execute(params![asked.id.as_str(), asked.session.as_str(), asked.queue, ms(asked.due), body])?;
+    .execute(params![
+        asked.id.as_str(),
+        asked.session.as_str(),
+        asked.queue,
+        ms(asked.due),
+        body,
+        asked.principal.tenant().as_ref().map(Tenant::as_str)
+    ])?;
     Ok(())
 }
 

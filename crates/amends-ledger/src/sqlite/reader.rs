@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use amends_core::{CallId, Digest, Held, Principal, Rules, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Held, Principal, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Rows, params};
 use tokio::sync::Semaphore;
@@ -99,6 +99,15 @@ pub(super) fn sessions(connection: &Connection, limit: usize) -> Result<Vec<Sess
          FROM sessions ORDER BY opened DESC, id DESC LIMIT ?1",
     )?;
     listed(statement.query([number(limit as u64)])?)
+}
+
+/// The newest sessions of a tenant first.
+pub(super) fn sessions_of(connection: &Connection, tenant: &Tenant, limit: usize) -> Result<Vec<SessionRow>, Trouble> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, principal, door, opened, updated, seq, open_calls, cut, machine
+         FROM sessions WHERE tenant = ?1 ORDER BY opened DESC, id DESC LIMIT ?2",
+    )?;
+    listed(statement.query(params![tenant.as_str(), number(limit as u64)])?)
 }
 
 /// The sessions opened at a time or later, the oldest first, after that one.

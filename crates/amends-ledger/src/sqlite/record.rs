@@ -3,7 +3,7 @@
 //! Everything that can be refused is looked at before the first row is written, so that a refused step leaves nothing
 //! behind and the rest of the batch goes on.
 
-use amends_core::{Digest, Interaction};
+use amends_core::{Digest, Interaction, Tenant};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::reader::claim;
@@ -132,8 +132,9 @@ fn write_session(tx: &Connection, node: &Node, step: &Step, head: Link, updated:
     let due = step.open.due.map(ms);
     if let Some(opens) = &step.opens {
         tx.prepare_cached(
-            "INSERT INTO sessions (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, machine)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            "INSERT INTO sessions (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due,
+                 machine, tenant)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?
         .execute(params![
             id,
@@ -147,7 +148,8 @@ fn write_session(tx: &Connection, node: &Node, step: &Step, head: Link, updated:
             updated,
             calls,
             due,
-            step.machine
+            step.machine,
+            opens.tenant.as_ref().map(Tenant::as_str)
         ])?;
     } else {
         tx.prepare_cached(

@@ -1,6 +1,6 @@
 //! Sessions that go, and sessions that come whole from another ledger.
 
-use amends_core::{Digest, SessionId};
+use amends_core::{Digest, SessionId, Tenant};
 use rusqlite::{Connection, params};
 
 use super::trouble::{Trouble, ms, number};
@@ -63,8 +63,9 @@ pub(super) fn import(tx: &Connection, whole: &Whole) -> Result<bool, Trouble> {
     }
     tx.prepare_cached(
         "INSERT INTO sessions
-             (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, cut, cut_link, machine)
-         VALUES (?1, ?2, ?3, '', ?4, ?5, ?6, ?7, ?8, 0, NULL, ?9, ?10, ?11)",
+             (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due, cut, cut_link, machine,
+              tenant)
+         VALUES (?1, ?2, ?3, '', ?4, ?5, ?6, ?7, ?8, 0, NULL, ?9, ?10, ?11, ?12)",
     )?
     .execute(params![
         id,
@@ -77,7 +78,8 @@ pub(super) fn import(tx: &Connection, whole: &Whole) -> Result<bool, Trouble> {
         ms(row.updated),
         number(row.cut),
         cut_link.as_ref().map(Link::bytes),
-        row.machine
+        row.machine,
+        row.tenant().as_ref().map(Tenant::as_str)
     ])?;
     Ok(true)
 }

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use super::file::File;
 use super::trouble::Trouble;
-use super::{inbox, log, nodes, pins, questions, record, retire, schema, sweep};
+use super::{grants, inbox, log, nodes, pins, questions, record, retire, schema, sweep};
 use crate::append::Appended;
 use crate::error::Error;
 use crate::interactions::AnswerFate;
@@ -62,6 +62,7 @@ pub(super) enum Work {
     Reply { id: LetterId, body: Value, now: Timestamp, answer: Answer<bool> },
     Import { whole: Box<Whole>, answer: Answer<bool> },
     KeepPin { pin: Box<PinnedTool>, answer: Answer<bool> },
+    Revoke { name: Digest, answer: Answer<bool> },
     ImportRules { hash: Digest, body: String, answer: Answer<bool> },
     ExtendLog { expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint, answer: Answer<bool> },
 }
@@ -221,6 +222,7 @@ impl Work {
             Self::Reply { id, body, now, answer } => owe(answer, inbox::reply(tx, id, &body, now)),
             Self::Import { whole, answer } => owe(answer, retire::import(tx, &whole)),
             Self::KeepPin { pin, answer } => owe(answer, pins::keep(tx, &pin)),
+            Self::Revoke { name, answer } => owe(answer, grants::revoke(tx, &name)),
             Self::ImportRules { hash, body, answer } => owe(answer, retire::import_rules(tx, &hash, &body)),
             Self::ExtendLog { expected, entries, checkpoint, answer } => {
                 owe(answer, log::extend(tx, expected, &entries, &checkpoint))
@@ -252,6 +254,7 @@ impl Work {
             | Self::ExtendLog { answer, .. }
             | Self::Import { answer, .. }
             | Self::KeepPin { answer, .. }
+            | Self::Revoke { answer, .. }
             | Self::ImportRules { answer, .. } => drop(answer.send(Err(error.clone()))),
         }
     }

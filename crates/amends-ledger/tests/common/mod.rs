@@ -123,6 +123,7 @@ pub(crate) fn opened(session: &str) -> Fact {
         seed: 7,
         principal: "local".into(),
         door: "mcp".into(),
+        tenant: None,
         decider: Default::default(),
     }
 }
@@ -220,6 +221,7 @@ pub(crate) fn question(id: &str, session: &str, due: u64) -> Interaction {
         opened: ms(5),
         due: ms(due),
         arrives_by: None,
+        grounds: None,
     }
 }
 

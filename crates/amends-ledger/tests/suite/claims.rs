@@ -102,3 +102,47 @@ pub(crate) async fn of_two_nodes_one_gets_the_claim(store: impl Store) {
     }
     assert!(verified(&*b).await.unwrap().is_consistent());
 }
+
+pub(crate) async fn a_yes_is_granted_by_its_holder_and_spent_once(store: impl Store) {
+    let ledger = store.join(node("a"));
+    let grant = |call: &str| ClaimChange::Grant {
+        name: "n".into(),
+        call: call.into(),
+        basis: "as it was".into(),
+        until: Some(ms(50)),
+    };
+    ledger.append(claiming("s1", 20, vec![take("n", "c1"), grant("c2")])).await.unwrap();
+    assert_eq!(held(&*ledger, "n", 20).await.unwrap().state, ClaimState::InFlight);
+    assert_eq!(ledger.grants(ms(20), 9).await.unwrap(), []);
+    assert!(!ledger.revoke(&"n".into()).await.unwrap());
+    let granting = Append { claims: vec![grant("c1")], ..step("s1", 1, 21, vec![note("x")]) };
+    ledger.append(granting).await.unwrap();
+    let found = held(&*ledger, "n", 21).await.unwrap();
+    assert_eq!((found.state, found.effect_key.as_str()), (ClaimState::Granted, "as it was"));
+    let granted = ledger.grants(ms(21), 9).await.unwrap();
+    assert_eq!((granted.len(), granted[0].until), (1, Some(ms(50))));
+    assert_eq!(ledger.grants(ms(50), 9).await.unwrap(), []);
+    let spend = |call| take_as(ClaimKind::Arguments, "n", call, Some("c1"));
+    ledger.append(claiming("s2", 22, vec![spend("c2")])).await.unwrap();
+    assert!(matches!(ledger.append(claiming("s3", 23, vec![spend("c3")])).await, Err(Error::Held(_))));
+    assert_eq!(ledger.grants(ms(23), 9).await.unwrap(), []);
+}
+
+pub(crate) async fn a_yes_for_good_stands_in_the_way_of_asking_until_it_is_taken_back(store: impl Store) {
+    let ledger = store.join(node("a"));
+    let absent = || ClaimChange::Absent { name: "always".into() };
+    let grant =
+        |call: &str| ClaimChange::Grant { name: "always".into(), call: call.into(), basis: String::new(), until: None };
+    ledger.append(claiming("s1", 20, vec![absent()])).await.unwrap();
+    let forever = |call| vec![take_as(ClaimKind::Grant, "always", call, None), grant(call)];
+    ledger.append(claiming("s2", 21, forever("c2"))).await.unwrap();
+    ledger.append(claiming("s3", 22, forever("c3"))).await.expect("what is said last counts");
+    let Err(Error::Held(found)) = ledger.append(claiming("s4", 23, vec![absent(), take("n", "c4")])).await else {
+        panic!("it is not there")
+    };
+    assert_eq!((found.state, found.call.as_str()), (ClaimState::Granted, "c3"));
+    assert_eq!(holder(&*ledger, "n", 23).await, None);
+    assert!(ledger.revoke(&"always".into()).await.unwrap());
+    assert!(!ledger.revoke(&"always".into()).await.unwrap());
+    ledger.append(claiming("s4", 24, vec![absent()])).await.unwrap();
+}

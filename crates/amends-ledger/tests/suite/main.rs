@@ -16,6 +16,7 @@ mod questions;
 mod retired;
 mod reversals;
 mod store;
+mod tenants;
 mod walks;
 
 macro_rules! suite {
@@ -71,7 +72,9 @@ suite! {
         a_claim_that_needs_not_be_free_is_left_alone,
         a_claim_is_taken_over_only_from_the_named_holder,
         one_step_may_change_a_claim_twice,
-        of_two_nodes_one_gets_the_claim;
+        of_two_nodes_one_gets_the_claim,
+        a_yes_is_granted_by_its_holder_and_spent_once,
+        a_yes_for_good_stands_in_the_way_of_asking_until_it_is_taken_back;
     leases:
         whoever_lost_the_lease_is_fenced,
         a_living_nodes_session_is_not_taken,
@@ -80,6 +83,7 @@ suite! {
         open_questions_are_listed_with_the_one_that_is_due_first_in_front,
         the_first_answer_wins_and_a_late_one_is_told_so,
         only_an_option_can_be_answered,
+        a_barred_name_can_say_no_and_not_yes,
         a_question_that_is_over_takes_no_answer,
         only_its_own_session_closes_a_question_and_once,
         a_refused_step_asks_and_closes_nothing,
@@ -127,6 +131,10 @@ suite! {
     pins:
         a_pin_is_kept_only_where_it_follows_the_one_before,
         each_place_has_its_own_pins;
+    tenants:
+        the_sessions_of_a_tenant_are_listed_apart,
+        a_session_stays_its_tenants_after_it_was_retired_and_elsewhere,
+        the_questions_of_a_tenant_are_listed_apart;
     walks:
         fields_come_back_in_the_order_of_their_moves,
         a_refused_step_writes_no_fields_and_names_no_machine,

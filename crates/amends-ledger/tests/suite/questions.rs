@@ -1,6 +1,6 @@
 //! Questions to people, their answers, and the sessions that have to act on them.
 
-use amends_core::interaction::{InteractionKind, choice};
+use amends_core::interaction::{Grounds, InteractionKind, choice};
 use amends_core::{Interaction, InteractionId, SessionId};
 use amends_ledger::{AnswerFate, Append, Closing, Error, Ledger, OpenWork, QueueFilter, QueueState};
 
@@ -17,7 +17,7 @@ fn closing(session: &str, id: &str, closing: Closing) -> Append {
 }
 
 async fn listed(ledger: &dyn Ledger, queue: Option<&str>, all: bool) -> Vec<String> {
-    let filter = QueueFilter { queue: queue.map(str::to_owned), all };
+    let filter = QueueFilter { queue: queue.map(str::to_owned), tenant: None, all };
     let entries = ledger.queue(&filter, 9).await.unwrap();
     entries.iter().map(|entry| entry.interaction.id.to_string()).collect()
 }
@@ -216,4 +216,33 @@ pub(crate) async fn closed_questions_are_kept_for_a_month(store: impl Store) {
     assert_eq!(listed(&*ledger, None, true).await, ["other"]);
     ledger.append(close(3, "other")).await.unwrap();
     assert_eq!(ledger.sweep(ms(60), 9).await.unwrap(), 1, "the arguments");
+}
+
+pub(crate) async fn a_barred_name_can_say_no_and_not_yes(store: impl Store) {
+    let ledger = store.join(node("a"));
+    let grounds = Grounds {
+        arguments: "aa".into(),
+        evidence: Vec::new(),
+        persons: 2,
+        said_yes: 1,
+        barred: vec!["ada".into(), "agent".into()],
+        policy: String::new(),
+    };
+    let options = vec![choice::APPROVE.into(), choice::APPROVE_ARGUMENTS.into(), choice::DENY.into()];
+    let kind = InteractionKind::Approve;
+    let asked = |id: &str| Interaction {
+        kind,
+        options: options.clone(),
+        grounds: Some(Box::new(grounds.clone())),
+        ..question(id, "s", 90)
+    };
+    ledger.append(asking("s", vec![asked("q1"), asked("q2")])).await.unwrap();
+    for (by, choice) in [("ada", choice::APPROVE), ("agent", choice::APPROVE_ARGUMENTS)] {
+        let fate = ledger.answer_interaction(&"q1".into(), said(choice, by, 10)).await.unwrap();
+        assert_eq!(fate, AnswerFate::Barred);
+    }
+    let fate = ledger.answer_interaction(&"q1".into(), said(choice::APPROVE, "bob", 11)).await.unwrap();
+    assert_eq!(fate, AnswerFate::Taken);
+    let fate = ledger.answer_interaction(&"q2".into(), said(choice::DENY, "agent", 11)).await.unwrap();
+    assert_eq!(fate, AnswerFate::Taken);
 }

@@ -321,7 +321,7 @@ impl<'a> Stage<'a> {
             About::Doubt if happened => choice::HAPPENED,
             About::Doubt => choice::DID_NOT_HAPPEN,
             About::Resend if happened => choice::DENY,
-            About::Resend | About::Move => choice::APPROVE,
+            About::Resend | About::Move | About::Call => choice::APPROVE,
             About::Notice => choice::SEEN,
         };
         self.note(|| format!("person: answers `{choice}`"));

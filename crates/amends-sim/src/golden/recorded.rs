@@ -203,6 +203,7 @@ impl Maker<'_> {
             happened: report.happened,
             fits: report.fits,
             recorded: report.recorded,
+            granted: report.granted.clone(),
             shape,
             inquiry: report.inquiry.clone().map(|inquiry| self.inquiry(&inquiry)),
             suppressed: Vec::new(),
@@ -229,7 +230,7 @@ impl Maker<'_> {
         let breakers = gates.breakers.iter();
         let breakers = breakers.map(|open| OpenBreaker { until: self.shifted(open.until), ..open.clone() }).collect();
         let runs = gates.runs.iter().map(|(upstream, run)| (upstream.clone(), self.run(*run))).collect();
-        written(&Gates { refusal, runs, spent: gates.spent.clone(), breakers, clock_behind: gates.clock_behind })
+        written(&Gates { refusal, runs, breakers, ..gates.clone() })
     }
 
     /// The runs of upstreams, counted from 1. A run that cannot be seen stays one.

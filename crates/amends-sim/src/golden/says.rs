@@ -47,6 +47,7 @@ pub(super) fn report(says: &str, contract: &Contract) -> Result<Report, GoldenEr
         "yes" => read(Some(true), "seen", false),
         "yes, fitting" => read(Some(true), "seen", true),
         "no" => read(Some(false), "nothing", false),
+        "granted" => Report { certainty: Certainty::NotSent, granted: Some(String::new()), ..Report::success(None) },
         "no answer" => read(None, "nothing", false),
         other if other.starts_with("asks") => Report::asking(Box::new(inquiry(other)?)),
         other if other.starts_with("reads ") => Report::success(payload(&other[6..])),

@@ -7,6 +7,7 @@ use amends_core::attempt::Payload;
 use amends_core::call::Received;
 use amends_core::claim::ClaimKind;
 use amends_core::evidence::Evidence;
+use amends_core::gates::{Approval, Patience};
 use amends_core::playbook::PlaybookSpec;
 use amends_core::refusal::{Refusal, RefusalKind};
 use amends_core::{
@@ -116,6 +117,12 @@ pub(super) struct InputSpec {
     /// The question that a person answers, and how.
     pub(super) answer: Option<String>,
     pub(super) choice: Option<String>,
+    /// Who answers, where that is not ada.
+    pub(super) by: Option<String>,
+    /// Who must say yes to the call.
+    pub(super) approval: Option<Approval>,
+    /// How the wait for that is spent.
+    pub(super) patience: Option<Patience>,
     /// The attempt whose upstream asks something of the agent; `says` tells what.
     pub(super) asks: Option<String>,
     /// The call for which the agent answers an inquiry, and which one.
@@ -204,7 +211,10 @@ impl InputSpec {
             call: repeat.call.as_str().into(),
             state: repeat.state,
             fingerprint: if repeat.other_arguments { "others".into() } else { fingerprint.clone() },
-            effect_key: format!("key-of-{}", repeat.call),
+            effect_key: match repeat.state {
+                ClaimState::Granted => String::new(),
+                _ => format!("key-of-{}", repeat.call),
+            },
             since: now - 10_000,
         });
         Call {

@@ -46,6 +46,10 @@ pub(super) fn tell(story: &Story, rules: &Arc<Rules>) -> Result<String, GoldenEr
         } else {
             gates.refusal = spec.call.as_ref().and_then(|_| spec.to_refusal(story.tool.name.as_str()));
         }
+        if spec.gates.is_none() {
+            gates.approval = spec.approval.clone().map(Box::new);
+            gates.patience = spec.patience.clone().map(Box::new);
+        }
         let step = dispatcher.handle(now, &gates, input(spec, story, rules, now)?);
         history.extend(step.events.iter().cloned());
         write_step(&mut out, now, &step);
@@ -82,7 +86,12 @@ fn input(spec: &InputSpec, story: &Story, rules: &Arc<Rules>, now: Timestamp) ->
             Input::Result { attempt: attempt_id(attempt)?, report: Box::new(report) }
         }
         InputSpec { answer: Some(interaction), choice: Some(choice), .. } => {
-            let answer = PersonAnswer { choice: choice.clone(), by: "ada".into(), note: None, at: now };
+            let answer = PersonAnswer {
+                choice: choice.clone(),
+                by: spec.by.clone().unwrap_or("ada".into()),
+                note: None,
+                at: now,
+            };
             Input::Answer { interaction: interaction.as_str().into(), answer: Box::new(answer) }
         }
         InputSpec { asks: Some(attempt), says: Some(says), .. } => {
@@ -161,10 +170,12 @@ fn short(fact: &Fact) -> String {
             format!("{name} {call} until {} for {}", until.since_ms(BEGIN), next.as_str())
         }
         Fact::DoubtSettled { call, certainty, by } => format!("{name} {call} {} by {by}", certainty.as_str()),
-        Fact::CallEnded { call, outcome, certainty, replayed, .. } => {
+        Fact::CallEnded { call, outcome, certainty, replayed, granted, .. } => {
             let replayed = if *replayed { ", replayed" } else { "" };
-            format!("{name} {call} {}, {}{replayed}", outcome.as_str(), certainty.as_str())
+            let granted = if *granted { ", granted" } else { "" };
+            format!("{name} {call} {}, {}{replayed}{granted}", outcome.as_str(), certainty.as_str())
         }
+        Fact::CallApproved { call, yes, .. } => format!("{name} {call} by {}", yes.as_str()),
         Fact::EvidenceCompared { call, changed } => {
             let changed: Vec<String> =
                 changed.iter().map(|c| format!(" {} was {} is {}", c.reference, c.was, c.is)).collect();
@@ -261,6 +272,11 @@ fn claim(change: &ClaimChange) -> String {
             Some(until) => format!("# settle {name} {state:?} until {}", until.since_ms(BEGIN)),
             None => format!("# settle {name} {state:?} for good"),
         },
+        ClaimChange::Grant { name, until, .. } => match until {
+            Some(until) => format!("# grant {name} until {}", until.since_ms(BEGIN)),
+            None => format!("# grant {name} for good"),
+        },
+        ClaimChange::Absent { name } => format!("# unless {name} is granted"),
         ClaimChange::Release { name, .. } => format!("# release {name}"),
     }
 }

@@ -11,13 +11,13 @@ use crate::watch::{Verdicts, Watch};
 /// A question, as the durable events tell.
 #[derive(Debug)]
 pub(crate) struct QuestionView {
-    interaction: Interaction,
+    pub(super) interaction: Interaction,
     lapsed: bool,
     withdrawn: bool,
     /// What was recorded as the answer.
-    answer: Option<String>,
+    pub(super) answer: Option<String>,
     /// What the first person really answered.
-    first: Option<String>,
+    pub(super) first: Option<String>,
 }
 
 impl QuestionView {

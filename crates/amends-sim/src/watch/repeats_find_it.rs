@@ -84,7 +84,13 @@ fn holds(other: &CallView, view: &CallView) -> bool {
         }
         Certainty::InDoubt => match state_in_doubt(other) {
             Some(ClaimState::Complete) => by_key || !other.delivered,
-            Some(ClaimState::InDoubt | ClaimState::Resumable | ClaimState::InFlight) => true,
+            Some(
+                ClaimState::InDoubt
+                | ClaimState::Resumable
+                | ClaimState::InFlight
+                | ClaimState::Awaiting
+                | ClaimState::Granted,
+            ) => true,
             None => false,
         },
     }

@@ -91,7 +91,7 @@ impl CallView {
     }
 
     pub(crate) fn is_join(&self) -> bool {
-        self.attempts.first().is_some_and(|attempt| attempt.purpose == Purpose::Join)
+        !self.attempts.is_empty() && self.attempts.iter().all(|attempt| attempt.purpose == Purpose::Join)
     }
 
     pub(crate) fn acts(&self) -> impl Iterator<Item = &AttemptView> {
@@ -169,7 +169,14 @@ pub(crate) fn apply(
             end: None,
             judged: 0,
         }),
-        Fact::AttemptEnded { attempt, report, .. } => end(view, attempt.n, at, (**report).clone()),
+        Fact::AttemptEnded { attempt, report, .. } => {
+            if report.granted.is_some() {
+                // A person took that long, and not the tool.
+                let began = view.attempts.get(attempt.n as usize - 1).map_or(at, |join| join.started);
+                view.deadline = view.deadline + at.since_ms(began);
+            }
+            end(view, attempt.n, at, (**report).clone());
+        }
         Fact::AttemptTimedOut { attempt, certainty } => {
             let report = Report::silent(Failure::of(Code::NetworkTimeout), *certainty);
             end(view, attempt.n, at, report);
@@ -207,7 +214,10 @@ pub(crate) fn apply(
             view.ended = Some(EndView { outcome: *outcome, certainty: *certainty });
             view.told_first = Some((*outcome, *certainty));
         }
-        Fact::CallRefused { .. } => view.refused = true,
+        Fact::CallRefused { .. } => {
+            view.refused = true;
+            view.told_first = Some((Outcome::Refused, Certainty::NotSent));
+        }
         Fact::CancelRequested { reason, .. } => {
             view.asked_to_stop |= reason.is_wish();
         }

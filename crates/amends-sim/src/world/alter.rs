@@ -2,8 +2,8 @@
 
 use amends_core::interaction::Subject;
 use amends_core::{
-    AttemptId, CallId, Certainty, Code, Digest, Dispatcher, Event, Fact, Failure, Input, Outcome, Purpose, RefusalKind,
-    Report, ReversalChange, Step,
+    AttemptId, CallId, Certainty, ClaimChange, Code, Digest, Dispatcher, Event, Fact, Failure, Input, Outcome, Purpose,
+    RefusalKind, Report, ReversalChange, Step, Yes,
 };
 
 use crate::flaw::Flaw;
@@ -121,6 +121,20 @@ pub(super) fn alter(flaw: Option<Flaw>, input: &Input, step: &mut Step) {
                 }
             }
         }
+        (Flaw::RequesterApproves, Input::Answer { interaction, answer }) if answer.by == "agent" => {
+            for event in &mut step.events {
+                if matches!(event.fact, Fact::Ignored { .. }) {
+                    let (interaction, answer) = (interaction.clone(), answer.clone());
+                    event.fact = Fact::InteractionAnswered { interaction, answer, gates: Default::default() };
+                }
+            }
+        }
+        (Flaw::GrantKept, _) => {
+            let spends = |event: &Event| matches!(event.fact, Fact::CallApproved { yes: Yes::Grant, .. });
+            if step.events.iter().any(spends) {
+                step.claims.retain(|change| !matches!(change, ClaimChange::Take { over: Some(_), .. }));
+            }
+        }
         (Flaw::InputsTwice, Input::Inputs { call, inquiry, inputs }) => {
             for event in &mut step.events {
                 if matches!(event.fact, Fact::Ignored { .. }) {
@@ -138,6 +152,7 @@ pub(super) fn alter(flaw: Option<Flaw>, input: &Input, step: &mut Step) {
                         certainty: Certainty::Processed,
                         attempt: Some(attempt.clone()),
                         replayed: false,
+                        granted: false,
                     };
                 }
             }

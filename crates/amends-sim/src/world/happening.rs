@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use amends_core::{AttemptId, CallId, Effect, Input, Interaction, PersonAnswer, Report, SessionId, ToolName, Way};
+use amends_core::{
+    AttemptId, CallId, Effect, Held, Input, Interaction, PersonAnswer, Report, SessionId, ToolName, Way,
+};
 
 use crate::driver::Justified;
 use crate::queue::Place;
@@ -71,7 +73,7 @@ pub(crate) enum News {
     /// An answer, or a broken line.
     Answer(SessionId, AttemptId, Box<Report>),
     /// Time to see whether a joined call has ended.
-    Poll(SessionId, AttemptId, CallId),
+    Poll(SessionId, AttemptId, Box<Held>),
     /// Time to ask the ledger what became of a step.
     Ask(SessionId),
     /// Time to say that it lives, and to look for orphans.

@@ -1,6 +1,8 @@
 //! The line between a node and the world: what is sent, what arrives, what comes back.
 
-use amends_core::{Attempt, AttemptId, CallId, Certainty, Code, Effect, Failure, Input, Purpose, Report, SessionId};
+use amends_core::{
+    Attempt, AttemptId, Certainty, ClaimState, Code, Effect, Failure, Held, Input, Purpose, Report, SessionId,
+};
 use amends_ledger::Ledger as _;
 
 use crate::flaw::Flaw;
@@ -30,7 +32,7 @@ impl World {
                         "a join does not say whom it waits for".into(),
                     ));
                 };
-                self.poll(node, session, attempt.id, held.call)
+                self.poll(node, session, attempt.id, Box::new(held))
             }
             Effect::Send(attempt) => self.send(node, session, *attempt, run, lease_until),
             Effect::Abort(attempt) => {
@@ -240,20 +242,32 @@ impl World {
         node: usize,
         session: &SessionId,
         attempt: AttemptId,
-        holder: CallId,
+        holder: Box<Held>,
     ) -> Result<(), Box<Broken>> {
         let machine = &self.nodes[node];
         let open = machine.drivers.get(session).is_some_and(|driver| driver.dispatcher.is_open(&attempt.call));
         if !open {
             return Ok(());
         }
-        let found = record::now(machine.ledger.answer(&holder));
+        let found = record::now(machine.ledger.answer(&holder.call));
         if let Some(Ok(Some(answer))) = found {
             let mut report = Report::success(None);
             report.certainty = answer.certainty;
             report.recorded =
                 Some(amends_core::attempt::Recorded { outcome: answer.outcome, certainty: answer.certainty });
             return self.input(node, session, result(attempt, Box::new(report)));
+        }
+        let awaits = holder.state == ClaimState::Awaiting;
+        if (awaits || holder.state == ClaimState::InFlight)
+            && let Some(Ok(held)) = record::now(machine.ledger.held(&holder.name, self.time()))
+        {
+            let same = held.filter(|held| held.call == holder.call);
+            let granted = same.as_ref().filter(|held| held.state == ClaimState::Granted);
+            if granted.is_some() || (awaits && same.is_none()) {
+                let granted = granted.map(|held| held.effect_key.clone());
+                let report = Report { certainty: Certainty::NotSent, granted, ..Report::success(None) };
+                return self.input(node, session, result(attempt, Box::new(report)));
+            }
         }
         let news = News::Poll(session.clone(), attempt, holder);
         self.tell(self.now + POLL_MS, node, news);

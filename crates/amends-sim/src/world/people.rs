@@ -1,8 +1,11 @@
 //! People: they are asked, look when they get round to it, and tell the truth.
 
+use amends_core::gates::{Approval, Gates, Patience};
 use amends_core::interaction::{Interaction, PersonAnswer, Subject, choice};
-use amends_core::{CallId, Input, SessionId, Step};
+use amends_core::{CallId, Held, Input, SessionId, Step};
 
+use crate::catalog::Tool;
+use crate::flaw::Flaw;
 use crate::queue::Place;
 use crate::watch::Broken;
 use crate::world::{Happening, News, World};
@@ -10,7 +13,37 @@ use crate::world::{Happening, News, World};
 /// How long a person waits before looking again at what may still happen.
 const LOOK_AGAIN_MS: u64 = 5_000;
 
+/// How long an agent is kept waiting for a person.
+const HOLD_MS: u64 = 3_000;
+/// For how long a yes that nobody waited for is good: some agents come too late.
+pub(crate) const GRANTED_FOR_MS: u64 = 25_000;
+
 impl World {
+    /// Who must say yes to a call, as the driver samples it.
+    pub(super) fn ask_first(&self, input: &Input, gates: &mut Gates) {
+        let Input::Call(call) = input else { return };
+        let tool = self.tools.iter().find(|tool| tool.name == call.tool);
+        let persons = tool.map_or(0, Tool::persons);
+        if !self.asks_first || persons == 0 || call.redeems.is_some() || self.flaw == Some(Flaw::AskedNobody) {
+            return;
+        }
+        let approval = Approval { queue: "ops".into(), persons, policy: String::new(), requester_may: false };
+        gates.approval = Some(Box::new(approval));
+        let patience = Patience { hold_ms: HOLD_MS, granted_for_ms: GRANTED_FOR_MS, ..Patience::default() };
+        gates.patience = Some(Box::new(patience));
+    }
+
+    /// What a step wanted is held by another call: it is handed in again as a repeat, or as one that lost it.
+    pub(super) fn lose_to(&mut self, held: Held, input: &mut Input) {
+        match input {
+            Input::Call(call) => call.repeat_of = Some(held),
+            Input::Result { report, .. } if !held.name.as_str().starts_with("o-") => report.granted = None,
+            Input::Result { attempt, .. } => drop(self.lost.insert(attempt.to_string())),
+            Input::Answer { interaction, .. } => drop(self.lost.insert(interaction.to_string())),
+            _ => {}
+        }
+    }
+
     /// The ledger keeps what a durable step says of tokens and questions, and people hear of new ones.
     pub(crate) fn keep(&mut self, session: &SessionId, step: &Step) {
         self.tokens.apply(session, &step.reversals);
@@ -43,13 +76,24 @@ impl World {
             Subject::Move => (choice::DENY, choice::APPROVE),
             Subject::Resend if self.chance.percent(60) => (choice::APPROVE, choice::DENY),
             Subject::Resend => (choice::DENY, choice::APPROVE),
+            Subject::Call if self.chance.percent(70) => (choice::APPROVE, choice::DENY),
+            Subject::Call => (choice::DENY, choice::APPROVE),
             Subject::Notice => (choice::SEEN, choice::SEEN),
         };
         if self.chance.percent(8) {
             // The door lets through what is no option: the dispatcher must not take it.
             self.hand_over(&place, self.answer_of("perhaps"));
         }
-        let answer = self.answer_of(picked);
+        if interaction.subject == Subject::Call && self.chance.percent(15) {
+            // Whoever called says yes to itself: neither the queue nor the dispatcher takes that.
+            let own = PersonAnswer { by: "agent".into(), ..self.answer_of(choice::APPROVE) };
+            if !self.queue.give(&place, own.clone(), self.flaw) {
+                self.hand_over(&place, own);
+            }
+        }
+        let second = interaction.grounds.as_ref().is_some_and(|grounds| grounds.said_yes > 0);
+        let by = if second { "dev" } else { "ops" };
+        let answer = PersonAnswer { by: by.into(), ..self.answer_of(picked) };
         self.watch.answers(&place, picked);
         self.watch.note(|| format!("a person answers {picked} to {}", place.1));
         if self.queue.give(&place, answer, self.flaw) {

@@ -1,6 +1,6 @@
 //! What is recorded of a step beside its events.
 
-use amends_core::{Answer, CallId, Certainty, Effect, Fact, Outcome, Step, Timestamp};
+use amends_core::{Answer, CallId, Certainty, Effect, Fact, Outcome, RefusalKind, Step, Timestamp};
 use amends_ledger::{Append, Form, StoredAnswer, StoredFields};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -89,7 +89,13 @@ fn answers(step: &Step, at: Timestamp) -> Vec<StoredAnswer> {
 /// How a step ends a call.
 pub(crate) fn ending(step: &Step, call: &CallId) -> Option<(Outcome, Certainty)> {
     step.events.iter().find_map(|event| match &event.fact {
-        Fact::CallEnded { call: ended, outcome, certainty, .. } if ended == call => Some((*outcome, *certainty)),
+        Fact::CallEnded { call: ended, outcome, certainty, granted: false, .. } if ended == call => {
+            Some((*outcome, *certainty))
+        }
+        Fact::CallRefused { call: refused, refusal } if refused == call => {
+            let by_person = matches!(refusal.kind, RefusalKind::ApprovalDenied | RefusalKind::ApprovalExpired);
+            by_person.then_some((Outcome::Refused, Certainty::NotSent))
+        }
         Fact::DoubtResolved { call: resolved, certainty: Certainty::Processed, .. } if resolved == call => {
             Some((Outcome::SucceededAfterCompensation, Certainty::Processed))
         }

@@ -18,8 +18,8 @@ impl World {
         let mut held = Some(held);
         for waiting in waiting {
             let mut input = waiting.input;
-            if let (Input::Call(call), Some(held)) = (&mut input, held.take()) {
-                call.repeat_of = Some(held);
+            if let Some(held) = held.take() {
+                self.lose_to(held, &mut input);
             }
             self.handle(node, session, input)?;
         }

@@ -288,9 +288,12 @@ impl World {
             Input::Move(taking) if self.is_unfit(&taking.id) => {
                 Some(Box::new(Refusal::of(RefusalKind::ValidationFailed, "its inputs do not fit")))
             }
+            Input::Answer { interaction, .. } if self.lost.contains(interaction.as_str()) => Some(busy()),
+            Input::Result { attempt, .. } if self.lost.contains(&attempt.to_string()) => Some(busy()),
             _ => None,
         };
         let mut gates = Gates { refusal, runs: runs.collect(), ..Gates::default() };
+        self.ask_first(input, &mut gates);
         for (n, name) in UPSTREAMS.iter().enumerate() {
             let upstream = UpstreamName::from(*name);
             match self.trouble(n as u64) {
@@ -321,6 +324,11 @@ impl World {
     }
 }
 
+/// The No to what wanted an object that another write holds.
+fn busy() -> Box<Refusal> {
+    Box::new(Refusal::of(RefusalKind::InFlight, "another write to the same object is on its way"))
+}
+
 /// Whether the ledger is there and none of the claims that a step must take is held: who repeats a redemption is told of
 /// that, and not that the token is spent.
 fn free(ledger: &MemoryLedger, step: &Step, now: Timestamp) -> bool {
@@ -332,7 +340,8 @@ fn free(ledger: &MemoryLedger, step: &Step, now: Timestamp) -> bool {
             Some(Ok(None)) => true,
             Some(Err(_)) | None => false,
         },
-        ClaimChange::Settle { .. } | ClaimChange::Release { .. } => true,
+        ClaimChange::Absent { name } => matches!(record::now(ledger.held(name, now)), Some(Ok(None))),
+        ClaimChange::Settle { .. } | ClaimChange::Grant { .. } | ClaimChange::Release { .. } => true,
     })
 }
 

@@ -12,7 +12,7 @@ use crate::flaw::Flaw;
 use crate::tokens::token_of;
 use crate::watch::Broken;
 use crate::world::turn::NONSENSE;
-use crate::world::{Asked, BEGIN_MS, Happening, TROUBLE_MS, WALKS_FROM, World};
+use crate::world::{APPROVALS_FROM, Asked, BEGIN_MS, Happening, TROUBLE_MS, WALKS_FROM, World};
 
 impl World {
     pub(super) fn plan_wishes(&mut self) {
@@ -20,7 +20,7 @@ impl World {
         // Few tools and few arguments, so that calls meet.
         let tools: Vec<usize> = (0..3).map(|_| self.chance.between(0, self.tools.len() as u64 - 1) as usize).collect();
         // Where agents walk, few also call.
-        let agents = if self.seed >= WALKS_FROM { agents.min(1) } else { agents };
+        let agents = if (WALKS_FROM..APPROVALS_FROM).contains(&self.seed) { agents.min(1) } else { agents };
         for agent in 0..agents {
             self.agents.push(Agent { session: None, at: (0, 0) });
             for _ in 0..self.chance.between(1, 4) {
@@ -77,7 +77,7 @@ impl World {
             Asked { slot: Some(slot), wish: wish.id, tool: wish.tool, args: wish.args, undoes: wish.undoes.clone() };
         self.asked.insert(call.clone(), asked);
         self.watch.asks(&call, wish.id);
-        let mut input = call_of(&call, tool, wish, self.now + self.ahead_ms, self.flaw);
+        let mut input = call_of(&call, tool, wish, self.now + self.ahead_ms, self.flaw, self.asks_first);
         input.redeems = wish.undoes.clone().map(|undone| {
             let token = token_of(&undone);
             let session = self.tokens.session(&token).unwrap_or_else(|| SessionId::new("nowhere"));
@@ -261,13 +261,16 @@ impl World {
     }
 }
 
-fn call_of(id: &CallId, tool: &Tool, wish: &Wish, now: u64, flaw: Option<Flaw>) -> Call {
+fn call_of(id: &CallId, tool: &Tool, wish: &Wish, now: u64, flaw: Option<Flaw>, asks_first: bool) -> Call {
     let name = tool.name.as_str();
     let fingerprint = Digest::new(format!("f-{name}-{}", wish.args));
     let claim = |kind, name: String| Claim { name: Digest::new(name), fingerprint: fingerprint.clone(), kind };
-    let arguments = format!("a-{name}-{}", wish.args);
+    let arguments = match flaw {
+        Some(Flaw::ArgumentsAlike) => format!("a-{name}"),
+        _ => format!("a-{name}-{}", wish.args),
+    };
     let mut claims = match &wish.key {
-        _ if tool.effect().is_read() => Vec::new(),
+        _ if tool.effect().is_read() && !(asks_first && tool.persons() > 0) => Vec::new(),
         Some(key) => vec![claim(ClaimKind::Key, format!("k-{key}")), claim(ClaimKind::ArgumentsIfFree, arguments)],
         None => vec![claim(ClaimKind::Arguments, arguments)],
     };

@@ -55,7 +55,11 @@ impl Ledger {
     fn claim(&mut self, change: &ClaimChange, session: &SessionId, at: Timestamp) -> Result<(), Refused> {
         let (name, call) = match change {
             ClaimChange::Take { claim, call, .. } => (&claim.name, call),
-            ClaimChange::Settle { name, call, .. } | ClaimChange::Release { name, call } => (name, call),
+            ClaimChange::Settle { name, call, .. }
+            | ClaimChange::Grant { name, call, .. }
+            | ClaimChange::Release { name, call } => (name, call),
+            // No call of this model needs a yes.
+            ClaimChange::Absent { .. } => return Ok(()),
         };
         let row = self.claims.get(name).cloned();
         let ours = row.as_ref().is_some_and(|row| row.held.call == *call);
@@ -88,7 +92,10 @@ impl Ledger {
                 }
             }
             ClaimChange::Release { .. } if ours => drop(self.claims.remove(name)),
-            ClaimChange::Settle { .. } | ClaimChange::Release { .. } => {}
+            ClaimChange::Settle { .. }
+            | ClaimChange::Grant { .. }
+            | ClaimChange::Absent { .. }
+            | ClaimChange::Release { .. } => {}
         }
         Ok(())
     }

@@ -47,6 +47,7 @@ pub fn shape(contract: &Contract, result: &Value, args: &Value) -> Shape {
         errors_left_out: failed.len().saturating_sub(ITEMS_MAX) as u64,
         confidence_permille: sure.and_then(|sure| permille(&sure)),
         provenance: sources.iter().take(ITEMS_MAX).filter_map(source).collect(),
+        masked: Vec::new(),
         unread,
     }
 }

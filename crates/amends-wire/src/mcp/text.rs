@@ -74,6 +74,9 @@ const fn caveat(reason: DegradationReason) -> &'static str {
         DegradationReason::AnswerNotKept => {
             "It was done, and its answer is no longer kept. Do not call it again to get the answer."
         }
+        DegradationReason::Masked => {
+            "It was done; what agents are not to see of its answer is masked. Calling again gives no more of it."
+        }
         DegradationReason::StaleAnswer => "It was done; the tool says that its answer is older than it should be.",
         DegradationReason::SettledByPerson => {
             "A person says that it was done; what it gave is not known. Do not call it again."

@@ -1,9 +1,11 @@
 //! `amends check`: validate a configuration, and explain what it means.
 
+mod auth;
 mod doubt;
 mod fit;
 mod machine;
 mod origin;
+mod policy;
 mod tool;
 mod upstream;
 mod warnings;
@@ -23,10 +25,14 @@ use serde_json::{Value, json};
 
 use super::live;
 use super::outcome::print;
+use super::policy::known;
+use auth::CheckedAuth;
 use fit::Fit;
 use machine::CheckedMachine;
 use origin::Keys;
+use policy::CheckedPolicies;
 use tool::Checked;
+pub(super) use tool::home;
 use upstream::CheckedUpstream;
 
 const EXAMPLES: &str = "\
@@ -75,7 +81,8 @@ pub(super) async fn check(args: CheckArgs) -> Result<ExitCode> {
         }
     };
     let fit = if args.live { Some(compare(&source, &args).await?) } else { None };
-    let fits = fit.as_ref().is_none_or(|fit| fit.problems.is_empty());
+    let sound = explained.policies.as_ref().is_none_or(|policies| policies.problems() == 0);
+    let fits = sound && fit.as_ref().is_none_or(|fit| fit.problems.is_empty());
     print(&if args.json { explained.as_json(&file, fit.as_ref())? } else { explained.as_text(&file, fit.as_ref()) })?;
     Ok(if fits { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -95,7 +102,11 @@ async fn compare(source: &Source, args: &CheckArgs) -> Result<Fit> {
     // Without its machines, every tool is served: those that only machines reach are looked at as well.
     let open = Config { machines: Machines::default(), ..Config::clone(&config) };
     let seen = live::look(open, Duration::from_secs(args.wait)).await?;
-    Ok(fit::compare(&config, &seen)?)
+    let mut fit = fit::compare(&config, &seen)?;
+    if let Some(policies) = &config.policies {
+        policy::compare(policies, &known::listed(&config, &seen)?, &mut fit);
+    }
+    Ok(fit)
 }
 
 /// The upstream as `amends wrap` would have it.
@@ -111,9 +122,11 @@ fn under_wrap(mut upstream: UpstreamConfig, command: &[String]) -> UpstreamConfi
 
 /// What a configuration means.
 struct Explained {
+    auth: CheckedAuth,
     upstreams: Vec<CheckedUpstream>,
     tools: Vec<Checked>,
     machines: Vec<CheckedMachine>,
+    policies: Option<CheckedPolicies>,
     /// The released rules that apply.
     release: Option<Released>,
     /// Why payloads rest in the clear, if they do.
@@ -148,9 +161,11 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
     let upstreams = config.upstreams.iter().map(|(name, upstream)| CheckedUpstream::of(name.as_str(), upstream, &keys));
     let machines = config.machines.declared().map(|machine| CheckedMachine::of(&config, source, machine)).collect();
     Ok(Explained {
+        auth: CheckedAuth::of(&config),
         upstreams: upstreams.collect(),
         tools,
         machines,
+        policies: CheckedPolicies::of(&config)?,
         unsealed: config.ledger.unsealed(),
         release: config.release,
     })
@@ -172,15 +187,22 @@ impl Explained {
     fn as_json(&self, file: &str, fit: Option<&Fit>) -> Result<String> {
         let tools: Result<Vec<Value>, _> = self.tools.iter().map(Checked::to_json).collect();
         let upstreams: Vec<Value> = self.upstreams.iter().map(CheckedUpstream::to_json).collect();
-        let mut checked = json!({ "file": file, "valid": true, "upstreams": upstreams, "tools": tools? });
+        let mut checked = json!({ "file": file, "valid": self.policies.as_ref().is_none_or(|policies| policies.problems() == 0), "upstreams": upstreams, "tools": tools? });
         if !self.machines.is_empty() {
             checked["machines"] = self.machines.iter().map(CheckedMachine::to_json).collect();
+        }
+        if let Some(policies) = &self.policies {
+            checked["policies"] = policies.to_json();
         }
         if let Some(Released { release, by, at, .. }) = &self.release {
             checked["release"] = json!({ "version": release.version, "hash": release.hash, "by": by, "at": at });
         }
-        if let Some(words) = &self.unsealed {
-            checked["warnings"] = json!([words]);
+        if self.auth.is_worth_a_word() {
+            checked["auth"] = self.auth.to_json();
+        }
+        let warnings: Vec<&String> = self.unsealed.iter().chain(&self.auth.warnings).collect();
+        if !warnings.is_empty() {
+            checked["warnings"] = json!(warnings);
         }
         if let Some(fit) = fit {
             checked["live"] = fit.to_json();
@@ -192,8 +214,12 @@ impl Explained {
         let of_tools = self.tools.iter().map(|tool| tool.warnings.len()).sum::<usize>();
         let of_upstreams = self.upstreams.iter().map(|upstream| upstream.warnings.len()).sum::<usize>();
         let of_machines = self.machines.iter().map(|machine| machine.warnings.len()).sum::<usize>();
-        let warnings = of_tools + of_upstreams + of_machines + usize::from(self.unsealed.is_some());
-        let mut text = format!("{file}: valid, {}\n", counted(warnings, "warning"));
+        let of_policies = self.policies.as_ref().map_or(0, CheckedPolicies::warnings);
+        let others = usize::from(self.unsealed.is_some()) + self.auth.warnings.len();
+        let warnings = of_tools + of_upstreams + of_machines + of_policies + others;
+        let problems = self.policies.as_ref().map_or(0, CheckedPolicies::problems);
+        let valid = if problems == 0 { "valid".to_owned() } else { counted(problems, "problem") };
+        let mut text = format!("{file}: {valid}, {}\n", counted(warnings, "warning"));
         if let Some(Released { release, by, at, rules, .. }) = &self.release {
             let (file, version, hash) = (rules.source().origin(), release.version, &release.hash);
             text.push_str(&format!(
@@ -202,6 +228,10 @@ impl Explained {
         }
         if let Some(words) = &self.unsealed {
             text.push_str(&format!("\nledger\n  warning: {words}\n"));
+        }
+        if self.auth.is_worth_a_word() {
+            text.push('\n');
+            self.auth.write(&mut text);
         }
         for upstream in &self.upstreams {
             text.push('\n');
@@ -214,6 +244,9 @@ impl Explained {
         for machine in &self.machines {
             text.push('\n');
             machine.write(&mut text);
+        }
+        if let Some(policies) = &self.policies {
+            policies.write(&mut text);
         }
         if let Some(fit) = fit {
             fit.write(&mut text);

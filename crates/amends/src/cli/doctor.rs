@@ -1,5 +1,6 @@
 //! `amends doctor`: looks for trouble, and changes nothing.
 
+mod auth;
 mod client;
 mod disk;
 mod finding;
@@ -85,6 +86,7 @@ fn configured(file: &Path, found: &mut Vec<Finding>) -> Result<Option<Config>, C
 
 async fn all(config: &Config, args: &DoctorArgs) -> Result<Vec<Finding>> {
     let mut found = port::look(config.http).await;
+    found.extend(auth::look(config).await);
     if !args.no_start {
         found.extend(upstream::look(config, Duration::from_secs(args.wait)).await?);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use amends_core::UpstreamName;
-use amends_gateway::config::{LedgerConfig, LedgerPlace};
+use amends_gateway::config::{AuthConfig, LedgerConfig, LedgerPlace};
 use amends_gateway::upstream::{Greeting, Health, Upstream};
 use amends_gateway::{Config, Gateway, open_ledger};
 use anyhow::Result;
@@ -65,7 +65,9 @@ pub(super) struct LiveTool {
 
 /// Looks at every upstream of a configuration, each for at most that long.
 pub(super) async fn look(config: Config, patience: Duration) -> Result<BTreeMap<String, Seen>> {
-    let config = Config { ledger: LedgerConfig::at(LedgerPlace::Memory), ..config };
+    // Nobody calls, so nobody is let in either.
+    let auth = AuthConfig::default();
+    let config = Config { ledger: LedgerConfig::at(LedgerPlace::Memory), auth, ..config };
     guard::appoint();
     let ledger = open_ledger(&config.ledger).await?;
     let (unasked_to, unasked) = mpsc::unbounded_channel();

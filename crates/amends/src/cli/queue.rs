@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use amends_core::{InteractionId, PersonAnswer};
+use amends_core::interaction::choice;
+use amends_core::{InteractionId, PersonAnswer, Tenant};
 use amends_gateway::told;
 use amends_ledger::{AnswerFate, Ledger, QueueFilter, QueueState};
 use anyhow::{Result, bail};
@@ -29,6 +30,9 @@ pub(super) struct QueueArgs {
     /// Only this queue.
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
+    /// Only this tenant's.
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
     /// Also what was answered or is over.
     #[arg(long)]
     all: bool,
@@ -43,7 +47,7 @@ pub(super) struct QueueArgs {
 /// The flags of `amends answer`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  amends answer int_abc… happened\n  amends answer int_abc… approve --note 'spoke to the bank'"
+    after_help = "Examples:\n  amends answer int_abc… happened\n  amends answer int_abc… approve --note 'spoke to the bank'\n  amends answer int_abc… approve --for arguments"
 )]
 pub(super) struct AnswerArgs {
     #[command(flatten)]
@@ -57,6 +61,9 @@ pub(super) struct AnswerArgs {
     /// Who answers. The default is the user's name; a gateway that is asked with --url knows by the token.
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
+    /// For what else a yes to a call is good: the tool in its `session`, or the same `arguments` until it is taken back.
+    #[arg(long = "for", value_name = "SCOPE", value_parser = ["session", "arguments"])]
+    scope: Option<String>,
     /// What you want to add; it is kept on the trace.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -69,7 +76,7 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
     let entries = match args.remote.named(&args.ledger)? {
         Some(remote) => remote.queue(args.queue.as_deref(), args.all, args.limit).await?,
         None => {
-            let filter = QueueFilter { queue: args.queue, all: args.all };
+            let filter = QueueFilter { queue: args.queue, tenant: args.tenant.map(Tenant::new), all: args.all };
             args.ledger.open().await?.queue(&filter, args.limit).await?
         }
     };
@@ -114,7 +121,12 @@ pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
     let ledger = args.ledger.open().await?;
     let id = InteractionId::new(args.id.as_str());
     let by = args.by.or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "operator".into());
-    let mut answer = PersonAnswer { choice: args.choice, by, note: args.note, at: now() };
+    let choice = match args.scope {
+        Some(scope) if args.choice == choice::APPROVE => format!("{}_{scope}", choice::APPROVE),
+        Some(_) => bail!("only an `{}` can be good for more than one call", choice::APPROVE),
+        None => args.choice,
+    };
+    let mut answer = PersonAnswer { choice, by, note: args.note, at: now() };
     // It is kept with the question until a gateway takes it up, and masks it once more.
     args.ledger.mask()?.answer(&mut answer);
     let (word, words, code) = match ledger.answer_interaction(&id, answer).await? {
@@ -127,6 +139,10 @@ pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
             ("late", format!("too late: {by} answered `{choice}` at {}", utc(at)), 1)
         }
         AnswerFate::Closed(closing) => ("closed", format!("too late: the question is {}", told::over(closing)), 1),
+        AnswerFate::Barred => {
+            let words = "this yes does not count: who called may not say yes, and nobody twice";
+            ("barred", words.to_owned(), 1)
+        }
         AnswerFate::NotAnOption { options } => {
             bail!("that is no answer to `{id}`; it takes `{}`", options.join("`, `"))
         }

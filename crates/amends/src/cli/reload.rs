@@ -84,7 +84,8 @@ fn tell(reloaded: &Reloaded) {
 /// The files that a configuration is made of.
 fn files(file: &Path, config: &Config) -> Vec<PathBuf> {
     let release = config.release.as_ref().map(|released| released.rules.source().origin().into());
-    std::iter::once(file.to_owned()).chain(release).collect()
+    let policies = config.policies.iter().flat_map(|policies| policies.texts()).filter_map(|text| text.file.clone());
+    std::iter::once(file.to_owned()).chain(release).chain(policies).collect()
 }
 
 /// Files, and how they were when they were last looked at.

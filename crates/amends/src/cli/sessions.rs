@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
+use amends_core::Tenant;
 use amends_ledger::SessionRow;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 
@@ -19,6 +20,9 @@ pub(super) struct SessionsArgs {
     ledger: LedgerArgs,
     #[command(flatten)]
     remote: RemoteArgs,
+    /// Only this tenant's.
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
     /// How many to list.
     #[arg(long, default_value_t = 20)]
     limit: usize,
@@ -28,9 +32,11 @@ pub(super) struct SessionsArgs {
 }
 
 pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitCode> {
-    let rows = match args.remote.named(&args.ledger)? {
-        Some(remote) => remote.sessions(args.limit).await?,
-        None => args.ledger.open().await?.sessions(args.limit).await?,
+    let rows = match (args.remote.named(&args.ledger)?, args.tenant) {
+        (Some(remote), None) => remote.sessions(args.limit).await?,
+        (Some(_), Some(_)) => bail!("a gateway shows what its token may see; leave --tenant out"),
+        (None, Some(tenant)) => args.ledger.open().await?.sessions_of(&Tenant::new(tenant), args.limit).await?,
+        (None, None) => args.ledger.open().await?.sessions(args.limit).await?,
     };
     if args.json {
         let rows: Vec<_> = rows
@@ -40,6 +46,9 @@ pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitCode> {
                     "session": row.session, "principal": row.principal, "door": row.door, "opened": row.opened,
                     "updated": row.updated, "events": row.events, "open_calls": row.open_calls, "retired": row.cut > 0,
                 });
+                if let Some(tenant) = row.tenant() {
+                    listed["tenant"] = json!(tenant);
+                }
                 if let Some(machine) = &row.machine {
                     listed["machine"] = json!(machine);
                 }

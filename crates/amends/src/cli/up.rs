@@ -76,12 +76,18 @@ fn configured(args: &UpArgs) -> Result<Config> {
     if let Some(url) = &args.ledger {
         config.ledger = LedgerConfig::at(ledger::parse(url)?);
     }
+    config.auth.may_listen(config.http)?;
     Ok(config)
 }
 
 pub(super) async fn serve(args: ServeArgs) -> Result<ExitCode> {
     let (file, watch) = (args.config.clone(), !args.no_watch);
-    let reloads = Reloads::of(file, watch, Box::new(move || Ok(Config::load(&args.config)?)));
+    let read = move || -> Result<Config> {
+        let config = Config::load(&args.config)?;
+        config.auth.may_listen(config.http)?;
+        Ok(config)
+    };
+    let reloads = Reloads::of(file, watch, Box::new(read));
     run(reloads.read()?, false, Some(reloads)).await
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use amends_core::UpstreamName;
-use amends_gateway::config::{LedgerConfig, LedgerPlace, Reach, UpstreamConfig};
+use amends_gateway::config::{AuthConfig, LedgerConfig, LedgerPlace, Reach, UpstreamConfig};
 use amends_gateway::upstream::Greeting;
 use amends_gateway::{Config, Gateway, door, open_ledger};
 use anyhow::Result;
@@ -51,6 +51,8 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
     wrapped.reach = Reach::Stdio { command: args.command, env, env_pass: Vec::new(), cwd, inherit_env: true };
     wrapped.prefix = String::new();
     config.upstreams = BTreeMap::from([(name, wrapped)]);
+    // Whoever started us is who calls: nobody else is at the other end of a pipe.
+    config.auth = AuthConfig::default();
     ledger::make_room(&config.ledger.place)?;
     guard::appoint();
     let ledger = open_ledger(&config.ledger).await?;

@@ -37,16 +37,32 @@ const TRACES: [&str; 10] = [
     "canary-bearer",
 ];
 
+/// Tools to which, and from which, everything passes: what is looked at here is what rests.
 const TOOLS: &str = r#"
 [privacy]
 fields = [{ path = "args.diagnosis", category = "health" }]
 
+[tools.fail]
+takes = ["credential", "payment_card", "government_id"]
+gives = ["credential", "payment_card", "government_id"]
+
+[tools.refuse]
+takes = ["credential", "payment_card", "government_id"]
+gives = ["credential", "payment_card", "government_id"]
+
+[tools.hang]
+takes = ["credential", "payment_card", "government_id"]
+
 [tools.pay]
 effect = "write"
+takes = ["credential", "payment_card", "government_id"]
+gives = ["credential", "payment_card", "government_id"]
 reverse = { tool = "cancel", args = { given = "args" }, within = "24h" }
 
 [tools.look]
 effect = "read"
+takes = ["credential", "payment_card", "government_id"]
+gives = ["credential", "payment_card", "government_id"]
 
 [tools.cancel]
 effect = "idempotent"
@@ -171,6 +187,38 @@ fn nothing_secret_rests_in_the_ledger_or_the_logs() {
 }
 
 #[test]
+fn what_an_agent_must_not_see_is_masked_in_results_and_in_the_words_of_errors() {
+    let place = Place::new();
+    let tools = "[tools.look]\neffect = \"read\"\ntakes = [\"credential\", \"payment_card\", \"government_id\"]\n\
+                 [tools.fail]\ntakes = [\"credential\", \"payment_card\", \"government_id\"]\n\
+                 [tools.pay]\neffect = \"write\"\n";
+    let serving = serve(&place, "", tools);
+    let (_, refused) = call(&serving, "pay", &all_canaries());
+    assert_eq!(
+        (&refused["status"], &refused["error"]["kind"]),
+        (&json!("refused"), &json!("pii_blocked")),
+        "{refused}"
+    );
+    for tool in ["look", "fail"] {
+        let (_, answer) = call(&serving, tool, &all_canaries());
+        let told = answer.to_string();
+        for text in
+            ["4242424242424242", "ghp_canary", "Y2FuYXJ5", "sk_live_canary", "219-09-9999", "AKIACANARY", "canarypass"]
+        {
+            assert!(!told.contains(text), "`{text}` is in {told}");
+        }
+    }
+    let (_, looked) = call(&serving, "look", &all_canaries());
+    assert_eq!((&looked["status"], &looked["degradation_reason"]), (&json!("degraded"), &json!("masked")), "{looked}");
+    assert_eq!(looked["data"]["given"]["card"], "[redacted:payment_card]", "{looked}");
+    let (_, plain) = call(&serving, "look", &json!({ "order": "ord_1" }));
+    assert_eq!((&plain["status"], &plain["data"]["given"]["order"]), (&json!("success"), &json!("ord_1")), "{plain}");
+    let noted = place.events_named("attempt_ended");
+    let masked = noted.iter().find_map(|event| event["report"]["shape"].get("masked")).expect("it is noted");
+    assert_eq!(masked, &json!(["credential", "payment_card", "government_id"]));
+}
+
+#[test]
 fn a_note_that_a_person_adds_is_masked() {
     let place = Place::new();
     let serving = serve(&place, "", "[tools.hang]\neffect = \"write\"\n");
@@ -212,7 +260,7 @@ fn a_repeat_whose_answer_cannot_be_opened_is_not_sent_again() {
 fn texts_that_look_like_secrets_are_decided_again_as_they_were() {
     let place = Place::new();
     let tools = "[privacy]\nfields = [{ path = \"args.word\", category = \"health\" }]\n\
-                 [tools.hang]\neffect = \"write\"\ntimeout = \"1s\"\n[tools.look]\neffect = \"read\"\n";
+                 [tools.hang]\neffect = \"write\"\ntimeout = \"1s\"\ntakes = [\"credential\"]\n[tools.look]\neffect = \"read\"\n";
     let serving = serve(&place, "", tools);
     // The private word is part of the question, which names the tool.
     let (_, doubt) = call(&serving, "hang", &json!({ "word": "hang", "note": "sk_live_canarycanary1234" }));

@@ -4,6 +4,7 @@
 mod support;
 
 mod again;
+mod approval;
 mod clock;
 mod conflict;
 mod crash;
@@ -20,6 +21,7 @@ mod reversal;
 mod stall;
 mod status;
 mod store;
+mod webhook;
 
 /// A fault script for one tool and order.
 fn faults(tool: &str, order: &str, attempts: &[&str]) -> String {

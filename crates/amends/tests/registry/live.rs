@@ -74,6 +74,22 @@ fn a_gateway_with_too_many_open_calls_refuses_as_its_golden_says() {
 }
 
 #[test]
+fn a_gateway_refuses_what_its_operator_does_not_allow_as_its_goldens_say() {
+    let place = Place::new();
+    let config = "[policy]\ntext = 'permit (principal, action, resource) unless { resource.name == \"send_email\" };'\n\
+                  [principals.local]\ntools = [\"get_*\", \"charge_card\", \"send_email\"]\n\
+                  [limits]\ncost = { per_principal_day = 4 }\n\
+                  [tools.get_order]\neffect = \"read\"\n[tools.charge_card]\neffect = \"write\"\ncost = \"args.amount\"\n";
+    let gateway = place.up_with("", &["--config", &place.write("rules.toml", config).display().to_string()]);
+    golden("policy_blocked", &gateway.call("send_email", r#"{"to":"ada@example.org","subject":"s","body":"b"}"#));
+    golden("allowlist_violation", &gateway.call("issue_refund", ORDER));
+    golden("cost_cap_exceeded", &gateway.call("charge_card", ORDER));
+    let card = r#"{"order":"ord_1","amount":1,"card":"4111 1111 1111 1111"}"#;
+    golden("pii_blocked", &gateway.call("charge_card", card));
+    assert_eq!(place.requests("send_email") + place.requests("charge_card") + place.requests("issue_refund"), 0);
+}
+
+#[test]
 fn a_gateway_whose_upstream_failed_too_often_refuses_as_its_golden_says() {
     let place = Place::new();
     let fault = "[[fault]]\ntool = \"get_order\"\nwhen = { order = \"ord_1\" }\n";
@@ -121,6 +137,31 @@ fn a_gateway_whose_tool_is_no_longer_what_it_was_refuses_as_its_golden_says() {
         answer.1["error"]["kind"] != "index_not_ready"
     });
     golden("schema_drift", &answer);
+}
+
+#[test]
+fn a_gateway_whose_credential_is_gone_refuses_as_its_golden_says() {
+    let place = Place::new();
+    let away = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    let document = r#"{"openapi":"3.1.0","info":{"title":"shop","version":"1"},"paths":{"/pay":{"post":{"operationId":"pay",
+        "responses":{"200":{"description":"ok"}}}}}}"#;
+    place.write("shop.json", document);
+    place.write("shop.token", "s3cret");
+    let config = format!(
+        "[listen]\nhttp = \"127.0.0.1:0\"\n[ledger]\nurl = {:?}\n[upstreams.shop]\nopenapi = \"shop.json\"\n\
+         base_url = \"http://{away}\"\ndeadline = \"1s\"\nheaders = {{ authorization = {{ file = \"shop.token\" }} }}\n",
+        place.ledger()
+    );
+    let mut command = Command::new(AMENDS);
+    command.args(["serve", "--config"]).arg(place.write("shop.toml", &config));
+    let gateway = Gateway::listening(command);
+    place.write("shop.token", "");
+    let mut answer = (0, Value::Null);
+    eventually("it is seen that the credential is gone", || {
+        answer = post(&gateway.address, "/call/shop__pay", &[], b"{}");
+        answer.1["error"]["kind"] == "missing_credential"
+    });
+    golden("missing_credential", &answer);
 }
 
 /// A refusal fits the schema, has that kind, comes with the status that the registry names, and says what its golden says.

@@ -31,6 +31,11 @@ impl Client {
         Self::start(sdk, era, &["--http", url])
     }
 
+    /// The same, with a header on every request.
+    pub fn http_with_header(sdk: Sdk, era: &str, header: &str, url: &str) -> Self {
+        Self::start(sdk, Some(era), &["--header", header, "--http", url])
+    }
+
     /// The same, which answers what it is asked with those results, by method.
     pub fn http_with_inputs(sdk: Sdk, era: &str, inputs: &Value, url: &str) -> Self {
         Self::start(sdk, Some(era), &["--inputs", &inputs.to_string(), "--http", url])

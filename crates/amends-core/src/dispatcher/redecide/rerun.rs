@@ -344,7 +344,7 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
                 if interaction.call == question.call && interaction.subject == question.subject)
         };
         let before = self.done.events.iter().filter(opened).count().saturating_sub(1);
-        let waits = question.subject == Subject::Resend;
+        let waits = matches!(question.subject, Subject::Resend | Subject::Call);
         let Some(asked) = self.record.nth_question(&question.call, question.subject, before).cloned() else {
             if waits {
                 self.is_beyond(&question.call, Beyond::Question);

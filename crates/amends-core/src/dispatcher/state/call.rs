@@ -5,14 +5,16 @@ use std::sync::Arc;
 use crate::attempt::{Purpose, Report};
 use crate::call::{Received, Rules};
 use crate::certainty::Certainty;
-use crate::claim::ClaimState;
+use crate::claim::{ClaimState, Held};
 use crate::contract::{Contract, EffectKind};
 use crate::dispatcher::Deadline;
 use crate::dispatcher::admit::key_usable_ms;
 use crate::dispatcher::cancel::CancelReason;
 use crate::evidence::Changed;
-use crate::id::{Digest, InteractionId};
+use crate::gates::{Approval, Cost, Gates, Patience, Ruling};
+use crate::id::{Digest, InteractionId, ToolName};
 use crate::inquiry::Way;
+use crate::interaction::PersonAnswer;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
 
@@ -50,6 +52,24 @@ pub(in crate::dispatcher) struct CallState {
     pub(in crate::dispatcher) paused: Option<Timestamp>,
     /// Nobody gave what its upstream asked for last.
     pub(in crate::dispatcher) unanswered: bool,
+    /// Who must say yes before it is sent.
+    pub(in crate::dispatcher) approval: Option<Box<Approval>>,
+    /// How the wait for that is spent.
+    pub(in crate::dispatcher) patience: Patience,
+    /// Whether they did.
+    pub(in crate::dispatcher) approved: bool,
+    /// The persons who said yes so far.
+    pub(in crate::dispatcher) said_yes: Vec<PersonAnswer>,
+    /// When its agent is told that a person is asked, once one is.
+    pub(in crate::dispatcher) told_at: Option<Timestamp>,
+    /// What the yes is based on that was given to an equal call, and that this one spends.
+    pub(in crate::dispatcher) grant: Option<String>,
+    /// Whether it joined that call, and goes on in its place.
+    pub(in crate::dispatcher) succeeds: bool,
+    /// What it costs, where that is counted.
+    pub(in crate::dispatcher) cost: Option<Cost>,
+    /// What the policies said of it, where that is not a plain yes.
+    pub(in crate::dispatcher) ruling: Option<Box<Ruling>>,
 }
 
 /// What an upstream asked of the agent.
@@ -77,6 +97,8 @@ pub(in crate::dispatcher) enum Phase {
     Asking,
     /// What the agent has to give before it is sent again.
     Inquiring,
+    /// A person's yes, before anything is sent.
+    Approving,
 }
 
 /// One attempt of an open call.
@@ -103,7 +125,12 @@ pub(in crate::dispatcher) struct AttemptEnd {
 }
 
 impl CallState {
-    pub(super) fn new(received: &Received, rules: Option<Arc<Rules>>, at: Timestamp) -> Self {
+    /// What it costs, while nothing was done for it. It is counted with its first attempt, and only then.
+    pub(in crate::dispatcher) fn unbegun_cost(&self) -> Option<u64> {
+        self.cost.filter(|_| self.attempts.is_empty()).map(|cost| cost.milli)
+    }
+
+    pub(super) fn new(received: &Received, gates: &Gates, rules: Option<Arc<Rules>>, at: Timestamp) -> Self {
         // Only a call that goes on with the holder's key has the holder's key.
         let taken_over = received
             .repeat_of
@@ -128,7 +155,70 @@ impl CallState {
             inquiries: Vec::new(),
             paused: None,
             unanswered: false,
+            approval: gates.approval.clone(),
+            patience: gates.patience.as_deref().cloned().unwrap_or_default(),
+            approved: false,
+            said_yes: Vec::new(),
+            told_at: None,
+            grant: received.repeat_of.as_ref().filter(|held| is_spent(held)).map(|held| held.effect_key.clone()),
+            succeeds: false,
+            cost: None,
+            ruling: None,
         }
+    }
+
+    /// Whether it still needs a yes before it is sent.
+    pub(in crate::dispatcher) fn needs_yes(&self) -> bool {
+        self.approval.is_some() && !self.approved
+    }
+
+    /// Whether nobody waits for its answer any more: its agent was told that a person is asked, or is gone.
+    pub(in crate::dispatcher) fn is_left(&self) -> bool {
+        self.answered || self.cancel.is_some()
+    }
+
+    /// What a yes to it is based on: the hashes of what was read for it last.
+    pub(in crate::dispatcher) fn basis(&self) -> String {
+        let reads: Vec<&str> = self.read_last().map(|(_, hash)| hash.as_str()).collect();
+        reads.join(" ")
+    }
+
+    /// What was read for it last, by the tool that read it.
+    pub(in crate::dispatcher) fn read_last(&self) -> impl Iterator<Item = (&ToolName, &Digest)> {
+        let round = (self.compared as usize).saturating_sub(1);
+        let evidence = (0..).zip(&self.received.evidence);
+        evidence.filter_map(move |(item, evidence)| Some((&evidence.tool, self.evidence_read(item, round)?)))
+    }
+
+    /// How often its evidence is compared before it is sent: once more after a person was asked, who had only seen what it
+    /// said before.
+    pub(in crate::dispatcher) fn comparisons(&self) -> u32 {
+        if self.said_yes.is_empty() { 1 } else { 2 }
+    }
+
+    /// A person said yes to the call that this one joined, which ended: this one goes on in its place. The wait for that is
+    /// not the tool's.
+    pub(super) fn spends(&mut self, join: u32, basis: &str, at: Timestamp) {
+        self.grant = Some(basis.to_owned());
+        self.succeeds = true;
+        let began = self.attempts.iter().find(|attempt| attempt.n == join).map_or(at, |join| join.started);
+        self.deadline = self.deadline + at.since_ms(began);
+    }
+
+    /// The call whose claims it takes: one whose doubt or whose grant it goes on with.
+    pub(in crate::dispatcher) fn over(&self) -> Option<&Held> {
+        let held = self.received.repeat_of.as_ref()?;
+        (self.succeeds || is_doubt(held.state) || is_spent(held)).then_some(held)
+    }
+
+    /// Since when its key may have been sent.
+    pub(in crate::dispatcher) fn since(&self) -> Timestamp {
+        self.received.repeat_of.as_ref().filter(|held| is_doubt(held.state)).map_or(self.at, |held| held.since)
+    }
+
+    /// Whether it only waits for another call's answer, and holds nothing itself.
+    pub(in crate::dispatcher) fn is_repeat(&self) -> bool {
+        !self.succeeds && self.attempts.iter().any(|attempt| attempt.purpose == Purpose::Join)
     }
 
     pub(in crate::dispatcher) fn rules(&self) -> &Rules {
@@ -317,6 +407,11 @@ impl CallState {
                 Deadline { at: attempt.deadline, call: call(), reason: "an attempt's answer is due" }
             }
             Phase::Waiting { until, .. } => Deadline { at: until, call: call(), reason: "the next attempt is due" },
+            Phase::Approving => {
+                // A move waits for its calls as long as it takes: only an agent is told to come back.
+                let at = self.told_at.filter(|_| !self.is_left() && self.received.leg.is_none())?;
+                return Some(Deadline { at, call: call(), reason: "the agent is told that a person is asked" });
+            }
             Phase::Asking if self.answered => return None,
             Phase::Asking => Deadline { at: self.deadline, call: call(), reason: "the agent's answer is due" },
         };
@@ -379,7 +474,7 @@ impl CallState {
         let Some(key) = contract.key.as_ref().filter(|key| key.durable && !self.key_age_lost) else {
             return false;
         };
-        let since = self.received.repeat_of.as_ref().map_or(self.at, |held| held.since);
+        let since = self.since();
         let asked = |end: &AttemptEnd| end.report.failure.as_ref().and_then(|failure| failure.retry_after_ms);
         let back = self.last_act().map_or(self.at, |(_, end)| end.at + asked(end).unwrap_or_default());
         key_usable_ms(contract, key).is_some_and(|usable_ms| back.since_ms(since) < usable_ms)
@@ -389,6 +484,11 @@ impl CallState {
     pub(in crate::dispatcher) fn needs_person(&self) -> bool {
         self.certainty() == Certainty::InDoubt && !self.safe_to_repeat() && self.contract().declared
     }
+}
+
+/// Whether it is a yes that was given to another call, once.
+fn is_spent(held: &Held) -> bool {
+    held.state == ClaimState::Granted && !held.is_standing()
 }
 
 fn is_doubt(state: ClaimState) -> bool {

@@ -506,11 +506,14 @@ impl WalkState {
     }
 
     /// A person answered, or did not: their time is not the walk's. A No ends the move in the same step.
-    pub(super) fn person_took(&mut self, id: &InteractionId, ms: u64) {
+    pub(super) fn person_took(&mut self, id: &InteractionId, call: &CallId, ms: u64) {
         self.people_ms = self.people_ms.saturating_add(ms);
         if let Some(open) = self.open.as_mut().filter(|open| open.question.as_ref() == Some(id)) {
             open.deadline = open.deadline + ms;
             open.approved = true;
+        }
+        if let Some(open) = self.open.as_mut().filter(|open| open.legs.iter().any(|leg| leg.call == *call)) {
+            open.deadline = open.deadline + ms;
         }
     }
 }

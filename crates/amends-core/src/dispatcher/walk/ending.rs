@@ -150,6 +150,7 @@ impl Dispatcher {
             opened: now,
             due: now + ANSWER_WITHIN_MS,
             arrives_by: None,
+            grounds: None,
         };
         if self.state.questions.contains_key(&interaction.id) {
             return;
@@ -179,6 +180,7 @@ impl Dispatcher {
             opened: now,
             due: now + ANSWER_WITHIN_MS,
             arrives_by: None,
+            grounds: None,
         };
         self.emit(now, Fact::InteractionOpened { interaction: Box::new(interaction.clone()) });
         self.step.effects.push(Effect::Ask(Box::new(interaction)));

@@ -1,7 +1,7 @@
 //! Who looks at the console or asks the API, and what they may do.
 
 use amends_ledger::digest;
-use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, ORIGIN};
+use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderValue, ORIGIN};
 
 use super::Door;
 use super::api::problem::Problem;
@@ -32,6 +32,14 @@ impl SignedIn {
         }
         let has = self.person.role.as_str();
         Err(Problem::forbidden(format!("this is for the role `{}`, and yours is `{has}`", role.as_str())))
+    }
+
+    /// Refuses somebody who may see only one tenant's.
+    pub(super) fn of_the_house(&self) -> Result<(), Problem> {
+        match &self.person.tenant {
+            None => Ok(()),
+            Some(_) => Err(Problem::forbidden("this shows what is every tenant's, and you see only your own's")),
+        }
     }
 
     /// Refuses what another page made this browser send. `shown` is what a form held.
@@ -65,8 +73,16 @@ pub(super) async fn who(door: &Door, headers: &HeaderMap) -> Result<SignedIn, Pr
 
 /// The person of a token, where it is somebody's.
 pub(super) async fn by_token(door: &Door, token: &str) -> Option<Person> {
-    let source = door.gateway.config().console.token.clone()?;
-    is_token(&source, token).then(operator)
+    let config = door.gateway.config();
+    if config.console.token.as_ref().is_some_and(|source| is_token(source, token)) {
+        return Some(operator());
+    }
+    if !config.auth.is_asked_for() {
+        return None;
+    }
+    let shown = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    let shown = HeaderMap::from_iter([(AUTHORIZATION, shown)]);
+    door.gateway.identity().person(&shown).await.ok()
 }
 
 /// Whoever shows the link or the token of the console.

@@ -58,6 +58,9 @@ async fn answer(door: &Arc<Door>, request: Request<Incoming>) -> Result<Response
     };
     let signed_in = access::who(door, &parts.headers).await?;
     signed_in.at_least(route.role)?;
+    if route.is_of_the_house() {
+        signed_in.of_the_house()?;
+    }
     let name = names.first().map(String::as_str).unwrap_or_default();
     let query = Fields::encoded(parts.uri.query().unwrap_or_default())?;
     let asked = Asked { door, signed_in: &signed_in, name, headers: &parts.headers };

@@ -3,6 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
+use amends_core::Digest;
+use amends_ledger::digest;
+use hyper::header::{AUTHORIZATION, HeaderMap};
+
 use crate::driver::Delivery;
 
 /// One connection. An answer that was written in full on it has arrived once the connection is used again or closed
@@ -10,6 +14,8 @@ use crate::driver::Delivery;
 #[derive(Debug, Default)]
 pub(super) struct Connection {
     written: Mutex<Vec<Delivery>>,
+    /// The digest of what the last request showed of its sender.
+    shown: Mutex<Option<Digest>>,
     /// Whether its other end is on this machine.
     pub(super) is_local: bool,
 }
@@ -17,7 +23,16 @@ pub(super) struct Connection {
 impl Connection {
     /// A connection from that address.
     pub(super) fn from(peer: SocketAddr) -> Self {
-        Self { written: Mutex::default(), is_local: peer.ip().to_canonical().is_loopback() }
+        Self { written: Mutex::default(), shown: Mutex::default(), is_local: peer.ip().to_canonical().is_loopback() }
+    }
+
+    /// Whether a request with those headers shows what the one before showed. One that does not may be another agent's.
+    pub(super) fn is_same_sender(&self, headers: &HeaderMap) -> bool {
+        let shown = headers.get(AUTHORIZATION).map(|shown| digest(shown.as_bytes()));
+        let mut last = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = *last == shown;
+        *last = shown;
+        same
     }
 
     /// An answer goes out as a response's last bytes.

@@ -88,6 +88,8 @@ fn is_known(parts: &[&str]) -> bool {
 async fn get(asked: &Asked<'_>, parts: &[&str], query: &str) -> Result<Response<Body>, Problem> {
     let query = Fields::encoded(query)?;
     match parts {
+        // What goes on concerns every tenant; what is asked is each one's own.
+        [""] if asked.signed_in.person.tenant.is_some() => queue::page(asked, query).await,
         [""] => now::page(asked, &query).await,
         ["queue"] => queue::page(asked, query).await,
         ["queue", id] => queue::one(asked, id).await,
@@ -97,7 +99,10 @@ async fn get(asked: &Asked<'_>, parts: &[&str], query: &str) -> Result<Response<
         ["sessions", id] => sessions::one(asked, id).await,
         ["machines"] => machines::page(asked).await,
         ["playbook"] => playbook::page(asked).await,
-        ["ledger"] => ledger::page(asked).await,
+        ["ledger"] => {
+            asked.signed_in.of_the_house()?;
+            ledger::page(asked).await
+        }
         _ => Err(Problem::method("POST")),
     }
 }
@@ -112,6 +117,9 @@ async fn post(
     let shown = form.text("page")?.unwrap_or_default();
     asked.signed_in.is_own_page(headers, Some(&shown))?;
     let at_least = |role: Role| asked.signed_in.at_least(role);
+    if matches!(parts, ["playbook" | "ledger", _]) {
+        asked.signed_in.of_the_house()?;
+    }
     match parts {
         ["queue", id] => {
             at_least(Role::Approver)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use amends_core::{Refusal, RefusalKind};
+use amends_core::{Principal, Refusal, RefusalKind};
 use amends_wire::mcp::{Era, http as headers};
 use amends_wire::message::{self, Message};
 use amends_wire::object::Object;
@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 
 use super::body::{Bad, Body, Read, read};
 use super::connection::Connection;
-use super::sessions::principal;
 use super::stream::{SILENT_MAX, STILL_HERE, event, streamed};
 use super::{Door, checks, json, plain_text, respond};
 use crate::door::mcp::{self, Answer, Answering, Asked, Client, Out, Outbox, Said};
@@ -23,17 +22,22 @@ use crate::door::mcp::{self, Answer, Answering, Asked, Client, Out, Outbox, Said
 const WAITING_MAX: usize = 64;
 
 /// Takes one message and answers it.
-pub(super) async fn post(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Body> {
+pub(super) async fn post(
+    door: &Arc<Door>,
+    connection: &Arc<Connection>,
+    who: &Principal,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let limits = door.gateway.config().limits;
     let text = match read(body, limits.body_bytes, limits.depth).await {
         Read::Text(text) => text,
         Read::Gone => return plain_text(StatusCode::BAD_REQUEST, "the body broke off"),
-        Read::Bad { why, id } => return refuse_bad(door, why, id).await,
+        Read::Bad { why, id } => return refuse_bad(door, who, why, id).await,
     };
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let stateful = match header(headers::SESSION_HEADER) {
-        Some(id) => match door.sessions.find(door, id) {
+        Some(id) => match door.sessions.find(door, who, id) {
             Some(client) => Some(client),
             None => {
                 return json(StatusCode::NOT_FOUND, message::failure(None, -32001, "session not found", None));
@@ -57,7 +61,7 @@ pub(super) async fn post(door: &Arc<Door>, connection: &Arc<Connection>, request
                 return refused;
             }
             let streams = header("accept").is_some_and(|accept| accept.contains("text/event-stream"));
-            answer(door, connection, asked, stateful, streams).await
+            answer(door, connection, who, asked, stateful, streams).await
         }
         Ok(Message::Notification { method, params }) => {
             if method == "notifications/cancelled"
@@ -80,7 +84,7 @@ pub(super) async fn post(door: &Arc<Door>, connection: &Arc<Connection>, request
             let _ = scanner.feed(text.as_bytes());
             let id = scanner.finish().id.map(|id| id.get().to_owned());
             let refusal = mcp::unreadable(RefusalKind::InvalidArgument, error.to_string());
-            refuse(door, id, error.code(), StatusCode::BAD_REQUEST, refusal).await
+            refuse(door, who, id, error.code(), StatusCode::BAD_REQUEST, refusal).await
         }
     }
 }
@@ -92,6 +96,7 @@ fn accepted() -> Response<Body> {
 async fn answer(
     door: &Arc<Door>,
     connection: &Arc<Connection>,
+    who: &Principal,
     asked: Asked,
     stateful: Option<Arc<Client>>,
     streams: bool,
@@ -99,7 +104,7 @@ async fn answer(
     let mut begun = None;
     let client = match stateful {
         _ if asked.method == "initialize" => {
-            let Some((id, client)) = door.sessions.open(door, Said::in_greeting(asked.params.as_deref())) else {
+            let Some((id, client)) = door.sessions.open(door, who, Said::in_greeting(asked.params.as_deref())) else {
                 let text =
                     message::failure(Some(&asked.id), message::INTERNAL_ERROR, "there are too many sessions", None);
                 return json(StatusCode::SERVICE_UNAVAILABLE, text);
@@ -110,7 +115,7 @@ async fn answer(
             client
         }
         Some(client) => client,
-        None => Arc::new(alone(door)),
+        None => Arc::new(alone(door, who)),
     };
     let (to, out) = mpsc::channel(WAITING_MAX);
     let outbox = if streams { Outbox::to(client.clone(), to) } else { Outbox::closed(client.clone()) };
@@ -124,8 +129,8 @@ async fn answer(
 }
 
 /// A client that has no session with us.
-fn alone(door: &Arc<Door>) -> Client {
-    Client::new(door.gateway.clone(), principal(), "mcp/http", Said::nothing())
+fn alone(door: &Arc<Door>, who: &Principal) -> Client {
+    Client::new(door.gateway.clone(), who.clone(), "mcp/http", Said::nothing())
 }
 
 /// Answers with JSON, or with a stream of events where something goes before the answer.
@@ -202,7 +207,7 @@ async fn stream(
     }
 }
 
-async fn refuse_bad(door: &Arc<Door>, why: Bad, id: Option<String>) -> Response<Body> {
+async fn refuse_bad(door: &Arc<Door>, who: &Principal, why: Bad, id: Option<String>) -> Response<Body> {
     let limits = door.gateway.config().limits;
     let (kind, code, status, words) = match why {
         Bad::TooLarge => (
@@ -224,15 +229,16 @@ async fn refuse_bad(door: &Arc<Door>, why: Bad, id: Option<String>) -> Response<
             "the message is not UTF-8".to_owned(),
         ),
     };
-    refuse(door, id, code, status, mcp::unreadable(kind, words)).await
+    refuse(door, who, id, code, status, mcp::unreadable(kind, words)).await
 }
 
 async fn refuse(
     door: &Arc<Door>,
+    who: &Principal,
     id: Option<String>,
     code: i64,
     status: StatusCode,
     refusal: Refusal,
 ) -> Response<Body> {
-    json(status, mcp::refuse(&alone(door), id.as_deref(), code, refusal).await)
+    json(status, mcp::refuse(&alone(door, who), id.as_deref(), code, refusal).await)
 }

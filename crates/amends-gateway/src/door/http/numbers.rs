@@ -1,4 +1,5 @@
-//! `GET /metrics`: who may read it.
+//! `GET /metrics`: who may read it: whoever shows the token of `listen.metrics`, or one that is good for administering; where
+//! nobody has to say who they are, whoever is on this machine.
 
 use std::sync::Arc;
 
@@ -9,17 +10,30 @@ use hyper::{Request, Response, StatusCode};
 
 use super::body::Body;
 use super::connection::Connection;
-use super::{Door, plain_text, respond};
+use super::{Door, entry, plain_text, respond};
 use crate::config::{CredentialConfig, KeySource};
+use crate::identity::Right;
 use crate::metrics;
 use crate::upstream::credential_now;
 
 /// The numbers, for whoever may read them.
 pub(super) async fn report(door: &Arc<Door>, connection: &Connection, request: &Request<Incoming>) -> Response<Body> {
-    if let Some(refused) = refusal(door.gateway.config().metrics.as_ref(), connection.is_local, request.headers()) {
+    if let Some(refused) = refused(door, connection, request.headers()).await {
         return refused;
     }
     respond(StatusCode::OK, metrics::CONTENT_TYPE, door.gateway.metrics.text(&door.gateway).await)
+}
+
+async fn refused(door: &Door, connection: &Connection, headers: &HeaderMap) -> Option<Response<Body>> {
+    let (config, identity) = (door.gateway.config(), door.gateway.identity());
+    if !identity.is_asked_for() {
+        return refusal(config.metrics.as_ref(), connection.is_local, headers);
+    }
+    let by_token = config.metrics.as_ref().is_some_and(|token| refusal(Some(token), false, headers).is_none());
+    if by_token {
+        return None;
+    }
+    identity.caller_with(headers, Right::Admin).await.err().map(|denied| entry::denied(door, &denied))
 }
 
 /// The refusal of somebody who may not read them. Where there is a token, everybody has to show it: behind a proxy, all the

@@ -25,13 +25,14 @@ use crate::telemetry::Named;
 pub(super) async fn call(
     door: &Arc<Door>,
     connection: &Arc<Connection>,
+    who: &Principal,
     tool: &str,
     request: Request<Incoming>,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let meta = meta(&parts.headers);
     let limits = door.gateway.config().limits;
-    let session = door.gateway.open_session(Principal::new("local"), "http");
+    let session = door.gateway.open_session(who.clone(), "http");
     let refused = |kind, words: String| {
         session.call(
             Wish::Unreadable { requested: tool.to_owned(), refusal: Box::new(mcp::unreadable(kind, words)) },
@@ -61,9 +62,8 @@ pub(super) async fn call(
                     match serde_json::from_str::<&RawValue>(&params).map(|raw| ToolCall::parse(Some(raw))) {
                         Ok(Ok(call)) => match walk::wanted(&door.gateway, &call) {
                             Some(wanted) => {
-                                let principal = Principal::new("local");
                                 let (gateway, session) = (&door.gateway, &session);
-                                let asker = Asker { gateway, principal: &principal, door: "http", session, own: None };
+                                let asker = Asker { gateway, principal: who, door: "http", session, own: None };
                                 match walk::call(&asker, &call, wanted, Listener::of_the_answer()).await {
                                     Came::Handed(handle, moved) => {
                                         instead = moved;

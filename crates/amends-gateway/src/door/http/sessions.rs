@@ -42,25 +42,25 @@ impl Sessions {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a session for a client that said that, and gives its id; nothing when there are too many.
-    pub(super) fn open(&self, door: &Door, said: Said) -> Option<(String, Arc<Client>)> {
-        let id = Id::mint(&principal(), Marks::of(&said)).proven(&door.gateway.secret);
-        let client = self.keep(door, &id, said)?;
+    /// Begins a session for a client of that principal that said that, and gives its id; nothing when there are too many.
+    pub(super) fn open(&self, door: &Door, who: &Principal, said: Said) -> Option<(String, Arc<Client>)> {
+        let id = Id::mint(who, Marks::of(&said)).proven(&door.gateway.secret);
+        let client = self.keep(door, who, &id, said)?;
         Some((id, client))
     }
 
-    /// The session of that id, which may be another node's.
-    pub(super) fn find(&self, door: &Door, id: &str) -> Option<Arc<Client>> {
-        if let Some((client, used)) = self.lock().get_mut(id) {
+    /// The session of that id, which may be another node's. Another principal's is as good as none.
+    pub(super) fn find(&self, door: &Door, who: &Principal, id: &str) -> Option<Arc<Client>> {
+        if let Some((client, used)) = self.lock().get_mut(id).filter(|(client, _)| client.principal == *who) {
             *used = Instant::now();
             return Some(client.clone());
         }
         let is_over = self.over.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|over| over == id);
-        let known = Id::read(id, &principal(), &door.gateway.secret).filter(|_| !is_over)?;
-        self.keep(door, id, known.marks.said())
+        let known = Id::read(id, who, &door.gateway.secret).filter(|_| !is_over)?;
+        self.keep(door, who, id, known.marks.said())
     }
 
-    fn keep(&self, door: &Door, id: &str, said: Said) -> Option<Arc<Client>> {
+    fn keep(&self, door: &Door, who: &Principal, id: &str, said: Said) -> Option<Arc<Client>> {
         let now = Instant::now();
         let mut by_id = self.lock();
         if by_id.len() >= SESSIONS_MAX {
@@ -71,23 +71,23 @@ impl Sessions {
         }
         // Of two requests that bring an unknown id at once, the second finds the session of the first.
         let fresh = || {
-            let client = Client::new(door.gateway.clone(), principal(), "mcp/http", said);
+            let client = Client::new(door.gateway.clone(), who.clone(), "mcp/http", said);
             client.known_by(id);
             (Arc::new(client), now)
         };
         Some(by_id.entry(id.to_owned()).or_insert_with(fresh).0.clone())
     }
 
-    /// Ends a session; `false` where there is none. Other nodes do not hear of it.
-    fn end(&self, door: &Door, id: &str) -> bool {
+    /// Ends a session of that principal; `false` where there is none. Other nodes do not hear of it.
+    fn end(&self, door: &Door, who: &Principal, id: &str) -> bool {
+        let Some(_) = Id::read(id, who, &door.gateway.secret) else { return false };
         let ended = self.lock().remove(id);
         let kept = ended.is_some();
         if let Some((client, _)) = ended {
             client.ends(CancelReason::SessionEnded);
         }
         let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = Id::read(id, &principal(), &door.gateway.secret).is_some();
-        if !kept && (!known || over.iter().any(|over| over == id)) {
+        if !kept && over.iter().any(|over| over == id) {
             return false;
         }
         if over.len() >= OVER_MAX {
@@ -96,11 +96,6 @@ impl Sessions {
         over.push_back(id.to_owned());
         true
     }
-}
-
-/// Whoever comes through this door.
-pub(super) fn principal() -> Principal {
-    Principal::new("local")
 }
 
 /// What the id of a session says.
@@ -175,9 +170,9 @@ impl Id {
 }
 
 /// `DELETE /mcp`: the agent is done with its session.
-pub(super) fn delete(door: &Door, request: &Request<Incoming>) -> Response<Body> {
+pub(super) fn delete(door: &Door, who: &Principal, request: &Request<Incoming>) -> Response<Body> {
     let Some(id) = stream::session(request) else { return stream::not_allowed() };
-    match door.sessions.end(door, id) {
+    match door.sessions.end(door, who, id) {
         true => plain_text(StatusCode::OK, "the session is over"),
         false => plain_text(StatusCode::NOT_FOUND, "there is no such session"),
     }

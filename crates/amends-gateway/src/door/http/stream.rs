@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use amends_core::Principal;
 use amends_wire::mcp::{Era, http as headers};
 use amends_wire::message;
 use bytes::Bytes;
@@ -21,13 +22,13 @@ pub(super) const SILENT_MAX: Duration = Duration::from_secs(15);
 pub(super) const STILL_HERE: Bytes = Bytes::from_static(b": still here\n\n");
 
 /// Opens the stream of a session. It takes the place of the one before, and goes on after the event the client saw last.
-pub(super) fn open(door: &Arc<Door>, request: &Request<Incoming>) -> Response<Body> {
+pub(super) fn open(door: &Arc<Door>, who: &Principal, request: &Request<Incoming>) -> Response<Body> {
     let Some(id) = session(request) else { return not_allowed() };
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     if !header("accept").is_some_and(|accept| accept.contains("text/event-stream") || accept.contains("*/*")) {
         return plain_text(StatusCode::NOT_ACCEPTABLE, "this is a stream of events");
     }
-    let Some(client) = door.sessions.find(door, id) else {
+    let Some(client) = door.sessions.find(door, who, id) else {
         return plain_text(StatusCode::NOT_FOUND, "there is no such session");
     };
     let reader = client.mailbox().reader(header("last-event-id"));

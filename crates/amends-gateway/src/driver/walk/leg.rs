@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 use super::super::admission::{self, Admitted, Wish};
 use super::super::answer::{Form, Rendered};
 use super::super::listener::Listener;
+use super::super::permission::Caller;
 use super::super::session::{Live, Session};
+use crate::policy::{Origin, Step};
 
 /// A tool and what it is given.
 type Told = (String, Map<String, Value>);
@@ -27,15 +29,15 @@ impl Session {
                 let key = format!("{}/{key}", self.id);
                 let params =
                     json!({ "name": tool, "arguments": arguments, "_meta": { "amends/key": key } }).to_string();
-                self.admitted(&tool, &params)
+                self.admitted(&wish, &tool, &params)
             }
             Err((tool, refusal)) => admission::refused(&self.principal, &tool, *refusal),
         };
         admitted.call.deadline = (admitted.call.deadline + self.ahead_ms).min(*deadline);
         admitted.call.leg = Some(leg.clone());
         let listener = self.listener_of(leg);
-        let Admitted { call, gates, evidence, tool, params, room, place } = admitted;
-        let live = Live::of(&call, evidence, tool, params, listener, (room, place));
+        let Admitted { call, gates, evidence, tool, params, room, place, reserved } = admitted;
+        let live = Live { reserved, ..Live::of(&call, evidence, tool, params, listener, (room, place)) };
         self.rules.entry(call.rules_hash.clone()).or_insert_with(|| call.rules.clone());
         let id = call.id.clone();
         self.live.insert(id.clone(), live);
@@ -46,12 +48,16 @@ impl Session {
         }
     }
 
-    fn admitted(&self, tool: &str, params: &str) -> Admitted {
+    fn admitted(&self, wish: &LegWish, tool: &str, params: &str) -> Admitted {
+        let walk = self.dispatcher.walk();
+        let frame = walk.and_then(|walk| walk.frames.iter().rfind(|frame| frame.machine == wish.machine));
+        let state = frame.map_or("", |frame| frame.state.as_str());
+        let step = Step { machine: wish.machine.as_str(), action: wish.action.as_str(), state };
+        let origin = Origin { session: self.id.as_str(), door: &self.door, step: Some(step) };
+        let caller = Caller { principal: &self.principal, origin, counts: false, judged: true };
         let parsed = serde_json::from_str::<&RawValue>(params).ok();
         match parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) {
-            Some(call) => {
-                admission::admit_uncounted(&self.gateway, &self.principal, Wish::Call { params, call: &call })
-            }
+            Some(call) => admission::admit(&self.gateway, &caller, Wish::Call { params, call: &call }),
             None => {
                 let refusal = Refusal::of(RefusalKind::InvalidArgument, format!("`{tool}` cannot be called like that"));
                 admission::refused(&self.principal, tool, refusal)

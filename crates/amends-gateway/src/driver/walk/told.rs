@@ -8,6 +8,7 @@ use amends_core::envelope::{Body, DegradationReason, Trouble};
 use amends_core::{CallId, Envelope, Outcome, Refusal, RefusalKind};
 use amends_ledger::Appended;
 use amends_wire::mcp::Receipt;
+use serde_json::value::RawValue;
 
 use super::super::Delivery;
 use super::super::answer::{Answered, Form, Rendered, recorded};
@@ -27,7 +28,7 @@ impl Session {
         let envelope = Box::new(envelope.clone());
         let form = match self.view() {
             Some(view) => {
-                let moved = Moved { action: live.action.to_string(), result: live.gave.clone(), view };
+                let moved = Moved { action: live.action.to_string(), result: self.may_leave(live.gave.clone()), view };
                 Form::Moved {
                     envelope,
                     moved: Box::new(moved),
@@ -37,6 +38,13 @@ impl Session {
             None => Form::Envelope { envelope, payload: None },
         };
         Rendered { form, replayed: false }
+    }
+
+    /// What a move gave, with what an agent must not see masked.
+    fn may_leave(&self, gave: Option<Box<RawValue>>) -> Option<Box<RawValue>> {
+        let config = self.gateway.config();
+        let masked = config.pii.shared().results.masked(gave.as_ref()?.get(), || None);
+        masked.and_then(|(masked, _)| RawValue::from_string(masked).ok()).or(gave)
     }
 
     /// Tells whoever waits for a move.

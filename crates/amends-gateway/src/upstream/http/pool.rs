@@ -64,6 +64,11 @@ impl Pool {
         Self { address, tls, idle: Mutex::new(Vec::new()), presence: Presence::default() }
     }
 
+    /// The same, which leads to that address.
+    pub(crate) fn at(self, address: std::net::SocketAddr) -> Self {
+        Self { address: address.to_string(), ..self }
+    }
+
     pub(crate) async fn send(
         &self,
         mut request: hyper::Request<Full<Bytes>>,

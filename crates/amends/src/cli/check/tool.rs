@@ -126,6 +126,7 @@ fn origins(of: impl Fn(&str) -> Origin, keys: &Keys) -> Vec<(&'static str, Origi
         "reverse",
         "evidence",
         "queue",
+        "approval",
         "answer_within",
         "input_within",
         "answer",
@@ -136,7 +137,7 @@ fn origins(of: impl Fn(&str) -> Origin, keys: &Keys) -> Vec<(&'static str, Origi
 }
 
 /// The upstream whose prefix the name begins with; the longest prefix counts.
-pub(super) fn home<'a>(config: &'a Config, name: &str) -> Option<(&'a str, &'a UpstreamConfig)> {
+pub(in crate::cli) fn home<'a>(config: &'a Config, name: &str) -> Option<(&'a str, &'a UpstreamConfig)> {
     let upstreams = config.upstreams.iter();
     upstreams
         .map(|(upstream, settled)| {
@@ -169,6 +170,10 @@ fn terms(contract: &Contract, from: impl Fn(&str) -> String) -> String {
     }
     if let Some(settles) = contract.settles_within_ms {
         terms.push(format!("settles within {} {}", span(settles), from("settles_within")));
+    }
+    if let Some(approval) = &contract.approval {
+        let persons = if approval.persons == 1 { "a person" } else { "several persons" };
+        terms.push(format!("{persons} on `{}` must say yes first {}", approval.queue, from("approval")));
     }
     if contract.object.is_some() {
         terms.push(format!("one write at a time to its `object` {}", from("object")));

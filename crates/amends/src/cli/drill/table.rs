@@ -167,6 +167,7 @@ fn asked(row: &Row) -> String {
             About::Resend => queue(", resend", &asked.queue),
             About::Notice => queue(", notice", &asked.queue),
             About::Move => queue(", move", &asked.queue),
+            About::Call => queue(", before it is sent", &asked.queue),
         })
         .collect();
     let told = row.told.iter().find_map(|told| told.who).and_then(|who| serde_json::to_value(who).ok());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amends_core::{Fact, InteractionId, PersonAnswer};
+use amends_core::{Fact, InteractionId, PersonAnswer, Tenant};
 use amends_ledger::{AnswerFate, QueueEntry, QueueFilter, QueueState};
 use hyper::StatusCode;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub(crate) struct Asked {
 #[derive(Clone, Debug)]
 pub(crate) struct Fate {
     pub(crate) status: StatusCode,
-    /// `taken`, `late` or `closed`.
+    /// `taken`, `late`, `closed` or `barred`.
     pub(crate) word: &'static str,
     pub(crate) message: String,
 }
@@ -49,15 +49,19 @@ pub(crate) async fn list(
     person: &Person,
     fields: &mut Fields,
 ) -> Result<Vec<QueueEntry>, Problem> {
-    let filter = QueueFilter { queue: fields.text("queue")?, all: fields.flag("all")? };
+    let filter = QueueFilter {
+        queue: fields.text("queue")?,
+        tenant: person.tenant.as_deref().map(Tenant::new),
+        all: fields.flag("all")?,
+    };
     let limit = usize::try_from(fields.number("limit", 50, 1, 200)?).unwrap_or(200);
     let entries = gateway.ledger.queue(&filter, limit).await?;
     Ok(entries.into_iter().filter(|entry| sees(person, entry)).collect())
 }
 
 /// Whether somebody may see that question.
-fn sees(person: &Person, _entry: &QueueEntry) -> bool {
-    person.tenant.is_none()
+fn sees(person: &Person, entry: &QueueEntry) -> bool {
+    person.sees(&entry.interaction.principal)
 }
 
 /// A question, for somebody who may see it.
@@ -134,6 +138,10 @@ pub(crate) async fn answer(
         AnswerFate::Closed(closing) => {
             let words = format!("too late: the question is {}", told::over(closing));
             fate(StatusCode::CONFLICT, "closed", words)
+        }
+        AnswerFate::Barred => {
+            let words = "this yes does not count: who called may not say yes, and nobody twice";
+            fate(StatusCode::CONFLICT, "barred", words.to_owned())
         }
         AnswerFate::NotAnOption { options } => {
             return Err(Problem::field("choice", format!("it takes `{}`", options.join("`, `"))));

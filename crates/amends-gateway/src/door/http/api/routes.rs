@@ -12,6 +12,14 @@ pub(super) struct Route {
     pub(super) role: Role,
 }
 
+impl Route {
+    /// Whether it shows or does what concerns every tenant.
+    pub(super) fn is_of_the_house(&self) -> bool {
+        let shared = ["/api/live", "/api/whatif", "/api/unclassified/proposals", "/api/checkpoints", "/api/verify"];
+        shared.contains(&self.path)
+    }
+}
+
 /// What a path leads to.
 #[derive(Debug)]
 pub(super) enum Found {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use amends_core::{Fact, SessionId};
+use amends_core::{Fact, Principal, SessionId, Tenant};
 use amends_ledger::{SessionRow, Trace, chain};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -93,8 +93,8 @@ impl Wanted {
 }
 
 /// Whether somebody may see that session.
-pub(crate) fn sees(person: &Person, _row: &SessionRow) -> bool {
-    person.tenant.is_none()
+pub(crate) fn sees(person: &Person, row: &SessionRow) -> bool {
+    person.sees(&row.principal)
 }
 
 /// The newest sessions first.
@@ -104,7 +104,10 @@ pub(crate) async fn list(
     wanted: &Wanted,
 ) -> Result<Page<SessionLine>, Problem> {
     let at_once = if wanted.is_any() { wanted.limit + 1 } else { LOOKED_AT_MAX };
-    let rows = gateway.ledger.sessions(at_once).await?;
+    let rows = match &person.tenant {
+        Some(tenant) => gateway.ledger.sessions_of(&Tenant::new(tenant.as_str()), at_once).await?,
+        None => gateway.ledger.sessions(at_once).await?,
+    };
     let looked_at = rows.len();
     let begin = match &wanted.after {
         None => 0,
@@ -137,9 +140,18 @@ fn line(row: &SessionRow) -> SessionLine {
 
 /// A session's trace, for somebody who may see it.
 pub(crate) async fn trace(gateway: &Arc<Gateway>, person: &Person, id: &str) -> Result<Trace, Problem> {
-    let known = person.tenant.is_none();
-    let found = if known { gateway.ledger.trace(&SessionId::new(id)).await? } else { None };
-    found.ok_or_else(|| Problem::not_found("session"))
+    let found = gateway.ledger.trace(&SessionId::new(id)).await?;
+    found
+        .filter(|trace| owner(trace).is_some_and(|owner| person.sees(owner)))
+        .ok_or_else(|| Problem::not_found("session"))
+}
+
+/// Whose a session is.
+fn owner(trace: &Trace) -> Option<&Principal> {
+    match &trace.events.first()?.event.fact {
+        Fact::SessionOpened { principal, .. } | Fact::SessionRetired { principal, .. } => Some(principal),
+        _ => None,
+    }
 }
 
 /// A session, event by event: what `amends trace --json` shows, with each event in words.

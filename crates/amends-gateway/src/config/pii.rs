@@ -1,0 +1,177 @@
+//! What may not pass between agents and tools.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use amends_core::privacy::{Category, Field, Sieve};
+use serde::Deserialize;
+
+use super::ConfigError;
+use super::privacy::{PrivacySpec, category, fields};
+use super::settle::invalid;
+use super::spec::ToolSpec;
+
+/// `[pii]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PiiSpec {
+    /// What becomes of a call whose arguments hold something, by category: `refuse` or `pass`. Credentials, payment cards and
+    /// government ids are refused, unless the tool `takes` them; the default for the others is `pass`.
+    pub arguments: BTreeMap<String, ArgumentsRule>,
+    /// What becomes of it in results, by category: `mask` or `pass`. Credentials, payment cards and government ids are masked, unless
+    /// the tool `gives` them; the default for the others is `pass`.
+    pub results: BTreeMap<String, ResultsRule>,
+}
+
+/// What becomes of a call whose arguments hold something of a category.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArgumentsRule {
+    /// It is refused.
+    Refuse,
+    /// It is sent.
+    Pass,
+}
+
+/// What becomes of something of a category in a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultsRule {
+    /// It is masked.
+    Mask,
+    /// The agent gets it.
+    Pass,
+}
+
+/// What may not pass, in both directions.
+#[derive(Clone, Debug, Default)]
+pub struct Sieves {
+    /// Towards a tool.
+    pub arguments: Sieve,
+    /// Towards an agent.
+    pub results: Sieve,
+}
+
+/// What may not pass, for every tool.
+#[derive(Clone, Debug, Default)]
+pub struct PiiConfig {
+    shared: Sieves,
+    /// For tools that take or give what others do not, or have private fields of their own.
+    tools: BTreeMap<String, Sieves>,
+}
+
+impl PiiConfig {
+    pub(super) fn settle(
+        spec: &PiiSpec,
+        privacy: &PrivacySpec,
+        tools: &BTreeMap<String, ToolSpec>,
+    ) -> Result<Self, ConfigError> {
+        let refused = spec.arguments.iter().map(|(name, rule)| (name, *rule == ArgumentsRule::Refuse));
+        let refused = stopped("pii.arguments", "takes", refused)?;
+        let masked = spec.results.iter().map(|(name, rule)| (name, *rule == ResultsRule::Mask));
+        let masked = stopped("pii.results", "gives", masked)?;
+        let shared = fields("privacy.fields", &privacy.fields)?;
+        let sieves = |takes: &BTreeSet<Category>, gives: &BTreeSet<Category>, own: &[Field]| {
+            let declared = |sent: bool| shared.iter().filter(move |field| field.is_sent() == sent).cloned();
+            let own = own.iter().filter(|field| !field.is_sent()).cloned();
+            Sieves {
+                arguments: Sieve::new(refused.difference(takes).copied(), declared(true)),
+                results: Sieve::new(masked.difference(gives).copied(), declared(false).chain(own)),
+            }
+        };
+        let mut of = BTreeMap::new();
+        for (name, tool) in tools {
+            if tool.takes.is_empty() && tool.gives.is_empty() && tool.private.is_empty() {
+                continue;
+            }
+            let key = |part: &str| format!("tools.{name}.{part}");
+            let named = |part: &str, names: &[String]| -> Result<BTreeSet<Category>, ConfigError> {
+                names.iter().map(|name| category(&key(part), name)).collect()
+            };
+            let own = fields(&key("private"), &tool.private)?;
+            // A field of the arguments that is declared to hold something says that the tool takes it.
+            let mut takes = named("takes", &tool.takes)?;
+            takes.extend(own.iter().filter(|field| field.is_sent()).filter_map(Field::category));
+            of.insert(name.clone(), sieves(&takes, &named("gives", &tool.gives)?, &own));
+        }
+        Ok(Self { shared: sieves(&BTreeSet::new(), &BTreeSet::new(), &[]), tools: of })
+    }
+
+    /// What may not pass to or from that tool.
+    pub fn of(&self, tool: &str) -> &Sieves {
+        self.tools.get(tool).unwrap_or(&self.shared)
+    }
+
+    /// What may not pass where no tool is known.
+    pub fn shared(&self) -> &Sieves {
+        &self.shared
+    }
+}
+
+/// The categories that are stopped: the floor, and what is named.
+fn stopped<'a>(
+    key: &str,
+    exception: &str,
+    rules: impl Iterator<Item = (&'a String, bool)>,
+) -> Result<BTreeSet<Category>, ConfigError> {
+    let mut stopped: BTreeSet<Category> = Category::FLOOR.into_iter().collect();
+    for (name, stops) in rules {
+        let category = category(key, name)?;
+        if !stops && Category::FLOOR.contains(&category) {
+            let words =
+                format!("`{name}` passes nowhere by itself; a tool that may have it says so with `{exception}`");
+            return Err(invalid(key, words));
+        }
+        if stops {
+            stopped.insert(category);
+        }
+    }
+    Ok(stopped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Spec, settle};
+
+    const CARD: &str = r#"{"card":"4111 1111 1111 1111"}"#;
+
+    #[test]
+    fn the_floor_is_there_unless_a_tool_says_otherwise() {
+        let text = r#"
+            [pii]
+            arguments = { contact = "refuse" }
+            [tools.pay]
+            takes = ["payment_card"]
+            [tools.book]
+            private = [{ path = "args.card", category = "payment_card" }]
+            [tools.vault]
+            gives = ["credential"]
+        "#;
+        let config = settle(Spec::parse(text, "test").unwrap()).unwrap().pii;
+        let refused = |tool: &str, arguments: &str| !config.of(tool).arguments.finds(arguments).is_empty();
+        assert!(refused("other", CARD) && refused("vault", CARD));
+        assert!(!refused("pay", CARD) && !refused("book", CARD));
+        let mail = r#"{"to":"ada@example.org"}"#;
+        assert!(refused("pay", mail) && refused("other", mail));
+        let key = r#"{"key":"AKIAIOSFODNN7EXAMPLE"}"#;
+        let masked = |tool: &str| config.of(tool).results.masked(key, || None).is_some();
+        assert!(masked("other") && masked("pay") && !masked("vault"));
+    }
+
+    #[test]
+    fn mistakes_are_refused_with_the_key_they_are_in() {
+        for (text, says) in [
+            (
+                "[pii]\narguments = { credential = \"pass\" }",
+                "`pii.arguments`: `credential` passes nowhere by itself; a tool",
+            ),
+            (
+                "[pii]\nresults = { contcat = \"mask\" }",
+                "`pii.results`: `contcat` is not a category; did you mean `contact`?",
+            ),
+            ("[tools.a]\ntakes = [\"cards\"]", "`tools.a.takes`: `cards` is not a category"),
+        ] {
+            let refused = settle(Spec::parse(text, "test").unwrap()).unwrap_err().to_string();
+            assert!(refused.starts_with(says), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A call that waits for a person's yes: what its own agent is told and asked meanwhile.
+
+use std::time::Duration;
+
+use amends_core::claim::ClaimKind;
+use amends_core::effect::Reply;
+use amends_core::interaction::{Interaction, Subject, choice};
+use amends_core::{
+    CallId, Code, Gates, Held, Input, InteractionId, PersonAnswer, Principal, Refusal, RefusalKind, Way,
+};
+use amends_ledger::AnswerFate;
+use amends_wire::mcp::{Askable, InputRequired, Question};
+use serde_json::{Value, json};
+
+use super::answer::{Form, Rendered};
+use super::inquiry::{ask, subject};
+use super::session::{Live, Session};
+use crate::clock;
+use crate::gateway::Gateway;
+use crate::request_state::{RequestState, Waiting};
+use crate::upstream::{Aside, AsideSender, Progress};
+
+/// The name of the one question that an agent's user is asked.
+pub(super) const QUESTION: &str = "approval";
+/// The inquiry of a state that names no inquiry of an upstream: the agent comes back for a person's answer.
+pub(super) const BY_PERSON: u32 = 0;
+/// For how long an agent can come back for what a person says.
+const COME_BACK_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// How often an agent that is kept waiting hears that it goes on.
+const SAY_EVERY: Duration = Duration::from_secs(5);
+
+/// What is said to an agent while a person is asked: that it goes on, and the question to its own user. Dropped, both end.
+#[derive(Debug, Default)]
+pub(crate) struct Asking(Vec<tokio::task::AbortHandle>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.iter().for_each(tokio::task::AbortHandle::abort);
+    }
+}
+
+impl Session {
+    /// A person is asked about a call. It holds no room meanwhile, and its own user is asked where that counts.
+    pub(super) fn wait_for_yes(&mut self, interaction: &Interaction) {
+        if interaction.subject != Subject::Call {
+            return;
+        }
+        let (gateway, principal) = (self.gateway.clone(), self.principal.clone());
+        let Some(live) = self.live.get_mut(&interaction.call) else { return };
+        live.room = None;
+        live.place = None;
+        let mut asking = Asking::default();
+        if let Some(asides) = live.listener.asides.clone().filter(|_| live.listener.progress) {
+            asking.0.push(tokio::spawn(go_on(asides)).abort_handle());
+        }
+        let question = question(interaction);
+        let on_line = live.listener.way_for(std::slice::from_ref(&question)) == Way::Line;
+        if let Some(asides) = live.listener.asides.clone().filter(|_| on_line && counts(live, interaction, &principal))
+        {
+            let id = interaction.id.clone();
+            let asks = tokio::spawn(async move {
+                if let Some(Ok(said)) = ask(&asides, &question, id.to_string()).await {
+                    answered(&gateway, &id, &principal, &said).await;
+                }
+            });
+            asking.0.push(asks.abort_handle());
+        }
+        live.asking = Some(asking);
+    }
+
+    /// Nobody is asked about a call any more.
+    pub(super) fn asked_enough(&mut self, call: &CallId) {
+        if let Some(live) = self.live.get_mut(call) {
+            live.asking = None;
+        }
+    }
+
+    /// An agent that comes back by itself is asked to, rather than told that a person is asked.
+    pub(super) fn ask_back(&self, reply: &Reply, rendered: &mut Rendered) {
+        let Some(live) = self.live.get(&reply.call) else { return };
+        let Form::Envelope { envelope, .. } = &rendered.form else { return };
+        let Some(error) = envelope.error() else { return };
+        if live.listener.way != Way::Return
+            || live.approval.is_none()
+            || error.kind != RefusalKind::AwaitingPerson.as_str()
+        {
+            return;
+        }
+        let Some(result) = self.return_for(&reply.call, live, error.interaction.as_ref()) else { return };
+        rendered.form = Form::Asked { result: result.into() };
+    }
+
+    fn return_for(&self, call: &CallId, live: &Live, asked: Option<&InteractionId>) -> Option<String> {
+        let (name, arguments) = subject(&live.params)?;
+        let state = RequestState {
+            principal: self.principal.clone(),
+            asked: self.gateway.seal.asked("tools/call", &name, &arguments),
+            expires: clock::now() + COME_BACK_MS,
+            waiting: Some(Waiting { session: self.id.clone(), call: call.clone(), inquiry: BY_PERSON }),
+            theirs: asked.map(ToString::to_string),
+        };
+        let may = live.approval.as_ref().is_some_and(|approval| approval.requester_may);
+        let form = Askable::of(live.listener.capabilities.as_deref()).form && asked.is_some();
+        let words = format!("May `{name}` be called?");
+        let questions = (may && form).then(|| form_of(&words)).into_iter().collect();
+        let asked = InputRequired { questions, state: None };
+        Some(asked.result(&self.gateway.seal.close(&state)))
+    }
+
+    /// What a step wanted was taken by another call in the same moment: a call that a person said yes to is not sent now, and
+    /// the yes is kept; one that wanted to spend another's yes was too late.
+    pub(super) fn lose_yes(&self, held: &Held, input: &mut Input, gates: &mut Gates) {
+        let mut claims = self.dispatcher.calls().flat_map(|(_, received)| &received.claims);
+        let is_object = claims.any(|claim| claim.name == held.name && claim.kind == ClaimKind::Object);
+        if let Input::Result { report, .. } = input
+            && !is_object
+        {
+            report.granted = None;
+            return;
+        }
+        let words = "a person said yes, and another write to the same object is on its way or not settled yet; nothing was \
+                     sent, come back when it is over";
+        let refusal = Refusal { code: Code::ResourceBusy, ..Refusal::of(RefusalKind::InFlight, words) };
+        gates.refusal = Some(Box::new(Refusal { retry_after_ms: Some(1_000), ..refusal }));
+    }
+}
+
+/// Says now and then that a person is asked, in steps so small that what the upstream says later is more.
+async fn go_on(asides: AsideSender) {
+    for n in 0_u32.. {
+        let progress = f64::from(n) / 1000.0;
+        let said = json!({ "progress": progress, "message": "a person is asked" }).to_string();
+        if asides.send(Aside::Progress(Progress(said))).is_err() {
+            return;
+        }
+        tokio::time::sleep(SAY_EVERY).await;
+    }
+}
+
+/// Whether the yes of whoever called counts.
+fn counts(live: &Live, interaction: &Interaction, principal: &Principal) -> bool {
+    live.approval.as_ref().is_some_and(|approval| approval.requester_may)
+        && interaction.admits(principal.as_str(), choice::APPROVE)
+}
+
+/// The question to an agent's user, as its protocol asks it.
+fn question(interaction: &Interaction) -> Question {
+    let shown = interaction.view.as_ref().map(|view| format!(" {view}")).unwrap_or_default();
+    form_of(&format!("{}{shown}", interaction.question))
+}
+
+fn form_of(words: &str) -> Question {
+    let schema = json!({
+        "type": "object",
+        "properties": { "approve": { "type": "boolean", "title": "Approve", "description": "Whether it may be done" } },
+        "required": ["approve"],
+    });
+    let params = json!({ "mode": "form", "message": words, "requestedSchema": schema }).to_string();
+    Question { key: QUESTION.into(), method: "elicitation/create".into(), params: Some(params) }
+}
+
+/// Hands in what an agent's user said, as whoever called. A form that was put away is no answer.
+pub(super) async fn answered(gateway: &Gateway, id: &InteractionId, principal: &Principal, said: &str) {
+    let said: Value = serde_json::from_str(said).unwrap_or_default();
+    let choice = match (said["action"].as_str(), said["content"]["approve"].as_bool()) {
+        (Some("accept"), Some(true)) => choice::APPROVE,
+        (Some("accept"), Some(false)) | (Some("decline"), _) => choice::DENY,
+        _ => return,
+    };
+    let answer = PersonAnswer { choice: choice.into(), by: principal.to_string(), note: None, at: clock::now() };
+    match gateway.ledger.answer_interaction(id, answer).await {
+        Ok(AnswerFate::Taken | AnswerFate::Late { .. } | AnswerFate::Closed(_)) => {}
+        Ok(fate) => tracing::info!(interaction = %id, ?fate, "the answer of whoever called does not count"),
+        Err(error) => tracing::warn!(%error, interaction = %id, "an answer could not be kept"),
+    }
+}

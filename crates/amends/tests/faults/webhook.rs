@@ -1,0 +1,165 @@
+//! Questions posted to a real receiver, signed, until it takes them; and its answers.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::support::{Gateway, Place, eventually, http, root};
+
+const CHARGE: &str = r#"{"order":"ord_1","amount":5}"#;
+const SECRET: &str = "a secret of the desk";
+
+/// One posted question: the signature and the body as it came.
+#[derive(Clone, Debug)]
+struct Posted {
+    signature: String,
+    body: String,
+}
+
+impl Posted {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).expect("a question is JSON")
+    }
+}
+
+/// A receiver that takes questions, or says that it cannot.
+struct Desk {
+    address: String,
+    takes: Arc<AtomicBool>,
+    posted: Arc<Mutex<Vec<Posted>>>,
+}
+
+impl Desk {
+    fn open(takes: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let desk = Self { address, takes: Arc::new(AtomicBool::new(takes)), posted: Arc::default() };
+        let (takes, posted) = (desk.takes.clone(), desk.posted.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (takes, posted) = (takes.clone(), posted.clone());
+                thread::spawn(move || serve(stream, &takes, &posted));
+            }
+        });
+        desk
+    }
+
+    fn posted(&self) -> Vec<Posted> {
+        self.posted.lock().expect("nobody panicked").clone()
+    }
+}
+
+/// Answers the requests of one connection.
+fn serve(stream: TcpStream, takes: &AtomicBool, posted: &Mutex<Vec<Posted>>) {
+    let mut reader = BufReader::new(stream.try_clone().expect("it can be shared"));
+    let mut writer = stream;
+    loop {
+        let (mut length, mut signature) = (0, String::new());
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            let line = line.trim_end();
+            if line.is_empty() {
+                break;
+            }
+            match line.split_once(": ") {
+                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                    length = value.parse().expect("a length");
+                }
+                Some((name, value)) if name.eq_ignore_ascii_case("amends-signature") => signature = value.to_owned(),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).expect("the whole body");
+        let body = String::from_utf8(body).expect("UTF-8");
+        posted.lock().expect("nobody panicked").push(Posted { signature, body });
+        let status = if takes.load(Ordering::SeqCst) { "204 No Content" } else { "503 Service Unavailable" };
+        if writer.write_all(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n").as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn asking(place: &Place, desk: &Desk) -> Gateway {
+    let secret = place.write("secret.txt", SECRET);
+    let text = format!(
+        "[tools.charge_card]\neffect = \"write\"\napproval = \"finance\"\n[people]\nhold = \"0s\"\n\
+         [queues.finance]\nwebhook = {{ url = \"http://{}/desk\", secret = {{ file = \"{}\" }} }}\n",
+        desk.address,
+        secret.display()
+    );
+    let config = place.write("webhook.toml", &text).display().to_string();
+    place.up_with("", &["--config", &config])
+}
+
+/// The signature of a body, as another program makes it.
+fn signed(at: &str, body: &str) -> String {
+    let script = "import hmac,sys;print(hmac.new(sys.argv[1].encode(),(sys.argv[2]+'.'+sys.argv[3]).encode(),'sha256').hexdigest())";
+    let python = root().join("target/clients/venv/bin/python");
+    let output = Command::new(python).args(["-c", script, SECRET, at, body]).output().expect("it runs");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+#[test]
+fn a_question_is_posted_until_it_is_taken_and_its_answer_counts_once() {
+    let place = Place::new();
+    let desk = Desk::open(false);
+    let gateway = asking(&place, &desk);
+    let (_, waits) = gateway.call("charge_card", CHARGE);
+    let id = waits["error"]["interaction"].clone();
+    eventually("it is posted again after a failure", || desk.posted().len() >= 2);
+    desk.takes.store(true, Ordering::SeqCst);
+    let tried = desk.posted().len();
+    eventually("it is taken", || desk.posted().len() > tried);
+    let posted = desk.posted();
+    assert!(posted.iter().all(|one| one.json()["id"] == id), "{posted:?}");
+    let last = posted.last().expect("one");
+    let (at, hex) = last.signature.strip_prefix("t=").and_then(|rest| rest.split_once(",v1=")).expect("a signature");
+    assert_eq!(hex, signed(at, &last.body));
+
+    let token = last.json()["callback"]["token"].clone();
+    let path = last.json()["callback"]["path"].as_str().expect("a path").to_owned();
+    let answer = |body: Value| http::post(&gateway.address, &path, &[], body.to_string().as_bytes());
+    let says = |choice: &str, by: &str| json!({ "interaction": id, "token": token, "choice": choice, "by": by });
+    let (status, told) = answer(json!({ "interaction": id, "token": "guessed", "choice": "approve", "by": "ada" }));
+    assert_eq!((status, &told["fate"]), (403, &json!("forbidden")), "{told}");
+    let other = json!({ "interaction": "int_other", "token": token, "choice": "approve", "by": "ada" });
+    assert_eq!(answer(other).0, 403);
+    assert_eq!(answer(json!({ "interaction": id })).0, 400);
+    assert_eq!(answer(says("perhaps", "ada")).0, 400);
+    assert_eq!(answer(says("approve", "")).0, 400);
+    assert_eq!(answer(says("approve", "local")).0, 403);
+    assert_eq!(place.requests("charge_card"), 0);
+    let (status, told) = answer(says("approve", "ada"));
+    assert_eq!((status, &told["fate"]), (200, &json!("taken")), "{told}");
+    let (status, told) = answer(says("deny", "bob"));
+    assert_eq!((status, &told["fate"]), (409, &json!("late")), "{told}");
+
+    eventually("the yes is kept", || place.events_named("call_approved").len() == 1);
+    assert_eq!(gateway.call("charge_card", CHARGE).1["status"], "success");
+    assert_eq!(place.effects("charge_card"), 1);
+    place.settled();
+}
+
+#[test]
+fn a_crash_loses_no_question() {
+    let place = Place::new();
+    let desk = Desk::open(false);
+    let mut gateway = asking(&place, &desk);
+    let (_, waits) = gateway.call("charge_card", CHARGE);
+    eventually("it is posted", || !desk.posted().is_empty());
+    gateway.kill();
+    desk.takes.store(true, Ordering::SeqCst);
+    let before = desk.posted().len();
+    let _gateway = asking(&place, &desk);
+    eventually("it is posted by the next gateway", || desk.posted().len() > before);
+    assert_eq!(desk.posted().last().expect("one").json()["id"], waits["error"]["interaction"]);
+}
