@@ -5,12 +5,15 @@ use maud::{Markup, html};
 const HEIGHT: u64 = 60;
 const BAR: u64 = 8;
 const GAP: u64 = 2;
+/// How many spans of time a picture shows at least, so that the first bar is no wider than the last.
+const BARS_MIN: u64 = 60;
 
 /// Bars for what was counted in each span of time, the oldest first. `what` says what they count.
 pub(super) fn bars(what: &str, counted: &[u64]) -> Markup {
     let most = counted.iter().copied().max().unwrap_or(0);
     let sum: u64 = counted.iter().sum();
-    let width = (counted.len() as u64 * (BAR + GAP)).max(1);
+    let bars = BARS_MIN.max(counted.len() as u64);
+    let (width, left) = (bars * (BAR + GAP), (bars - counted.len() as u64) * (BAR + GAP));
     let said = format!("{what}: {sum} in all, at most {most} at once");
     html! {
         figure.chart {
@@ -19,7 +22,7 @@ pub(super) fn bars(what: &str, counted: &[u64]) -> Markup {
                 @for (place, count) in counted.iter().enumerate() {
                     @let height = scaled(*count, most);
                     @if height > 0 {
-                        rect.bar x=(place as u64 * (BAR + GAP)) y=(HEIGHT - height) width=(BAR) height=(height) {
+                        rect.bar x=(left + place as u64 * (BAR + GAP)) y=(HEIGHT - height) width=(BAR) height=(height) {
                             title { (count) }
                         }
                     }
