@@ -278,6 +278,11 @@ impl Config {
         settle(Spec::default()).expect("the defaults settle")
     }
 
+    /// Whether a link to sign in at the console with is printed: there is no other way in.
+    pub fn has_console_link(&self) -> bool {
+        self.console.has_link() && !self.auth.is_asked_for()
+    }
+
     /// The playbook of a tool of which nothing was declared.
     pub fn undeclared_playbook(&self, tool: &str, contract: &Contract) -> Result<Playbook, ConfigError> {
         let (own, rules) = (RetryLayer::default(), PlaybookSpec::new());

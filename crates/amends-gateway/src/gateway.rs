@@ -309,6 +309,13 @@ impl Gateway {
         let _ = self.driven.subscribe().wait_for(|driven| *driven == 0).await;
     }
 
+    /// Waits until no call is open any more.
+    pub async fn quiet(&self) {
+        while self.room.open() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// Signs what the ledger has become, where there is a key. What goes wrong is told and changes nothing for the calls.
     pub async fn checkpoint(&self) {
         let Some(signer) = &self.signer else {

@@ -106,10 +106,10 @@ impl Amends {
         &self.gateway
     }
 
-    /// Waits until nothing is open any more, and ends.
+    /// Waits until no call is open any more, and ends. Whoever cannot wait drops it.
     pub async fn stop(self) {
+        self.gateway.quiet().await;
         self.gateway.rest();
-        self.gateway.idle().await;
         self.gateway.stop_upstreams().await;
         self.gateway.checkpoint().await;
     }

@@ -267,7 +267,8 @@ fn nothing_is_ignored_where_calls_are_decided_and_driven_without_a_reason() {
         assert!(sources.len() > 10, "{folder} has {} files", sources.len());
         for path in sources {
             let text = read(&path);
-            let lines: Vec<&str> = text.lines().collect();
+            // Tests, at the foot of a file, decide nothing.
+            let lines: Vec<&str> = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).collect();
             for (n, line) in lines.iter().enumerate() {
                 let reasoned = lines[n.saturating_sub(4)..=n].iter().any(|line| line.contains("//"));
                 if line.contains("let _ =") && !reasoned {

@@ -178,7 +178,7 @@ async fn an_action_of_a_machine_runs_a_function() {
                 .writes("item", "inputs.item"),
         )
         .action("brew", ActionSpec::new(["ordered"], "served").function("brew").arg("item", "state.item"))
-        .action("change", ActionSpec::new(["ordered"], "created"));
+        .action("change", ActionSpec::new(["ordered"], "created").times(3));
     let amends = in_memory().function(brew).machine("cafe", order).start().await.unwrap();
     let agent = amends.agent("anna");
     let step = |action: &str, inputs: Value| agent.call("step", json!({ "action": action, "inputs": inputs }));

@@ -213,8 +213,14 @@ impl Dispatcher {
         };
         let error = Box::new(Trouble::refused(call.received.tool.as_str(), refusal));
         let (basis, until) = (call.basis(), Some(now + call.patience.granted_for_ms));
-        for name in names(call) {
-            self.step.claims.push(ClaimChange::Grant { name, call: id.clone(), basis: basis.clone(), until });
+        // One yes is spent by one name: two calls that each found one would both be sent.
+        let keyed = call.received.claims.iter().any(|claim| claim.kind == ClaimKind::Key);
+        for claim in call.received.claims.iter().filter(|claim| claim.kind != ClaimKind::Object) {
+            let (name, call) = (claim.name.clone(), id.clone());
+            self.step.claims.push(match keyed && claim.kind != ClaimKind::Key {
+                true => ClaimChange::Release { name, call },
+                false => ClaimChange::Grant { name, call, basis: basis.clone(), until },
+            });
         }
         self.settle_tokens(now, id);
         self.emit(

@@ -25,8 +25,8 @@ impl ConsoleConfig {
         }
     }
 
-    /// Whether a link to sign in with is printed: there is no other way in.
-    pub fn has_link(&self) -> bool {
+    /// Whether it has no token of its own to sign in with.
+    pub(super) fn has_link(&self) -> bool {
         self.enabled && self.token.is_none()
     }
 }

@@ -447,6 +447,7 @@ async fn join(
             Ok(None) if matches!(holder.state, ClaimState::Awaiting | ClaimState::InFlight) => {
                 if let Some(report) = awaited(&gateway, holder).await {
                     let (attempt, report) = (attempt.id.clone(), Box::new(report));
+                    // The driver outlives its calls, unless the process ends.
                     let _ =
                         mail.send(Mail::Result { attempt, purpose: Purpose::Join, report, carried: Carried::Nothing });
                     return;

@@ -123,7 +123,7 @@ async fn run(config: Config, demo: bool, reloads: Option<Reloads>) -> Result<Exi
 
 /// Prints the link to sign in at the console with, and another whenever one was used.
 async fn print_links(gateway: std::sync::Arc<Gateway>, address: SocketAddr) {
-    if !gateway.config().console.has_link() {
+    if !gateway.config().has_console_link() {
         return;
     }
     // Nobody opens an address that means every address.

@@ -24,7 +24,7 @@ pub(super) fn entering(door: &Arc<Door>, request: &Request<Incoming>) -> Option<
         return None;
     }
     let token = Fields::encoded(request.uri().query()?).ok()?.text("token").ok()??;
-    let let_in = door.gateway.config().console.has_link() && door.gateway.sign_in.redeem(&token);
+    let let_in = door.gateway.config().has_console_link() && door.gateway.sign_in.redeem(&token);
     Some(match let_in {
         true => enter(door, request.headers(), &access::operator()),
         false => {
@@ -77,7 +77,7 @@ fn go(to: &'static str, cookie: &str) -> Response<Body> {
 
 /// The page for somebody who is not signed in.
 pub(super) fn page(door: &Arc<Door>, problem: &Problem) -> Response<Body> {
-    let has_link = door.gateway.config().console.has_link();
+    let has_link = door.gateway.config().has_console_link();
     let mut response = document(
         problem.status,
         "Sign in",
