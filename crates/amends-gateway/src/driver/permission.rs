@@ -63,7 +63,7 @@ pub(super) fn judge(
     match spent(gateway, config, caller, wanted, gates) {
         Ok(reserved) => reserved,
         Err(refusal) => {
-            gates.refusal = Some(Box::new(refusal));
+            gates.refusal = Some(refusal);
             None
         }
     }
@@ -147,11 +147,11 @@ fn spent(
     caller: &Caller<'_>,
     wanted: &Wanted<'_>,
     gates: &mut Gates,
-) -> Result<Option<Reserved>, Refusal> {
+) -> Result<Option<Reserved>, Box<Refusal>> {
     let tool = &wanted.tool.name;
     let cost = config.cost.of(tool.as_str(), wanted.read.unwrap_or(&Value::Null)).map_err(|error| {
         let words = format!("what `{tool}` would cost cannot be told: {error}");
-        Refusal::of(RefusalKind::InvalidArgument, words)
+        Box::new(Refusal::of(RefusalKind::InvalidArgument, words))
     })?;
     let Some(milli) = cost else { return Ok(None) };
     gates.cost = Some(Cost { milli, session_max_milli: config.cost.session_max_milli });
@@ -160,6 +160,6 @@ fn spent(
     reserved.map(Some).map_err(|left| {
         let (cost, left) = (thousandths(milli), thousandths(left));
         let words = format!("`{tool}` would cost {cost}, and {left} is left for today; nothing was sent");
-        Refusal::of(RefusalKind::CostCapExceeded, words)
+        Box::new(Refusal::of(RefusalKind::CostCapExceeded, words))
     })
 }

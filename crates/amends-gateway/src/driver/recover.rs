@@ -122,7 +122,7 @@ impl Session {
             let _ = tokio::time::timeout(clock::until(call.deadline), deliveries.settled(&holder)).await;
             // An agent that left in the meantime wants nothing to be sent.
             if live.answer.as_ref().is_some_and(|answer| !answer.is_closed()) {
-                let _ = mail.send(Mail::Call { call, gates, live: Box::new(live) });
+                let _ = mail.send(Mail::Call { call, gates: Box::new(gates), live: Box::new(live) });
             }
         });
     }

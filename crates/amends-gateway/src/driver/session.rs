@@ -46,7 +46,7 @@ use crate::witness::Witness;
 /// What arrives at a session's driver.
 #[derive(Debug)]
 pub(crate) enum Mail {
-    Call { call: Box<amends_core::Call>, gates: Gates, live: Box<Live> },
+    Call { call: Box<amends_core::Call>, gates: Box<Gates>, live: Box<Live> },
     Result { attempt: AttemptId, purpose: Purpose, report: Box<Report>, carried: Carried },
     Aside { attempt: AttemptId, aside: Aside },
     Inputs { call: CallId, inquiry: u32, answers: Vec<Result<String, RpcFault>> },
@@ -164,7 +164,7 @@ impl Mail {
         let live = Live::of(&call, evidence, tool, params, listener, (room, place));
         let approval = gates.approval.clone();
         let live = Box::new(Live { answer: Some(answer), made: Some(made), approval, reserved, ..live });
-        Self::Call { call, gates, live }
+        Self::Call { call, gates: Box::new(gates), live }
     }
 }
 
@@ -333,7 +333,7 @@ impl Session {
                 call.deadline = call.deadline + self.ahead_ms;
                 self.rules.entry(call.rules_hash.clone()).or_insert_with(|| call.rules.clone());
                 self.live.insert(call.id.clone(), *live);
-                self.take(Input::Call(call), gates);
+                self.take(Input::Call(call), *gates);
             }
             Mail::Result { attempt, purpose, mut report, carried } => {
                 self.listening.remove(&attempt);

@@ -100,7 +100,8 @@ impl Policies {
         for warning in result.validation_warnings() {
             let policy = warning.policy_id();
             let told = DetailedError::from(warning);
-            if !self.is_stranger(&found, policy) && !(vague && self.reads_arguments(policy)) {
+            let unsure = vague && self.reads_arguments(policy);
+            if !unsure && !self.is_stranger(&found, policy) {
                 found.push(self.finding(Level::Warning, name_of(policy), at(&told), plain(&words(&told))));
             }
         }
