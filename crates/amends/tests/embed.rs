@@ -192,8 +192,9 @@ async fn an_action_of_a_machine_runs_a_function() {
     step("change", json!({})).await.unwrap();
     step("order", json!({ "item": "mocha" })).await.unwrap();
     let told = step("brew", json!({})).await.unwrap();
-    assert_eq!(told.envelope()["state"]["item"], "mocha", "{}", told.envelope());
-    assert_eq!(told.envelope()["result"], json!({ "cup": "mocha" }));
+    let moved = told.data().unwrap_or_else(|| panic!("{}", told.envelope()));
+    assert_eq!(moved["state"]["fields"]["item"], "mocha", "{moved}");
+    assert_eq!(moved["result"], json!({ "cup": "mocha" }));
     assert_eq!(book.charged(), 2);
 
     let told = amends.agent("bert").call("brew", json!({ "item": "mocha" })).await.unwrap();

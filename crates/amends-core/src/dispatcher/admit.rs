@@ -111,7 +111,7 @@ impl Dispatcher {
             self.step.claims.push(ClaimChange::Absent { name: standing.name });
         }
         // While a person is asked, what the call would write is free for others.
-        let asks = gates.approval.is_some() && !too_late;
+        let asks = !too_late && self.state.calls.get(&id).is_some_and(CallState::needs_yes);
         self.take_claims(now, &id, |kind| !(asks && kind == ClaimKind::Object));
         if let Some(redeems) = call.redeems {
             let over = self.state.calls.get(&id).and_then(|call| Some(call.over()?.call.clone()));

@@ -1,7 +1,7 @@
 //! What needs a yes is sent only after it, as it was approved, and once.
 
 use amends_core::interaction::{Subject, choice};
-use amends_core::{AttemptId, CallId, Digest, Event, Fact, Purpose, SessionId, Yes};
+use amends_core::{AttemptId, CallId, ClaimState, Digest, Event, Fact, Held, Purpose, SessionId, Yes};
 
 use crate::watch::view::{AttemptView, CallView};
 use crate::watch::{Verdicts, Watch};
@@ -97,8 +97,15 @@ impl Watch {
         }
     }
 
+    /// Whether a person must say yes to a call. One that goes on with another's doubt, under its key, is no second effect.
     fn needs_yes(&self, view: &CallView) -> bool {
-        self.asks_first && view.tool.persons() > 0 && view.received.redeems.is_none()
+        let received = &view.received;
+        let doubt = |held: &Held| matches!(held.state, ClaimState::InDoubt | ClaimState::Resumable);
+        let goes_on = |held: &Held| doubt(held) && held.effect_key == received.effect_key;
+        self.asks_first
+            && view.tool.persons() > 0
+            && received.redeems.is_none()
+            && !received.repeat_of.as_ref().is_some_and(goes_on)
     }
 
     /// The persons who really said yes to a call, to whom that was put.

@@ -155,7 +155,8 @@ impl CallState {
             inquiries: Vec::new(),
             paused: None,
             unanswered: false,
-            approval: gates.approval.clone(),
+            // What it goes on with was let through when it was begun, and a yes to it would not be one to a second effect.
+            approval: gates.approval.clone().filter(|_| !taken_over),
             patience: gates.patience.as_deref().cloned().unwrap_or_default(),
             approved: false,
             said_yes: Vec::new(),

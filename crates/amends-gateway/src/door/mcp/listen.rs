@@ -8,9 +8,11 @@ use amends_wire::object::Object;
 use serde_json::{Value, json};
 
 use super::client::SUBSCRIPTIONS_MAX;
+use super::methods::settled_route;
 use super::{Answer, Asked, Client, Outbox, walk};
 use crate::hub::{Subscribed, Wants, subscribe};
-use crate::router::{Route, route};
+use crate::listing;
+use crate::router::Route;
 
 /// Says what will be told, and tells it until the client stops listening, or does not read.
 pub(super) async fn listen(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
@@ -26,6 +28,8 @@ pub(super) async fn listen(client: &Client, asked: &Asked, outbox: &Outbox) -> A
     if uris.len() > SUBSCRIPTIONS_MAX {
         return Answer::error(asked, message::INVALID_PARAMS, "these are too many subscriptions", None);
     }
+    // What an upstream that just starts can tell is not known before it has said so.
+    listing::greeted(&client.gateway).await;
     let may = |kind: Kind| client.gateway.upstreams().values().any(|upstream| upstream.news.may_have(kind));
     let wants = Wants {
         tools: filter["toolsListChanged"] == true,
@@ -81,7 +85,9 @@ async fn subscribed(client: &Client, uri: &str) -> Option<Subscribed> {
         return walk::hears(client, uri).await;
     }
     let params = serde_json::value::to_raw_value(&json!({ "uri": uri })).ok()?;
-    let Route::To { upstreams, .. } = route(&client.gateway, "resources/subscribe", Some(&params)) else { return None };
+    let Route::To { upstreams, .. } = settled_route(&client.gateway, "resources/subscribe", Some(&params)).await else {
+        return None;
+    };
     for upstream in upstreams {
         let tells = upstream.news.capability("resources").is_some_and(|it| it["subscribe"] == true);
         if tells && let Ok(subscribed) = subscribe(&client.gateway.hub, &upstream, uri).await {

@@ -7,9 +7,11 @@ use amends_wire::mcp::lists::Kind;
 use amends_wire::mcp::{Era, tasks};
 use amends_wire::message;
 use amends_wire::object::Object;
+use serde_json::value::RawValue;
 
 use super::own::{discover, initialize, list};
 use super::{Answer, Asked, Client, Outbox, Running, forward, listen, logging, walk};
+use crate::gateway::Gateway;
 use crate::hub::{SubscribeError, subscribe};
 use crate::listing;
 use crate::router::{Route, alone, route, task};
@@ -169,6 +171,18 @@ fn unrouted(client: &Client, asked: &Asked, route: Route) -> Answer {
     }
 }
 
+/// Where what names a resource goes. What an upstream that just starts has is not known before it has said so, so that one that
+/// seems to live nowhere is looked for once more.
+pub(super) async fn settled_route(gateway: &Gateway, method: &str, params: Option<&RawValue>) -> Route {
+    match route(gateway, method, params) {
+        found @ Route::To { .. } => found,
+        _ => {
+            listing::freshen(gateway, Kind::Resources).await;
+            route(gateway, method, params)
+        }
+    }
+}
+
 async fn subscribes(client: &Client, asked: &Asked) -> Answer {
     let Some(uri) = uri(asked) else {
         return Answer::error(asked, message::INVALID_PARAMS, "`uri` must be a string", None);
@@ -176,7 +190,7 @@ async fn subscribes(client: &Client, asked: &Asked) -> Answer {
     if walk::own_address(client, asked).is_some() {
         return walk::subscribes(client, asked, &uri).await;
     }
-    let upstreams = match route(&client.gateway, &asked.method, asked.params.as_deref()) {
+    let upstreams = match settled_route(&client.gateway, &asked.method, asked.params.as_deref()).await {
         Route::To { upstreams, .. } => upstreams,
         other => return unrouted(client, asked, other),
     };
