@@ -156,9 +156,14 @@ fn enclosed(
     let mut enclosed = BTreeMap::new();
     for machine in machines {
         for (name, action) in machine.actions() {
-            for tool in action.tools() {
+            let function = match &action.does {
+                Does::Function(function) => Some(ToolName::new(function.as_str())),
+                Does::Nothing | Does::Tool(_) | Does::Machine(_) | Does::Parallel(_) | Does::Allowed(_) => None,
+            };
+            for tool in action.tools().chain(&function) {
                 let Some(known) = served.get(tool) else { continue };
-                let within = config.encloses(tool, &known.local, &known.upstream.config);
+                let is_function = function.as_ref() == Some(tool);
+                let within = is_function || config.encloses(tool, &known.local, &known.upstream.config);
                 if within && !known.rules.contract.effect.is_read() {
                     enclosed.entry(tool.clone()).or_insert_with(|| (machine.name().clone(), name.clone()));
                 }
