@@ -152,10 +152,12 @@ impl Mailbox {
     pub fn reader(self: &Arc<Self>, after: Option<&str>) -> Reader {
         let n = self.readers.fetch_add(1, Ordering::AcqRel) + 1;
         self.told.notify_waiters();
-        let ring = self.ring();
+        let mut ring = self.ring();
         let end = ring.first + ring.kept.len() as u64;
         let known = after.and_then(|id| id.strip_prefix(&self.token)?.strip_prefix('-')?.parse::<u64>().ok());
         let next = known.map_or(end, |seen| (seen.saturating_add(1)).clamp(ring.first, end));
+        // What comes before is read by nobody any more, and equal news after it is news.
+        ring.unread = next;
         drop(ring);
         Reader { mailbox: self.clone(), n, next }
     }
@@ -169,7 +171,10 @@ impl Mailbox {
     /// A reader that begins with what nobody has read.
     pub fn first_reader(self: &Arc<Self>) -> Reader {
         let mut reader = self.reader(None);
-        reader.next = self.ring().first;
+        let mut ring = self.ring();
+        ring.unread = ring.first;
+        reader.next = ring.first;
+        drop(ring);
         reader
     }
 

@@ -50,9 +50,10 @@ fn a_stateful_client_hears_of_changed_lists_of_every_upstream() {
         for message in change(&client, name, &mut heard) {
             assert!(message.get("id").is_none() && message["params"].get("_meta").is_none(), "{message}");
         }
-        let tools = client.list("tools/list", "tools", "name");
-        assert!(tools.contains(&format!("{name}__added")), "{tools:?}");
-        assert!(client.list("resources/list", "resources", "uri").contains(&format!("{name}://added")));
+        // What was heard may have been of another upstream, which had just started.
+        let (tool, uri) = (format!("{name}__added"), format!("{name}://added"));
+        eventually("its tool is listed", || client.list("tools/list", "tools", "name").contains(&tool));
+        eventually("its resource is listed", || client.list("resources/list", "resources", "uri").contains(&uri));
         assert!(client.call(&format!("{name}__added"), json!({})).to_string().contains(name));
     }
 }
