@@ -90,6 +90,10 @@ impl Source {
             error => error,
         };
         match error.key().and_then(|key| self.line(&key)) {
+            Some(line) if matches!(error, ConfigError::Cycle { .. }) => {
+                let ConfigError::Cycle { key, tool, path, .. } = error else { return error };
+                ConfigError::Cycle { place: Some((self.origin.clone(), line)), key, tool, path }
+            }
             Some(line) => ConfigError::Malformed { origin: self.origin.clone(), line, reason: error.to_string() },
             None => error,
         }

@@ -110,7 +110,8 @@ impl SessionHandle {
         if taking.await.is_err() {
             return Ok(None);
         }
-        Ok(Some(CallHandle { id: waiting.call, answer: answered, session }))
+        let requested = String::new();
+        Ok(Some(CallHandle { id: waiting.call, answer: answered, session, requested, harmless: false }))
     }
 
     /// The session of a call that waits, used by whoever came back to it.
@@ -161,7 +162,7 @@ impl SessionHandle {
         let id: CallId = admitted.call.id.clone();
         // The driver ends only after every handle is gone.
         let _ = self.user.mail.send(Mail::call(admitted, made, answer_to, listener));
-        CallHandle { id, answer, session: self.clone() }
+        CallHandle { id, answer, session: self.clone(), requested: call.name().to_owned(), harmless: false }
     }
 
     fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Box<Refusal>> {
