@@ -5,6 +5,7 @@ mod happening;
 mod inquiries;
 mod legs;
 mod line;
+mod misled;
 mod nodes;
 mod people;
 pub(crate) mod record;
@@ -29,6 +30,7 @@ use crate::tokens::Tokens;
 use crate::upstream::{Book, Request, Upstream};
 use crate::watch::{Broken, Watch};
 use happening::Due;
+use misled::Misled;
 pub(crate) use happening::{Happening, News};
 pub(crate) use people::GRANTED_FOR_MS;
 use walks::Walks;
@@ -97,6 +99,8 @@ pub struct World {
     heap: BinaryHeap<Due>,
     pub(crate) chance: Chance,
     pub(crate) flaw: Option<Flaw>,
+    /// What a flawed dispatcher remembers.
+    misled: Misled,
     pub(crate) tools: &'static [Tool],
     pub(crate) fault_percent: u64,
     pub(crate) slow_ms: u64,
@@ -176,6 +180,7 @@ impl World {
             slow_ms: chance.pick(&[0, 3, 3, 200]),
             chance,
             flaw,
+            misled: Misled::default(),
             tools,
             root,
             nodes,

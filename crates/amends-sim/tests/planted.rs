@@ -124,7 +124,7 @@ fn arming_a_spent_token_again_is_seen() {
 
 #[test]
 fn taking_an_answer_twice_is_seen() {
-    check(Flaw::AnswerTwice, &["people"]);
+    check(Flaw::AnswerTwice, &["at_most_once", "truthful"]);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn sending_again_what_is_in_doubt_is_seen() {
 
 #[test]
 fn taking_the_answer_to_an_inquiry_twice_is_seen() {
-    check(Flaw::InputsTwice, &["inquiries", "one_end"]);
+    check(Flaw::InputsTwice, &["at_most_once", "truthful"]);
 }
 
 #[test]
