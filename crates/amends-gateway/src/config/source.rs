@@ -87,13 +87,13 @@ impl Source {
     pub(super) fn placed(&self, error: ConfigError) -> ConfigError {
         let error = match error {
             ConfigError::Machines(wrong) => return ConfigError::Machines(wrong.placed(self)),
+            ConfigError::Cycle { key, tool, path, .. } => {
+                let place = self.line(&key).map(|line| (self.origin.clone(), line));
+                return ConfigError::Cycle { place, key, tool, path };
+            }
             error => error,
         };
         match error.key().and_then(|key| self.line(&key)) {
-            Some(line) if matches!(error, ConfigError::Cycle { .. }) => {
-                let ConfigError::Cycle { key, tool, path, .. } = error else { return error };
-                ConfigError::Cycle { place: Some((self.origin.clone(), line)), key, tool, path }
-            }
             Some(line) => ConfigError::Malformed { origin: self.origin.clone(), line, reason: error.to_string() },
             None => error,
         }

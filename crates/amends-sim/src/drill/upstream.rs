@@ -103,7 +103,9 @@ impl<'a> Upstream<'a> {
     pub(super) fn restart(&mut self) {
         self.run += 1;
         self.busy.clear();
-        let durable = self.subject.contract().key.as_ref().is_some_and(|key| key.durable);
+        let contracts = [Some(self.subject.contract()), self.subject.undo.as_ref().map(|undo| &undo.contract)];
+        let mut keys = contracts.into_iter().flatten().filter_map(|contract| contract.key.as_ref());
+        let durable = keys.any(|key| key.durable);
         if self.subject.restarts_seen && !durable {
             self.keys.clear();
         }
