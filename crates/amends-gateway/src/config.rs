@@ -1,5 +1,6 @@
 //! The configuration: what was written, and what it means.
 
+mod a2a;
 mod access;
 mod auth;
 mod console;
@@ -42,6 +43,7 @@ use crate::telemetry::TelemetryConfig;
 use crate::upstream::functions::Functions;
 use crate::upstream::openapi::{Api, DocumentError};
 
+pub use a2a::{A2aConfig, A2aSpec, TextRule, TextSpec};
 pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
 pub(crate) use auth::is_here;
@@ -107,6 +109,8 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     /// The pages at `/` and the API behind them.
     pub console: ConsoleConfig,
+    /// What is served to agents that speak A2A.
+    pub a2a: A2aConfig,
 }
 
 /// One upstream.

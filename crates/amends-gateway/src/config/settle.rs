@@ -17,8 +17,8 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Allowlists, AuthConfig, Config, ConfigError, ConsoleConfig, CostConfig, LedgerConfig, Limits, PiiConfig,
-    PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+    A2aConfig, Access, Allowlists, AuthConfig, Config, ConfigError, ConsoleConfig, CostConfig, LedgerConfig, Limits,
+    PiiConfig, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
 use super::{PeopleConfig, machine, people, reach, restraint};
 use crate::pin::PinMode;
@@ -93,6 +93,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         cost,
         telemetry: telemetry(&spec.telemetry)?,
         console: ConsoleConfig::settle(spec.console),
+        a2a: A2aConfig::settle(spec.a2a)?,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     machine::fit(&config)?;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
-    ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec,
+    A2aSpec, ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec,
     PolicySpec, PrincipalSpec, PrivacySpec, QueueSpec, Span, ToolCostSpec,
 };
 use crate::pin::PinMode;
@@ -58,6 +58,8 @@ pub struct Spec {
     pub telemetry: TelemetrySpec,
     /// The pages at `/` and the API behind them.
     pub console: ConsoleSpec,
+    /// What is served to agents that speak A2A.
+    pub a2a: A2aSpec,
 }
 
 /// `[ledger]`

@@ -20,12 +20,22 @@ pub struct Listener {
     pub way: Way,
     /// What it declared that it can do, as it was written.
     pub capabilities: Option<String>,
+    /// What is said of its call, where that is a task.
+    pub task: Option<Task>,
+}
+
+/// What is said of a call that is a task: its agent looks for what became of it, so that what it gave is kept, whatever it was;
+/// and it goes on when a person says yes, whoever waits.
+#[derive(Clone, Debug, Default)]
+pub struct Task {
+    /// The conversation it belongs to, as its agent names it.
+    pub context: Option<String>,
 }
 
 impl Listener {
     /// Somebody who takes the answer and nothing else.
     pub const fn of_the_answer() -> Self {
-        Self { asides: None, progress: false, notes: None, way: Way::Closed, capabilities: None }
+        Self { asides: None, progress: false, notes: None, way: Way::Closed, capabilities: None, task: None }
     }
 
     /// How it can be asked that.

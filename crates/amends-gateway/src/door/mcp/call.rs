@@ -143,6 +143,7 @@ fn listener(client: &Client, asked: &Asked, outbox: &Outbox, progress: bool, to:
         notes: logging::wanted(client, asked, said.traits.era).filter(|_| outbox.is_open()),
         way,
         capabilities: said.capabilities.map(|raw| raw.get().to_owned()),
+        task: None,
     }
 }
 
