@@ -27,6 +27,9 @@ use crate::telemetry::{TelemetryConfig, traces_address};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
+/// An agent takes longer than a tool.
+const AGENT_TIMEOUT: Duration = Duration::from_secs(120);
+const AGENT_DEADLINE: Duration = Duration::from_secs(300);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
 const CONCURRENCY: usize = 256;
 const QUEUE: usize = 1024;
@@ -126,7 +129,10 @@ pub(super) fn contract(
         effect,
         declared: true,
         key: place.filter(|_| effect == EffectKind::Keyed),
-        status: spec.status.as_ref().map(|status| self::status(&key("status"), status)).transpose()?,
+        status: match &spec.status {
+            Some(status) => Some(self::status(&key("status"), status)?),
+            None => upstream.status_reader(tool).filter(|_| effect != EffectKind::Read),
+        },
         settles_within_ms: spec.settles_within.map(|span| ms(span.0)),
         object: spec.object.as_deref().map(|text| expression(&key("object"), text)).transpose()?,
         timeout_ms: ms(some_time(&key("timeout"), spec.timeout, upstream.timeout)?),
@@ -197,13 +203,14 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
     let reach = reach::settle(name, spec)?;
     let translate: Result<Vec<_>, _> =
         spec.translate.iter().map(|rule| self::translate(&key("translate"), rule)).collect();
+    let agent = matches!(reach, Reach::A2a { .. });
     Ok(UpstreamConfig {
         prefix: prefix(&key("prefix"), name, spec)?,
         patterns: patterns(&key, spec)?,
         trust_hints: spec.trust_hints.unwrap_or(matches!(reach, Reach::OpenApi(_))),
         reach,
-        timeout: some_time(&key("timeout"), spec.timeout, TIMEOUT)?,
-        deadline: some_time(&key("deadline"), spec.deadline, DEADLINE)?,
+        timeout: some_time(&key("timeout"), spec.timeout, if agent { AGENT_TIMEOUT } else { TIMEOUT })?,
+        deadline: some_time(&key("deadline"), spec.deadline, if agent { AGENT_DEADLINE } else { DEADLINE })?,
         rejects_before_effect: spec.rejects_before_effect.clone(),
         translate: translate?,
         concurrency: spec.concurrency.unwrap_or(CONCURRENCY).max(1),
@@ -357,7 +364,7 @@ mod tests {
             ("[upstreams.a]\nurl = \"http://x\"\nhide = [\"\"]", "upstreams.a.hide"),
             ("[upstreams.a]\ncommand = [\"x\"]\nenv_pass = [\"A=B\"]", "upstreams.a.env_pass"),
             ("[upstreams.a]\nurl = \"http://x\"\ncwd = \"/\"", "upstreams.a.cwd"),
-            ("[upstreams.a]\n", "needs one of `command`, `url` and `openapi`"),
+            ("[upstreams.a]\n", "needs one of `command`, `url`, `openapi` and `a2a`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
             ("[upstreams.a]\nurl = \"http://x\"\nbreaker = { failures = 0 }", "upstreams.a.breaker.failures"),
             (

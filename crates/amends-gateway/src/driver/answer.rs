@@ -228,17 +228,21 @@ fn point_to_status(envelope: &mut Envelope, live: &Live) {
     }
 }
 
-/// The arguments of a status read, from those of the call and the key of its effect.
+/// The arguments of a status read, from those of the call, the key of its effect, and what its upstream calls the work.
 pub(super) fn status_arguments(
     status: &amends_core::contract::StatusReader,
     arguments: &Value,
     key: &str,
+    named: Option<&str>,
 ) -> Option<Map<String, Value>> {
     let key = Value::String(key.to_owned());
+    let work = named.map_or(Value::Null, |name| Value::String(name.to_owned()));
     let mut args = Map::new();
     for (name, expression) in &status.args {
-        let value = expression.evaluate(&[("args", arguments), ("key", &key)]);
+        let value = expression.evaluate(&[("args", arguments), ("key", &key), ("work", &work)]);
         match value {
+            // What is not known cannot be asked about.
+            Ok(Value::Null) => return None,
             Ok(value) => args.insert(name.clone(), value),
             Err(error) => {
                 tracing::warn!(%error, "a status cannot be read");

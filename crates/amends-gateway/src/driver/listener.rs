@@ -58,7 +58,7 @@ impl Listener {
     /// Passes on what an upstream says, as far as it wants to hear it; a question is given back.
     pub(super) fn hear(&self, aside: Aside) -> Option<Asking> {
         let wanted = match &aside {
-            Aside::Question(_) => false,
+            Aside::Question(_) | Aside::Named(_) => false,
             Aside::Progress(_) => self.progress,
             Aside::Notification { method, line } => match method.as_str() {
                 "notifications/message" => self.notes.is_some_and(|least| is_worth(line, least)),

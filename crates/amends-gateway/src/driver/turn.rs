@@ -174,7 +174,9 @@ impl Session {
             Input::Call(call) => {
                 gates.refusal.is_some() || (call.rules.contract.effect.is_read() && call.claims.is_empty())
             }
-            Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => reads(&attempt.call),
+            Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } | Input::Name { attempt, .. } => {
+                reads(&attempt.call)
+            }
             Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => reads(call),
             Input::Cancel { call, .. } => reads(call),
             Input::Delivery { .. } => true,

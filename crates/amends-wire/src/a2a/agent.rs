@@ -111,7 +111,10 @@ fn look() -> Value {
         "description": "says where a task of this agent is, by the id that an answer named",
         "inputSchema": {
             "type": "object",
-            "properties": { "id": { "type": "string" } },
+            "properties": {
+                "id": { "type": "string" },
+                "wait": { "type": "boolean", "description": "whether to wait until the task is over" },
+            },
             "required": ["id"],
             "additionalProperties": false,
         },

@@ -158,6 +158,7 @@ async fn say(
     let line = match aside {
         Aside::Progress(progress) => relay.as_mut().and_then(|relay| relay.notification(&progress)),
         Aside::Notification { line, .. } => Some(line),
+        Aside::Named(_) => None,
         Aside::Question(asking) => {
             questions.spawn(ask(outbox.clone(), asking));
             None
