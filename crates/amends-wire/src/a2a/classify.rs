@@ -82,3 +82,6 @@ pub fn error(
     let failure = report.failure.map(|failure| Failure { code, ..failure }).unwrap_or_else(|| Failure::of(code));
     Report::answered(failure, certainty, None)
 }
+
+#[cfg(test)]
+mod goldens;

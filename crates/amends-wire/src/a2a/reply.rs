@@ -267,3 +267,6 @@ pub fn how_to_call(tools: &[String]) -> String {
 fn data_of(value: &Value) -> Part {
     Part::Data(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
 }
+
+#[cfg(test)]
+mod goldens;

@@ -5,3 +5,4 @@ mod support;
 
 mod door;
 mod peer;
+mod upstream;
