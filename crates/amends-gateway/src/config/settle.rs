@@ -291,7 +291,7 @@ fn key_place(key: &str, spec: &KeySpec) -> Result<KeyPlace, ConfigError> {
 
 fn status(key: &str, spec: &StatusSpec) -> Result<StatusReader, ConfigError> {
     let args = arguments(key, &spec.args)?;
-    let by_key = args.values().any(|argument| argument.mentions("key"));
+    let by_key = args.values().any(|argument| argument.mentions("key") || argument.mentions("work"));
     Ok(StatusReader { tool: spec.tool.clone(), args, happened: expression(key, &spec.happened)?, by_key })
 }
 
