@@ -15,6 +15,7 @@ mod post;
 mod privacy;
 mod recover;
 mod redeem;
+mod relay;
 mod retire;
 mod returning;
 mod session;
