@@ -199,7 +199,7 @@ impl Asker<'_> {
         }
         let stops = driver::stop(gateway, &seen.id.session, &seen.call).await.map_err(|error| unavailable(&error))?;
         if !stops {
-            let words = "another node drives the task; stop it there";
+            let words = "nobody drives the task any more";
             return Err(Refused::of(Trouble::TaskNotCancelable, words));
         }
         let there = State::is_terminal;
