@@ -112,6 +112,7 @@ pub(super) fn contract(
 ) -> Result<Contract, ConfigError> {
     let key = |part: &str| format!("tools.{tool}.{part}");
     let effect = spec.effect.or_else(|| upstream.promised(tool)).unwrap_or_default();
+    let agent = matches!(upstream.reach, Reach::A2a { .. });
     let place = spec.key.as_ref().map(|spec| key_place(&key("key"), spec)).transpose()?;
     if effect == EffectKind::Keyed && place.is_none() {
         return Err(invalid(&key("key"), "a keyed tool says where its key goes: `key = { argument = … }`".into()));
@@ -133,7 +134,8 @@ pub(super) fn contract(
             Some(status) => Some(self::status(&key("status"), status)?),
             None => upstream.status_reader(tool).filter(|_| effect != EffectKind::Read),
         },
-        settles_within_ms: spec.settles_within.map(|span| ms(span.0)),
+        // That an agent's task did not end well proves nothing, however long one waits.
+        settles_within_ms: spec.settles_within.filter(|_| spec.status.is_some() || !agent).map(|span| ms(span.0)),
         object: spec.object.as_deref().map(|text| expression(&key("object"), text)).transpose()?,
         timeout_ms: ms(some_time(&key("timeout"), spec.timeout, upstream.timeout)?),
         deadline_ms: ms(some_time(&key("deadline"), spec.deadline, upstream.deadline)?),

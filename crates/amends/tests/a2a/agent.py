@@ -31,14 +31,14 @@ def data(value) -> pb.Part:
 
 class Clerk(AgentExecutor):
     async def execute(self, context, event_queue) -> None:
-        if not context.current_task:
+        words = " ".join(part.text for part in context.message.parts if part.text)
+        word, _, rest = words.partition(" ")
+        if not context.current_task and word != "message":
             task = pb.Task(id=context.task_id, context_id=context.context_id)
             task.status.state = pb.TaskState.TASK_STATE_SUBMITTED
             task.history.append(context.message)
             await event_queue.enqueue_event(task)
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
-        words = " ".join(part.text for part in context.message.parts if part.text)
-        word, _, rest = words.partition(" ")
         note(f"{word} {rest}".strip())
         say = lambda text: updater.new_agent_message([pb.Part(text=text)])
         if context.current_task and word not in {"slow"}:

@@ -35,6 +35,7 @@ fn a_message_that_comes_twice_is_one_call_and_another_is_another() {
     let again = client.call("m1", "charge_card", args.clone());
     assert_eq!(again["status"]["state"], "TASK_STATE_COMPLETED", "{again}");
     assert_eq!(again["artifacts"][0]["parts"][0]["data"]["data"], first["artifacts"][0]["parts"][0]["data"]["data"]);
+    assert_eq!(again["artifacts"][0]["parts"][0]["data"]["replayed"], true, "{again}");
     assert_eq!(place.effects("charge_card"), 1);
     client.call("m2", "charge_card", args);
     assert_eq!(place.effects("charge_card"), 2);

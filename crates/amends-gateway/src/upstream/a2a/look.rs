@@ -58,7 +58,9 @@ pub(super) async fn look(
                 // One that is not known any more may have been done, or not.
                 return match is_gone(error.code, &data) {
                     true => Reply::Result(
-                        json!({ "content": [], "structuredContent": { "id": id, "known": false } }).to_string().into(),
+                        json!({ "content": [], "structuredContent": { "id": id, "known": false, "happened": false } })
+                            .to_string()
+                            .into(),
                     ),
                     false => Reply::Fault(Fault::Agent(AgentFault::Error(error))),
                 };
@@ -84,9 +86,9 @@ fn told(task: &Task) -> Value {
     let mut said = json!({ "id": task.id, "context": task.context, "known": true, "state": state });
     match task.state {
         Some(State::Completed) => said["happened"] = true.into(),
-        // Whoever rejects a task does nothing of it.
-        Some(State::Rejected) => said["happened"] = false.into(),
-        _ => {}
+        // It did not do what it should, and nothing more will be known of it. Whether it did a part of it is not said.
+        Some(State::Failed | State::Canceled | State::Rejected) => said["happened"] = false.into(),
+        Some(State::Submitted | State::Working | State::InputRequired | State::AuthRequired) | None => {}
     }
     if let Some(given) = result.get("structuredContent") {
         said["result"] = given.clone();

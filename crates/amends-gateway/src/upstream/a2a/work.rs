@@ -1,7 +1,7 @@
 //! One call as a task of an agent: sent once, heard of until it is over, asked about where the line was lost.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use amends_wire::a2a::agent::{Method, Outgoing, Said, Task, message_result};
 use amends_wire::a2a::{State, Version};
@@ -20,6 +20,8 @@ use crate::upstream::http::pool::Departure;
 
 /// How often a task that cannot be looked at is looked at again before that counts as lost.
 const LOOKS_FAILED_MAX: u32 = 5;
+/// How long a task that was stopped is still looked at.
+const SETTLES_WITHIN: Duration = Duration::from_secs(90);
 /// How often an agent may ask something in one task.
 const QUESTIONS_MAX: u32 = 32;
 
@@ -304,9 +306,9 @@ impl Work {
         let Some(id) = self.task.as_ref().map(|task| task.id.clone()) else {
             return Reply::Fault(self.departure.stopped());
         };
-        let (mut after, mut failed) = (LOOK_AFTER, 0);
-        // Ends: an agent that cannot be asked is given up; whoever waits for it does so for a bounded time.
-        loop {
+        let (mut after, mut failed, began) = (LOOK_AFTER, 0, Instant::now());
+        // Whoever stopped it listens for a bounded time.
+        while began.elapsed() < SETTLES_WITHIN {
             match get(&self.shared, &self.known, &id, soon()).await {
                 Ok(task) if task.state.is_some_and(State::is_terminal) => return ended(&task),
                 Ok(_) => failed = 0,
@@ -316,6 +318,7 @@ impl Work {
             tokio::time::sleep(after).await;
             after = (after * 2).min(LOOK_AFTER_MAX);
         }
+        Reply::Fault(Fault::Lost)
     }
 
     /// The work has a name from now on, by which it can be asked about.

@@ -6,6 +6,7 @@ use amends_ledger::{Form, StoredAnswer, Trace};
 use amends_wire::a2a::reply::{self, Part};
 use amends_wire::a2a::{Life, Refused, State, TaskView, Trouble, life};
 use amends_wire::mcp::InputRequired;
+use amends_wire::splice::Splice;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -141,7 +142,7 @@ impl Told<'_> {
     /// What is said of its state, and what it gave.
     fn words(&self, config: &Config, asked: Option<&InputRequired>) -> (Vec<Part>, Vec<(&'static str, Vec<Part>)>) {
         let life = self.life;
-        let kept = self.stored.and_then(driver::kept);
+        let kept = self.stored.and_then(driver::kept).map(|kept| if life.replayed { again(&kept) } else { kept });
         match life.state {
             State::Submitted | State::Working => (Vec::new(), Vec::new()),
             State::Completed => match kept {
@@ -168,6 +169,13 @@ impl Told<'_> {
             },
         }
     }
+}
+
+/// An envelope that says that it was given before.
+fn again(envelope: &RawValue) -> Box<RawValue> {
+    let mut splice = Splice::new(envelope.get());
+    let marked = splice.set_member(envelope.get(), "replayed", "true").map(|()| splice.finish());
+    marked.ok().and_then(|text| RawValue::from_string(text).ok()).unwrap_or_else(|| envelope.to_owned())
 }
 
 /// The envelope of our No.
