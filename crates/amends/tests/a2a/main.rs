@@ -4,5 +4,6 @@
 mod support;
 
 mod door;
+mod kit;
 mod peer;
 mod upstream;
