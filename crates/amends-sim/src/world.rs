@@ -30,8 +30,8 @@ use crate::tokens::Tokens;
 use crate::upstream::{Book, Request, Upstream};
 use crate::watch::{Broken, Watch};
 use happening::Due;
-use misled::Misled;
 pub(crate) use happening::{Happening, News};
+use misled::Misled;
 pub(crate) use people::GRANTED_FOR_MS;
 use walks::Walks;
 

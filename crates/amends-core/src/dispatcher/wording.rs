@@ -217,9 +217,7 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         None => Some(contract.status.as_ref()?.tool.as_str()),
     });
     let what = match reader {
-        Some(reader)
-            if call.changed.is_empty() && failure.code.class() != Class::Cancellation =>
-        {
+        Some(reader) if call.changed.is_empty() && failure.code.class() != Class::Cancellation => {
             format!("`{reader}` could not be read before `{tool}` was sent ({})", lower_first(failure.code.means()))
         }
         _ => what,

@@ -105,9 +105,7 @@ mod tests {
         for by in
             [Interruption::LedgerAway, Interruption::LeaseLost, Interruption::ResumeMismatch, Interruption::Failed]
         {
-            for certainty in
-                [Certainty::NotSent, Certainty::NotProcessed, Certainty::Processed, Certainty::InDoubt]
-            {
+            for certainty in [Certainty::NotSent, Certainty::NotProcessed, Certainty::Processed, Certainty::InDoubt] {
                 let envelope = Envelope::interrupted("pay", by, certainty);
                 let error = envelope.error().expect("an error");
                 assert_eq!((error.code, error.certainty), (by.code(), certainty));

@@ -35,7 +35,8 @@ pub(super) fn check(
             let effect = tools.get(&need.tool).and_then(|tool| tool.spec().effect);
             if let Some(effect) = effect.filter(|effect| !effect.is_read()) {
                 let what = effect.as_str();
-                let reason = format!("`{}` is declared as `{what}`, and what is read here must change nothing", need.tool);
+                let reason =
+                    format!("`{}` is declared as `{what}`, and what is read here must change nothing", need.tool);
                 return Err(invalid(&key, reason));
             }
         }
@@ -89,7 +90,8 @@ mod tests {
 
     #[test]
     fn a_reader_that_is_declared_to_write_is_refused() {
-        let text = "[tools.pay]\nstatus = { tool = \"send\", happened = \"true\" }\n[tools.send]\neffect = \"idempotent\"";
+        let text =
+            "[tools.pay]\nstatus = { tool = \"send\", happened = \"true\" }\n[tools.send]\neffect = \"idempotent\"";
         let error = refused(text);
         assert_eq!(error.code(), Code::ConfigSchemaViolation);
         assert!(error.to_string().contains("`send` is declared as `idempotent`"), "{error}");

@@ -267,7 +267,11 @@ impl<'a> Upstream<'a> {
             return;
         }
         let done = Done { call: request.attempt.call.clone(), effect_key: request.effect_key.clone(), at: now };
-        if request.undoes { self.undoings.push(done) } else { self.book.push(done) }
+        if request.undoes {
+            self.undoings.push(done)
+        } else {
+            self.book.push(done)
+        }
         if keyed {
             self.keys.insert(request.effect_key.clone(), now);
         }

@@ -210,8 +210,8 @@ impl ToolSpec {
             input_within_ms: self.input_within_ms,
             ..Contract::undeclared(self.timeout_ms, self.deadline_ms, self.repeat_window_ms)
         };
-        let playbook = Playbook::parse(playbook, &contract)
-            .map_err(|error| GoldenError::Senseless { what: error.to_string() })?;
+        let playbook =
+            Playbook::parse(playbook, &contract).map_err(|error| GoldenError::Senseless { what: error.to_string() })?;
         Ok(Arc::new(Rules { contract, playbook }))
     }
 }

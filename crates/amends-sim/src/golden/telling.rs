@@ -10,8 +10,8 @@ use amends_core::gates::OpenBreaker;
 use amends_core::id::MachineName;
 use amends_core::machine::{MachineSpec, Machines};
 use amends_core::{
-    Answer, AttemptId, ClaimChange, Deadline, Dispatcher, Effect, Event, Fact, Gates, Input, Inquiry, PersonAnswer, Report,
-    ReversalChange, Rules, Step, Timestamp, UpstreamName,
+    Answer, AttemptId, ClaimChange, Deadline, Dispatcher, Effect, Event, Fact, Gates, Input, Inquiry, PersonAnswer,
+    Report, ReversalChange, Rules, Step, Timestamp, UpstreamName,
 };
 use serde_json::Value;
 

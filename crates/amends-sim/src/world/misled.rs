@@ -116,7 +116,8 @@ impl Misled {
                 continue;
             }
             if let ReversalChange::Arm { token, .. } = &change {
-                let its = |mint: &ReversalChange| matches!(mint, ReversalChange::Mint { token: its, .. } if its == token);
+                let its =
+                    |mint: &ReversalChange| matches!(mint, ReversalChange::Mint { token: its, .. } if its == token);
                 let call = self.unminted.iter().find(|(_, mint)| its(mint)).map(|(call, _)| call.clone());
                 left.extend(call.and_then(|call| self.unminted.remove(&call)));
             }

@@ -56,7 +56,8 @@ fn a_doubt_whose_reader_is_missing_is_not_read_again_and_again() {
     let gateway = place.up_with(fault, &["--config", &config]);
     let (_, answer) = gateway.call("charge_card", ORDER);
     assert_eq!((&answer["outcome"], &answer["error"]["certainty"]), (&json!("unresolved"), &json!("in_doubt")));
-    let codes: Vec<&Value> = answer["attempts"].as_array().expect("attempts").iter().map(|line| &line["code"]).collect();
+    let codes: Vec<&Value> =
+        answer["attempts"].as_array().expect("attempts").iter().map(|line| &line["code"]).collect();
     assert_eq!(codes, ["NetworkTimeout", "DependencyMissing"], "{answer:#}");
     assert_eq!(place.effects("charge_card"), 1);
     place.settled();
@@ -87,7 +88,8 @@ fn a_child_that_no_longer_starts_fails_as_its_golden_says() {
 #[test]
 fn a_node_that_lost_its_lease_answers_as_its_golden_says() {
     let place = Place::new();
-    let fault = "[[fault]]\ntool = \"charge_card\"\nwhen = { order = \"ord_1\" }\nattempts = [\"late\"]\nlate_ms = 1000\n";
+    let fault =
+        "[[fault]]\ntool = \"charge_card\"\nwhen = { order = \"ord_1\" }\nattempts = [\"late\"]\nlate_ms = 1000\n";
     let (stalls, other) = (place.up_patient(fault), place.up_patient(fault));
     let waiting = stalls.begin("charge_card", ORDER);
     eventually("the effect is there", || place.effects("charge_card") == 1);
@@ -103,7 +105,8 @@ fn a_node_that_lost_its_lease_answers_as_its_golden_says() {
 #[test]
 fn a_gateway_whose_ledger_was_put_back_answers_as_its_golden_says() {
     let place = Place::new();
-    let fault = "[[fault]]\ntool = \"charge_card\"\nwhen = { order = \"ord_1\" }\nattempts = [\"late\"]\nlate_ms = 3000\n";
+    let fault =
+        "[[fault]]\ntool = \"charge_card\"\nwhen = { order = \"ord_1\" }\nattempts = [\"late\"]\nlate_ms = 3000\n";
     let gateway = place.up_patient(fault);
     let waiting = gateway.begin("charge_card", ORDER);
     eventually("the effect is there", || place.effects("charge_card") == 1);
@@ -115,9 +118,7 @@ fn a_gateway_whose_ledger_was_put_back_answers_as_its_golden_says() {
         .expect("it is emptied");
     golden("resume_mismatch", answer(waiting));
     assert_eq!((place.effects("charge_card"), place.requests("charge_card")), (1, 1));
-    eventually("the gateway goes on", || {
-        gateway.call("get_order", r#"{"order":"ord_2"}"#).1["status"] == "success"
-    });
+    eventually("the gateway goes on", || gateway.call("get_order", r#"{"order":"ord_2"}"#).1["status"] == "success");
 }
 
 #[test]
