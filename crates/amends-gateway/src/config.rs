@@ -58,7 +58,7 @@ pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
 pub use source::Source;
-pub use spec::Spec;
+pub use spec::{AguiSpec, OnDisconnect, Spec};
 
 /// A configuration in which every key has its value and every rule is allowed.
 #[derive(Clone, Debug)]
@@ -107,6 +107,8 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     /// The pages at `/` and the API behind them.
     pub console: ConsoleConfig,
+    /// The AG-UI door.
+    pub agui: AguiSpec,
 }
 
 /// One upstream.

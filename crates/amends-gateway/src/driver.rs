@@ -32,6 +32,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use admission::Wish;
 pub use answer::{Answered, Form, Rendered};
+pub(crate) use approval::BY_PERSON;
 pub use listener::Listener;
 pub use orphans::settle_orphans;
 pub use post::{Request, read_post};

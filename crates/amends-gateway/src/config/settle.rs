@@ -93,6 +93,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         cost,
         telemetry: telemetry(&spec.telemetry)?,
         console: ConsoleConfig::settle(spec.console),
+        agui: spec.agui,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     machine::fit(&config)?;
