@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use amends_core::interaction::{InteractionKind, choice};
 use amends_core::{CallId, Interaction, InteractionId, PersonAnswer, Principal, Refusal, RefusalKind, SessionId};
-use amends_ledger::{AnswerFate, QueueState};
+use amends_ledger::{AnswerFate, Closing, QueueState};
 use amends_wire::agui::input::{Answer, unfit};
 use amends_wire::agui::plan::Plan;
 use amends_wire::agui::reply::{said, to_upstream};
@@ -104,6 +105,28 @@ impl Given {
             next.extend(open.into_iter().filter(|interaction| interaction.call == *call));
         }
         next
+    }
+}
+
+impl Given {
+    /// The No that a question ended with, if one did: a person's, or that nobody answered in time.
+    pub(super) async fn no(&self, gateway: &Arc<Gateway>) -> Option<RefusalKind> {
+        for (id, ..) in &self.answered {
+            let Ok(Some(entry)) = gateway.ledger.interaction(id).await else { continue };
+            if entry.interaction.kind != InteractionKind::Approve {
+                continue;
+            }
+            match entry.state {
+                QueueState::Closed(Closing::Lapsed) => return Some(RefusalKind::ApprovalExpired),
+                QueueState::Closed(Closing::Answered) | QueueState::Answered => {
+                    if entry.answer.is_some_and(|answer| !choice::is_yes(&answer.choice)) {
+                        return Some(RefusalKind::ApprovalDenied);
+                    }
+                }
+                QueueState::Closed(Closing::Withdrawn) | QueueState::Open => {}
+            }
+        }
+        None
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use amends_core::Code;
+use amends_core::{Code, RefusalKind};
 use amends_wire::agui::event::{Event, Interrupt, Outcome};
 use amends_wire::agui::plan::{MEMBER, Status, Step, Waiting};
 use amends_wire::agui::reply::{Goes, goes, result};
@@ -31,6 +31,8 @@ pub(super) struct Run<'a> {
     pub(super) order: Order,
     pub(super) session: SessionHandle,
     pub(super) place: Place,
+    /// The No that the move which waited ended with.
+    pub(super) no: Option<RefusalKind>,
     /// Whom to tell that an answer has arrived, once that is known.
     delivered: Vec<Delivery>,
 }
@@ -38,7 +40,7 @@ pub(super) struct Run<'a> {
 /// Runs to the end and tells how it goes. What comes back is whom to tell that the answers have arrived, once that is known.
 pub(crate) async fn run(gateway: &Arc<Gateway>, order: Order, place: Place, to: mpsc::Sender<Bytes>) -> Vec<Delivery> {
     let session = gateway.open_session(order.principal.clone(), DOOR);
-    let mut run = Run { gateway, order, session, place, delivered: Vec::new() };
+    let mut run = Run { gateway, order, session, place, no: None, delivered: Vec::new() };
     match run.through(to).await {
         Ok(()) => run.delivered,
         // Nobody knows what of it was read.
@@ -71,6 +73,10 @@ impl Run<'_> {
                 let delta = self.order.plan.wait(Some(waiting));
                 teller.changed(delta).await?;
                 return teller.finish(Outcome::Interrupt { interrupts }, None).await;
+            }
+            if self.order.plan.machine.is_some() {
+                // A move that was refused is over: wished for again, it would be asked about again.
+                self.no = given.no(self.gateway).await;
             }
             let sealed = self.order.plan.waiting.as_ref().and_then(|waiting| waiting.state.clone());
             inputs = given.inputs.zip(sealed);
@@ -135,7 +141,7 @@ impl Run<'_> {
     ) -> Result<Then, Gone> {
         let envelope = answered.rendered.envelope_json();
         let how = goes(&envelope);
-        if let (Goes::Asks(Some(_)), Some(handle)) = (&how, &handle) {
+        if let (Goes::Asks(_), Some(handle)) = (&how, &handle) {
             let people = questions::about(self.gateway, &handle.session().id, &handle.id).await;
             if let Came::Asks(interrupts, waiting) = asks(step, people.iter().map(|one| (one, None)))
                 && !interrupts.is_empty()

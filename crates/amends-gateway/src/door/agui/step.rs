@@ -9,7 +9,7 @@ use amends_wire::agui::plan::{Asked, Step, Waiting};
 use amends_wire::agui::reply::{of_person, of_upstream};
 use amends_wire::mcp::call::KEY;
 use amends_wire::mcp::inputs::with_inputs;
-use amends_wire::mcp::steps::{Tool, read};
+use amends_wire::mcp::steps::{Moved, Tool, read};
 use amends_wire::mcp::{Askable, InputRequired, Returned, ToolCall};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -46,7 +46,10 @@ impl Run<'_> {
     ) -> Result<Came, Gone> {
         let watch = Watch::begin(self.gateway);
         let handed = match &self.order.plan.machine {
-            Some(machine) => self.take_action(machine, step).await,
+            Some(machine) => match self.no.take() {
+                Some(no) => self.was_refused(machine, step, no).await,
+                None => self.take_action(machine, step).await,
+            },
             None => self.call(&step.name, &self.params(&step.name, &step.args, step), inputs).await,
         };
         let (handle, instead) = match handed {
@@ -121,6 +124,18 @@ impl Run<'_> {
             Ok(Err(error)) => self.refused(&step.name, error.refusal()),
             Err(error) => self.refused(&step.name, Refusal::of(RefusalKind::InvalidArgument, error.to_string())),
         }
+    }
+
+    /// Tells of a move that was refused while nobody waited for it.
+    async fn was_refused(&self, machine: &str, step: &Step, no: RefusalKind) -> Handed {
+        let words = match no {
+            RefusalKind::ApprovalExpired => format!("nobody said yes to `{}` in time; nothing was sent", step.name),
+            _ => format!("a person said no to `{}`; that is final, nothing was sent", step.name),
+        };
+        let wish = Wish::Unreadable { requested: step.name.clone(), refusal: Box::new(Refusal::of(no, words)) };
+        let view = walk::view(self.gateway, &self.order.principal, &self.order.walks, machine).await.ok();
+        let moved = view.map(|view| Box::new(Moved { action: step.name.clone(), result: None, view }));
+        Handed::Handed(self.session.call(wish, Listener::of_the_answer()), moved)
     }
 
     fn asker(&self) -> Asker<'_> {
