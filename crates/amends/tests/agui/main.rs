@@ -9,3 +9,4 @@ mod interrupts;
 mod machine;
 mod runs;
 mod stops;
+mod through;
