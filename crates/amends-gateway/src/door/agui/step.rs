@@ -235,7 +235,14 @@ enum Waited {
 /// Somebody who can be asked by ending the run, and comes back.
 fn listener() -> Listener {
     let askable = Askable { form: true, url: true, ..Askable::default() };
-    Listener { asides: None, progress: false, notes: None, way: Way::Return, capabilities: Some(askable.declared()), task: None }
+    Listener {
+        asides: None,
+        progress: false,
+        notes: None,
+        way: Way::Return,
+        capabilities: Some(askable.declared()),
+        task: None,
+    }
 }
 
 /// The questions to people as interrupts, each with why what was said to it does not count.
