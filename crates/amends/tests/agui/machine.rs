@@ -9,6 +9,11 @@ use crate::support::{AMENDS, Gateway, Place, eventually};
 
 /// An order whose payment needs a yes, of the move itself or of the call it makes.
 fn order(of_the_move: bool) -> String {
+    order_asking(of_the_move, true)
+}
+
+/// The same, with whether whoever calls may say it.
+fn order_asking(of_the_move: bool, requester: bool) -> String {
     let (action, tool) = match of_the_move {
         true => ("queue = \"money\"", ""),
         false => ("", "approval = \"money\""),
@@ -16,7 +21,7 @@ fn order(of_the_move: bool) -> String {
     format!(
         r#"
 [queues.money]
-requester = true
+requester = {requester}
 
 [tools.charge_card]
 effect = "write"
@@ -143,6 +148,25 @@ fn a_move_that_waits_goes_on_after_the_gateway_was_killed() {
         let resume = json!([{ "interruptId": id, "status": "resolved", "payload": { "approved": true } }]);
         let went = agent.run(json!({ "thread": "t", "state": went["state"], "resume": resume }));
         assert_eq!(last(&went)["type"], "RUN_FINISHED", "{of_the_move}: {went:#}");
+        assert_eq!((outcome(&went), statuses(&went)), ("success", vec!["done", "done"]), "{of_the_move}: {went:#}");
+        assert_eq!((place.requests("charge_card"), place.effects("charge_card")), (1, 1), "{of_the_move}");
+        place.settled();
+    }
+}
+
+#[test]
+fn a_yes_of_whoever_moves_does_not_count_where_others_are_asked() {
+    for of_the_move in [true, false] {
+        let place = Place::new();
+        let gateway = serve(&place, &order_asking(of_the_move, false));
+        let mut agent = Agent::of(&gateway);
+        let id = asked(&agent.moves("t", "order", json!([take("ord_1"), pay()])));
+        let went = agent.resume("t", &id, json!({ "approved": true }));
+        assert_eq!(asked(&went), id, "{of_the_move}: {went:#}");
+        assert_eq!(place.requests("charge_card"), 0, "{of_the_move}");
+        let (code, said) = place.amends(&["answer", &id, "approve", "--by", "ada"]);
+        assert_eq!(code, 0, "{said}");
+        let went = agent.resume("t", &id, Value::Null);
         assert_eq!((outcome(&went), statuses(&went)), ("success", vec!["done", "done"]), "{of_the_move}: {went:#}");
         assert_eq!((place.requests("charge_card"), place.effects("charge_card")), (1, 1), "{of_the_move}");
         place.settled();

@@ -18,6 +18,9 @@ use crate::gateway::Gateway;
 const ACTED_WITHIN: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// Why an answer does not count that its queue does not take from whoever called.
+const NOT_YOURS: &str = "the answer of whoever called does not count here; another person answers";
+
 /// What a client brought back.
 #[derive(Debug, Default)]
 pub(super) struct Given {
@@ -63,14 +66,15 @@ pub(super) async fn take(
         let interaction = entry.interaction;
         let still = match said {
             None => (entry.state == QueueState::Open).then_some(None),
+            Some((picked, _)) if entry.state == QueueState::Open && !counts(gateway, &interaction, &picked) => {
+                Some(Some(NOT_YOURS))
+            }
             Some((choice, note)) => {
                 let answer = PersonAnswer { choice, by: principal.to_string(), note, at: clock::now() };
                 let fate = gateway.ledger.answer_interaction(&interaction.id, answer).await;
                 match fate.map_err(|error| unread(&error))? {
                     AnswerFate::Taken | AnswerFate::Late { .. } | AnswerFate::Closed(_) | AnswerFate::Unknown => None,
-                    AnswerFate::Barred => {
-                        Some(Some("a yes of whoever called does not count here; another person answers"))
-                    }
+                    AnswerFate::Barred => Some(Some(NOT_YOURS)),
                     AnswerFate::NotAnOption { .. } => Some(Some("it is none of the answers that can be given")),
                 }
             }
@@ -128,6 +132,14 @@ impl Given {
         }
         None
     }
+}
+
+/// Whether an answer of whoever called may count: where the question does not say whose does, its queue does. A no counts from
+/// anybody.
+fn counts(gateway: &Gateway, interaction: &Interaction, picked: &str) -> bool {
+    let lets = gateway.config().people.queues.get(&interaction.queue).is_some_and(|queue| queue.requester);
+    let no = interaction.kind == InteractionKind::Approve && !choice::is_yes(picked);
+    lets || no || interaction.grounds.is_some()
 }
 
 fn unknown(interrupt: &str) -> Box<Refusal> {
