@@ -1,0 +1,71 @@
+"""Generated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from ._envelope import Kind
+
+Meaning: TypeAlias = Literal["correct","permanent","infrastructure","cancelled","input","approval","doubt"]
+
+MEANINGS: Final[Mapping[Kind, Meaning]] = {
+    "shape_invalid": "correct",
+    "contract_version_mismatch": "infrastructure",
+    "config_schema_violation": "infrastructure",
+    "network_timeout": "infrastructure",
+    "provider_5xx": "infrastructure",
+    "rate_limited": "infrastructure",
+    "connection_lost": "infrastructure",
+    "connect_refused": "infrastructure",
+    "breaker_open": "infrastructure",
+    "missing_streaming": "permanent",
+    "missing_tool_calling": "permanent",
+    "context_window_too_small": "permanent",
+    "missing_capability": "permanent",
+    "execution_timeout": "infrastructure",
+    "resource_busy": "infrastructure",
+    "input_invalid": "correct",
+    "output_malformed": "permanent",
+    "forbidden": "permanent",
+    "not_found": "correct",
+    "action_error": "permanent",
+    "key_in_flight": "infrastructure",
+    "key_reused": "permanent",
+    "already_processed": "permanent",
+    "evidence_stale": "correct",
+    "manifest_drift": "infrastructure",
+    "store_unavailable": "infrastructure",
+    "resume_mismatch": "infrastructure",
+    "lease_lost": "infrastructure",
+    "session_cancelled": "cancelled",
+    "turn_cancelled": "cancelled",
+    "tool_cancelled": "cancelled",
+    "lifecycle_failure": "infrastructure",
+    "dependency_cycle": "infrastructure",
+    "dependency_missing": "infrastructure",
+    "invalid_transition": "correct",
+    "unknown_action": "correct",
+    "validation_failed": "correct",
+    "action_timeout": "infrastructure",
+    "unknown_name": "correct",
+    "malformed_name": "correct",
+    "invalid_argument": "correct",
+    "missing_credential": "input",
+    "pii_blocked": "correct",
+    "policy_blocked": "permanent",
+    "allowlist_violation": "permanent",
+    "cost_cap_exceeded": "permanent",
+    "schema_drift": "infrastructure",
+    "index_not_ready": "infrastructure",
+    "approval_denied": "permanent",
+    "approval_expired": "permanent",
+    "awaiting_person": "approval",
+    "stale_state": "correct",
+    "duplicate": "permanent",
+    "in_flight": "infrastructure",
+    "retry_later": "infrastructure",
+    "too_large": "correct",
+    "reversal_refused": "permanent",
+    "internal_error": "infrastructure",
+}

@@ -1,0 +1,74 @@
+"""Finds the envelope in what a toolset gave or raised. Its fields tell, never its sentences."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeAlias, cast, get_args
+
+from ._envelope import Certainty, Envelope, ErrorEnvelope, RefusedEnvelope, Status
+
+No: TypeAlias = ErrorEnvelope | RefusedEnvelope
+"""An envelope of something that was refused or went wrong."""
+
+_STATUSES: frozenset[str] = frozenset(get_args(Status))
+_CERTAINTIES: frozenset[str] = frozenset(get_args(Certainty))
+_TEXTS = ("kind", "class", "code", "message", "who_must_act")
+
+
+def envelope_of(value: object) -> Envelope | None:
+    """The envelope that a value is, or that is the only one in a list of parts; nothing where it is something else."""
+    if isinstance(value, list):
+        found = [envelope for part in cast(list[object], value) if (envelope := envelope_of(part)) is not None]
+        return found[0] if len(found) == 1 else None
+    if not isinstance(value, dict):
+        return None
+    fields = cast(dict[str, Any], value)
+    if fields.get("status") not in _STATUSES or not isinstance(fields.get("charter_version"), str):
+        return None
+    if fields["status"] in ("error", "refused") and not _is_trouble(fields.get("error")):
+        return None
+    return cast(Envelope, fields)
+
+
+def no_of(value: object) -> No | None:
+    """The same, where it says that something was refused or went wrong."""
+    envelope = envelope_of(value)
+    if envelope is None:
+        return None
+    return envelope if envelope["status"] == "error" or envelope["status"] == "refused" else None
+
+
+def no_in(error: BaseException) -> No | None:
+    """The envelope in an exception: its message as JSON, or the data of the protocol's error behind it."""
+    found = no_of(_parsed(getattr(error, "message", None)))
+    return found or next((found for cause in protocol_errors(error) if (found := no_of(cause.data)) is not None), None)
+
+
+def protocol_errors(error: BaseException) -> list[Any]:
+    """The errors of the protocol itself that led to an exception, out of the groups they may be in."""
+    cause = error.__cause__
+    causes: list[BaseException] = [] if cause is None else [cause]
+    found: list[Any] = []
+    while causes:
+        cause = causes.pop()
+        if isinstance(cause, BaseExceptionGroup):
+            causes.extend(cast("BaseExceptionGroup[BaseException]", cause).exceptions)
+        elif isinstance(getattr(cause, "code", None), int) and hasattr(cause, "data"):
+            found.append(cause)
+    return found
+
+
+def _is_trouble(error: object) -> bool:
+    if not isinstance(error, dict):
+        return False
+    fields = cast(dict[str, Any], error)
+    return fields.get("certainty") in _CERTAINTIES and all(isinstance(fields.get(name), str) for name in _TEXTS)
+
+
+def _parsed(text: object) -> object:
+    if not isinstance(text, str):
+        return None
+    try:
+        return cast(object, json.loads(text))
+    except ValueError:
+        return None
