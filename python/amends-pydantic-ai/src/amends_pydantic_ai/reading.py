@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, TypeAlias, cast, get_args
 
+from typing_extensions import TypeIs
+
 from ._envelope import Certainty, Envelope, ErrorEnvelope, RefusedEnvelope, Status
 
 No: TypeAlias = ErrorEnvelope | RefusedEnvelope
@@ -30,18 +32,24 @@ def envelope_of(value: object) -> Envelope | None:
     return cast(Envelope, fields)
 
 
-def no_of(value: object) -> No | None:
-    """The same, where it says that something was refused or went wrong."""
+def is_no(envelope: Envelope) -> TypeIs[No]:
+    """Whether it says that something was refused or went wrong."""
+    return envelope["status"] == "error" or envelope["status"] == "refused"
+
+
+def envelope_in(error: BaseException) -> Envelope | None:
+    """The envelope in an exception: its message as JSON, or the data of the protocol's error behind it.
+
+    It need not be a No: what was done and has nothing to give is marked as an error by a tool that declares its output.
+    """
+    candidates = [_parsed(getattr(error, "message", None)), *(cause.data for cause in protocol_errors(error))]
+    return next((found for candidate in candidates if (found := envelope_of(candidate)) is not None), None)
+
+
+def data_of(value: Any) -> Any:
+    """What a tool gave, out of the envelope of a success; what has a caveat keeps its envelope."""
     envelope = envelope_of(value)
-    if envelope is None:
-        return None
-    return envelope if envelope["status"] == "error" or envelope["status"] == "refused" else None
-
-
-def no_in(error: BaseException) -> No | None:
-    """The envelope in an exception: its message as JSON, or the data of the protocol's error behind it."""
-    found = no_of(_parsed(getattr(error, "message", None)))
-    return found or next((found for cause in protocol_errors(error) if (found := no_of(cause.data)) is not None), None)
+    return envelope["data"] if envelope is not None and envelope["status"] == "success" else value
 
 
 def protocol_errors(error: BaseException) -> list[Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from .carried import Carried, KeyOf, carry, current
 from .errors import Unavailable
-from .reading import No, envelope_of, no_in, no_of, protocol_errors
+from .reading import No, data_of, envelope_in, envelope_of, is_no, protocol_errors
 from .signals import signal_for
 from .waiting import Waiting
 
@@ -60,6 +60,33 @@ class AmendsToolset(WrapperToolset[AgentDepsT]):
         client = StdioTransport(gateway[0], gateway[1:]) if isinstance(gateway, list) else gateway
         return cls(MCPToolset(client, process_tool_call=carry, **options), key)
 
+    async def __aenter__(self) -> Self:
+        """Opens the line to the gateway."""
+        with self._reaching():
+            return await super().__aenter__()
+
+    async def __aexit__(self, *args: Any) -> bool | None:
+        """Closes it."""
+        with self._reaching():
+            return await super().__aexit__(*args)
+
+    async def get_tools(self, ctx: RunContext[AgentDepsT]) -> dict[str, ToolsetTool[AgentDepsT]]:
+        """The tools of the wrapped toolset."""
+        with self._reaching():
+            return await super().get_tools(ctx)
+
+    @contextmanager
+    def _reaching(self) -> Generator[None]:
+        """A line that breaks outside of a call is the same to a run as one that breaks in it."""
+        try:
+            yield
+        except (AgentRunError, UserError):
+            raise
+        except Exception as error:
+            if not isinstance(_origin(self.wrapped), MCPToolset):
+                raise
+            raise Unavailable(f"the gateway could not be reached: {error}") from error
+
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
     ) -> Any:
@@ -87,8 +114,8 @@ class AmendsToolset(WrapperToolset[AgentDepsT]):
         try:
             given: Any = await self.wrapped.call_tool(name, args, ctx, tool)
         except (ModelRetry, ToolFailed) as error:
-            if (no := no_in(error)) is not None:
-                return _Refused(no, error)
+            if (envelope := envelope_in(error)) is not None:
+                return _Refused(envelope, error) if is_no(envelope) else data_of(envelope)
             if protocol_errors(error):
                 # The line broke, or nothing came in time. What became of the call is not known, so the model is not asked to
                 # try again.
@@ -101,10 +128,8 @@ class AmendsToolset(WrapperToolset[AgentDepsT]):
                 raise Unavailable(f"the gateway could not be asked for `{name}`: {error}") from error
             _log.warning("tool %r raised", name, exc_info=error)
             raise ToolFailed(f"`{name}` failed, and it is not known whether it did anything: {error}") from error
-        if (no := no_of(given)) is not None:
-            return _Refused(no, None)
         envelope = envelope_of(given)
-        return envelope["data"] if envelope is not None and envelope["status"] == "success" else given
+        return _Refused(envelope, None) if envelope is not None and is_no(envelope) else data_of(given)
 
     def _approved(self, ctx: RunContext[AgentDepsT]) -> str | None:
         """The question that the run's own user answered with yes: as the program carried it, or as it is remembered."""

@@ -10,7 +10,7 @@ from pydantic_ai.mcp import MCPToolset
 
 from .carried import Carried
 from .errors import Unavailable
-from .reading import no_in, protocol_errors
+from .reading import data_of, envelope_in, is_no, protocol_errors
 from .signals import signal_for
 
 
@@ -42,15 +42,16 @@ class Waiting:
         try:
             return await mcp.direct_call_tool(self.tool, self.args, metadata=meta)
         except (ModelRetry, ToolFailed) as error:
-            no = no_in(error)
-            if no is None and protocol_errors(error):
+            envelope = envelope_in(error)
+            if envelope is None and protocol_errors(error):
                 raise Unavailable(f"the gateway did not answer `{self.tool}`: {error.message}") from error
+            if envelope is not None and not is_no(envelope):
+                return data_of(envelope)
             carries = {"tool": self.tool, "args": self.args, "key": self.key}
-            signal = error if no is None else signal_for(no, carries)
-            match signal:
+            match error if envelope is None else signal_for(envelope, carries):
                 case None:
                     return ToolFailed(error.message)
-                case ModelRetry() | ToolFailed() | ApprovalRequired() | CallDeferred():
+                case (ModelRetry() | ToolFailed() | ApprovalRequired() | CallDeferred()) as signal:
                     return signal
-                case _:
+                case signal:
                     raise signal from error
