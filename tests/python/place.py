@@ -120,20 +120,22 @@ class Place:
         """What a person says at the command line."""
         self.amends("answer", interaction, choice, "--by", "ada")
 
-    def effects(self, tool: str) -> int:
+    def effects(self, tool: str, order: str | None = None) -> int:
         """How often the shop really did that."""
-        return self._count("effects", tool)
+        return self._count("effects", tool, order)
 
     def requests(self, tool: str) -> int:
         """How often the shop was asked for that."""
         return self._count("requests", tool)
 
-    def _count(self, table: str, tool: str) -> int:
+    def _count(self, table: str, tool: str, order: str | None = None) -> int:
         book = self.folder / "book.db"
         if not book.exists():
             return 0
         with sqlite3.connect(book, timeout=10) as connection:
-            (count,) = connection.execute(f"SELECT count(*) FROM {table} WHERE tool = ?", [tool]).fetchone()
+            which = "" if order is None else " AND order_id = ?"
+            query = f"SELECT count(*) FROM {table} WHERE tool = ?{which}"
+            (count,) = connection.execute(query, [tool] if order is None else [tool, order]).fetchone()
         return int(count)
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ No: TypeAlias = ErrorEnvelope | RefusedEnvelope
 
 _STATUSES: frozenset[str] = frozenset(get_args(Status))
 _CERTAINTIES: frozenset[str] = frozenset(get_args(Certainty))
-_TEXTS = ("kind", "class", "code", "message", "who_must_act")
+_TEXTS = ("kind", "class", "code", "message", "certainty", "who_must_act")
 
 
 def envelope_of(value: object) -> Envelope | None:
@@ -25,9 +25,10 @@ def envelope_of(value: object) -> Envelope | None:
     if not isinstance(value, dict):
         return None
     fields = cast(dict[str, Any], value)
-    if fields.get("status") not in _STATUSES or not isinstance(fields.get("charter_version"), str):
+    status = fields.get("status")
+    if not isinstance(status, str) or status not in _STATUSES or not isinstance(fields.get("charter_version"), str):
         return None
-    if fields["status"] in ("error", "refused") and not _is_trouble(fields.get("error")):
+    if status in ("error", "refused") and not _is_trouble(fields.get("error")):
         return None
     return cast(Envelope, fields)
 
@@ -70,7 +71,7 @@ def _is_trouble(error: object) -> bool:
     if not isinstance(error, dict):
         return False
     fields = cast(dict[str, Any], error)
-    return fields.get("certainty") in _CERTAINTIES and all(isinstance(fields.get(name), str) for name in _TEXTS)
+    return all(isinstance(fields.get(name), str) for name in _TEXTS) and fields["certainty"] in _CERTAINTIES
 
 
 def _parsed(text: object) -> object:

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from fastmcp.client import Client
 from fastmcp.client.transports import ClientTransport, StdioTransport
+from mcp import InputRequiredRoundsExceededError
 from pydantic_ai.exceptions import (
     AgentRunError,
     ApprovalRequired,
@@ -123,6 +124,10 @@ class AmendsToolset(WrapperToolset[AgentDepsT]):
             raise
         except (AgentRunError, ApprovalRequired, CallDeferred, UserError):
             raise
+        except InputRequiredRoundsExceededError as error:
+            # Without `carry`, the client comes back for a person's answer by itself, and gives up some time.
+            asked = {"kind": "awaiting_person", "message": "a person is asked", "tool": name, "args": args}
+            raise ApprovalRequired({"amends": asked}) from error
         except Exception as error:
             if isinstance(_origin(tool.toolset), MCPToolset):
                 raise Unavailable(f"the gateway could not be asked for `{name}`: {error}") from error
