@@ -54,7 +54,8 @@ class Amends(MCPServer):
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
         # A person's answer is not waited for: the run is told at once.
-        result = await super().call_tool(tool_name, arguments, {"amends/hold": 0} | (meta or {}))
+        meta = {"amends/hold": 0} | (meta or {})
+        result = await super().call_tool(tool_name, arguments, meta)  # type: ignore[safe-super]
         return checked(result, self.meanings)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from amends_pydantic_ai import AmendsToolset, by_conversation
 from place import Place
-from pydantic_ai import ModelMessagesTypeAdapter
+from pydantic_ai import ModelMessagesTypeAdapter, ModelRetry
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from scripted import Scripted
@@ -151,3 +151,29 @@ async def test_a_client_that_carries_nothing_waits_by_itself_and_then_the_run_is
     last = await agent.run(message_history=first.all_messages(), deferred_tool_results=results)
     assert last.output == "done"
     assert (place.requests("charge_card"), place.effects("charge_card")) == (1, 1)
+
+
+async def test_nobody_answers_for_another(place: Place) -> None:
+    tokens = {name: f"{name}-{'0123456789' * 3}" for name in ("ada", "bob")}
+    files = {name: place.write(f"{name}.token", token) for name, token in tokens.items()}
+    auth = "".join(f'[auth.tokens.{name}]\nsecret = {{ file = "{file}" }}\n' for name, file in files.items())
+    gateway = place.serve(config=OWN + auth)
+    model = Scripted(CHARGE)
+    toolset = AmendsToolset[None].connect(gateway.mcp, auth=tokens["ada"], init_timeout=60)
+    requests = asked((await model.agent(toolset).run("charge it")).output)
+    question = about(requests)["interaction"]
+    async with MCPToolset[None](gateway.mcp, auth=tokens["bob"], init_timeout=60) as other:
+        for choice in ("approve", "deny"):
+            meta = {"amends/hold": 0, "amends/answer": {"interaction": question, "choice": choice}}
+            with pytest.raises(ModelRetry, match="awaiting_person"):
+                await other.direct_call_tool(*CHARGE, metadata=meta)
+    assert question in [entry["id"] for entry in place.queue()]
+    assert place.requests("charge_card") == 0
+
+
+@pytest.mark.parametrize("said", [7, {}, {"interaction": "int_1", "choice": "perhaps"}], ids=repr)
+async def test_what_is_no_answer_is_refused(place: Place, said: object) -> None:
+    async with MCPToolset[None](place.serve(config=OWN).mcp, init_timeout=60) as mcp:
+        with pytest.raises(ModelRetry, match="amends/answer"):
+            await mcp.direct_call_tool(*CHARGE, metadata={"amends/answer": said})
+    assert (place.queue(), place.requests("charge_card")) == ([], 0)

@@ -1,4 +1,7 @@
-"""Generated."""
+"""What each kind of failure and refusal means to whoever runs an agent, when nothing is in doubt.
+
+Generated from the registry; do not edit.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,22 @@ from typing import Final, Literal, TypeAlias
 
 from ._envelope import Kind
 
-Meaning: TypeAlias = Literal["correct","permanent","infrastructure","cancelled","input","approval","doubt"]
+Meaning: TypeAlias = Literal[
+    # The model can correct it: nothing happened, and another call may work.
+    "correct",
+    # It is final. The model should hear it, and do something else.
+    "permanent",
+    # Something is away or out of order. The model cannot help; the same call may work later.
+    "infrastructure",
+    # Somebody stopped it.
+    "cancelled",
+    # Somebody has to give something, such as a credential.
+    "input",
+    # Somebody has to say yes.
+    "approval",
+    # It is not known whether it happened.
+    "doubt",
+]
 
 MEANINGS: Final[Mapping[Kind, Meaning]] = {
     "shape_invalid": "correct",
