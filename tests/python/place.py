@@ -16,7 +16,7 @@ from typing import Any
 AMENDS = os.environ["AMENDS_BIN"]
 PATIENCE = 60.0
 
-# What the demo declares of its shop, without its deadlines: a test waits for nothing that it does not have to.
+# What is declared of the shop's tools. An e-mail is given up soon, so that a doubt is soon there.
 CONTRACTS = """
 [tools.get_order]
 effect = "read"
@@ -29,6 +29,7 @@ key = { argument = "idempotency_key", window = "24h", durable = true }
 effect = "write"
 [tools.send_email]
 effect = "write"
+timeout = "1s"
 """
 
 
@@ -86,18 +87,18 @@ class Place:
         flags = [flag for fault in faults for flag in ("--fault", fault)]
         return [AMENDS, "shop", "--book", str(self.folder / "book.db"), *flags]
 
-    def wrap(self, *faults: str, config: str = CONTRACTS, upstream: str = "") -> list[str]:
+    def wrap(self, *faults: str, config: str = CONTRACTS, timeout: str = "20s") -> list[str]:
         """The command of `amends wrap` around that shop."""
-        text = f'[upstreams.wrapped]\ntimeout = "1s"\ndeadline = "6s"\n{upstream}\n{config}'
+        text = f'[upstreams.wrapped]\ntimeout = "{timeout}"\ndeadline = "40s"\n{config}'
         path = self.write("wrap.toml", text)
         return [AMENDS, "wrap", "--ledger", self.ledger, "--config", path, "--", *self.shop(*faults)]
 
-    def serve(self, *faults: str, config: str = CONTRACTS, upstream: str = "") -> Gateway:
+    def serve(self, *faults: str, config: str = CONTRACTS, timeout: str = "20s") -> Gateway:
         """A gateway before that shop, on a port of its own."""
         text = (
             f'[ledger]\nurl = "{self.ledger}"\n[listen]\nhttp = "127.0.0.1:0"\n'
             f'[upstreams.shop]\ncommand = {json.dumps(self.shop(*faults))}\nprefix = ""\n'
-            f'timeout = "1s"\ndeadline = "6s"\n{upstream}\n{config}'
+            f'timeout = "{timeout}"\ndeadline = "40s"\n{config}'
         )
         path = self.write("amends.toml", text)
         gateway = Gateway([AMENDS, "serve", "--config", path], self.folder)

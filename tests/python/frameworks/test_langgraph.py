@@ -99,7 +99,7 @@ async def test_a_person_is_asked_and_the_graph_goes_on(
 
 
 async def test_a_doubt_waits_for_a_person(place: Place) -> None:
-    graph = await agent(http(place, "charge_card=lose_response"), ("charge_card", CHARGE))
+    graph = await agent(http(place, "charge_card=lose_response", timeout="1s"), ("charge_card", CHARGE))
     _, [interrupted] = await run(graph, GO)
     assert interrupted.value["error"]["certainty"] == "in_doubt"
     place.answer(interrupted.value["error"]["interaction"], "happened")

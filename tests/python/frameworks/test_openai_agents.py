@@ -90,7 +90,7 @@ async def test_a_person_is_asked_and_the_next_run_finds_the_answer(
 
 async def test_a_doubt_waits_for_a_person(place: Place) -> None:
     model = Scripted(("charge_card", CHARGE))
-    async with http(place, "charge_card=lose_response") as server:
+    async with http(place, "charge_card=lose_response", timeout="1s") as server:
         agent = Agent(name="clerk", model=model, mcp_servers=[server])
         with pytest.raises(Stopped) as stopped:
             await Runner.run(agent, "charge it")

@@ -131,18 +131,18 @@ async def test_an_exception_of_a_tool_in_python_is_what_it_would_be_over_mcp(pla
 
 
 async def test_a_tool_in_python_that_calls_the_gateway_has_the_same_signals(place: Place) -> None:
-    gateway = place.serve("charge_card@ord_2=forbidden", "charge_card@ord_3=lose_response")
+    gateway = place.serve("charge_card@ord_2=forbidden", "send_email=lose_response")
     functions = FunctionToolset[None]()
 
     @functions.tool_plain
-    async def charge(order: str, amount: int) -> object:
+    async def call(tool: str, body: dict[str, Any]) -> object:
         async with httpx2.AsyncClient(timeout=60) as client:
-            body = {"order": order, "amount": amount}
-            answer = await client.post(f"http://{gateway.address}/call/charge_card", json=body, headers=carried().headers())
-            return answer.json()
+            url = f"http://{gateway.address}/call/{tool}"
+            return (await client.post(url, json=body, headers=carried().headers())).json()
 
-    wishes = [("charge", {"order": f"ord_{n}", "amount": amount}) for n, amount in [(1, -5), (1, 5), (2, 5), (3, 5)]]
-    model = Scripted(*wishes)
+    charges = [{"order": f"ord_{n}", "amount": amount} for n, amount in [(1, "five"), (1, 5), (2, 5)]]
+    wishes = [("call", {"tool": "charge_card", "body": body}) for body in charges]
+    model = Scripted(*wishes, ("call", {"tool": "send_email", "body": {"to": "ada@shop.example", "subject": "hello"}}))
     agent = model.agent(AmendsToolset(functions, key=by_conversation))
     result = await agent.run("charge them")
     assert [part.outcome for part in model.heard] == ["retried", "success", "failed"]
@@ -150,4 +150,4 @@ async def test_a_tool_in_python_that_calls_the_gateway_has_the_same_signals(plac
     # Once more from before the second call was answered: it is found, and so is the doubt.
     again = await agent.run(message_history=result.all_messages()[:4])
     assert isinstance(again.output, DeferredToolRequests)
-    assert (place.effects("charge_card", "ord_1"), place.effects("charge_card", "ord_3")) == (1, 1)
+    assert (place.effects("charge_card", "ord_1"), place.effects("send_email")) == (1, 1)

@@ -79,7 +79,7 @@ async def test_a_time_to_come_back_is_for_the_program(place: Place) -> None:
 
 
 async def test_a_doubt_waits_for_a_person_and_is_never_tried_again(connect: Connect, place: Place) -> None:
-    toolset = connect("charge_card=lose_response")
+    toolset = connect("charge_card=lose_response", timeout="1s")
     model = Scripted(CHARGE)
     agent = model.agent(toolset)
     first = await agent.run("charge it")
@@ -101,7 +101,7 @@ async def test_a_doubt_waits_for_a_person_and_is_never_tried_again(connect: Conn
 
 async def test_a_doubt_that_nobody_is_asked_about_is_told_and_a_repeat_finds_it(connect: Connect, place: Place) -> None:
     model = Scripted(CHARGE, CHARGE)
-    toolset = connect("charge_card=lose_response", config="")
+    toolset = connect("charge_card=lose_response", config="", timeout="1s")
     result = await model.agent(toolset).run("charge it")
     assert result.output == "done"
     assert [part.outcome for part in model.heard] == ["failed", "failed"]
@@ -125,7 +125,8 @@ async def test_a_gateway_that_is_gone_stops_the_run(place: Place) -> None:
 
 
 async def test_a_call_that_is_not_answered_in_time_is_not_for_the_model(place: Place) -> None:
-    toolset = AmendsToolset[None].connect(place.serve("charge_card=lose_response").mcp, init_timeout=60, read_timeout=0.3)
+    gateway = place.serve("charge_card=lose_response")
+    toolset = AmendsToolset[None].connect(gateway.mcp, init_timeout=60, read_timeout=5)
     model = Scripted(CHARGE)
     with pytest.raises(Unavailable):
         await model.agent(toolset).run("charge it")
