@@ -9,6 +9,8 @@ import select
 import sqlite3
 import subprocess
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,19 @@ class Gateway:
     def mcp(self) -> str:
         return f"http://{self.address}/mcp"
 
+    def refuses(self, tool: str, token: str | None = None) -> str:
+        """The kind of the refusal of a call without arguments, for which nothing is sent."""
+        headers = {"Content-Type": "application/json"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        request = urllib.request.Request(f"http://{self.address}/call/{tool}", b"{}", headers)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+                return f"none: {response.status}"
+        except urllib.error.HTTPError as error:
+            answer: dict[str, Any] = json.load(error)
+            return str(answer["error"]["kind"])
+
     def kill(self) -> None:
         self.child.kill()
         self.child.wait()
@@ -93,8 +108,10 @@ class Place:
         path = self.write("wrap.toml", text)
         return [AMENDS, "wrap", "--ledger", self.ledger, "--config", path, "--", *self.shop(*faults)]
 
-    def serve(self, *faults: str, config: str = CONTRACTS, timeout: str = "20s") -> Gateway:
-        """A gateway before that shop, on a port of its own."""
+    def serve(
+        self, *faults: str, config: str = CONTRACTS, timeout: str = "20s", token: str | None = None
+    ) -> Gateway:
+        """A gateway before that shop, on a port of its own, once it knows the shop's tools."""
         text = (
             f'[ledger]\nurl = "{self.ledger}"\n[listen]\nhttp = "127.0.0.1:0"\n'
             f'[upstreams.shop]\ncommand = {json.dumps(self.shop(*faults))}\nprefix = ""\n'
@@ -103,6 +120,7 @@ class Place:
         path = self.write("amends.toml", text)
         gateway = Gateway([AMENDS, "serve", "--config", path], self.folder)
         self.gateways.append(gateway)
+        eventually("the shop's tools are served", lambda: gateway.refuses("get_order", token) == "invalid_argument")
         return gateway
 
     def amends(self, *arguments: str) -> str:

@@ -157,7 +157,7 @@ async def test_nobody_answers_for_another(place: Place) -> None:
     tokens = {name: f"{name}-{'0123456789' * 3}" for name in ("ada", "bob")}
     files = {name: place.write(f"{name}.token", token) for name, token in tokens.items()}
     auth = "".join(f'[auth.tokens.{name}]\nsecret = {{ file = "{file}" }}\n' for name, file in files.items())
-    gateway = place.serve(config=OWN + auth)
+    gateway = place.serve(config=OWN + auth, token=tokens["ada"])
     model = Scripted(CHARGE)
     toolset = AmendsToolset[None].connect(gateway.mcp, auth=tokens["ada"], init_timeout=60)
     requests = asked((await model.agent(toolset).run("charge it")).output)

@@ -54,7 +54,7 @@ impl Session {
         let state = frame.map_or("", |frame| frame.state.as_str());
         let step = Step { machine: wish.machine.as_str(), action: wish.action.as_str(), state };
         let origin = Origin { session: self.id.as_str(), door: &self.door, step: Some(step) };
-        let caller = Caller { principal: &self.principal, origin, counts: false, judged: true };
+        let caller = Caller { principal: &self.principal, origin, counts: false, judged: true, keeps: false };
         let parsed = serde_json::from_str::<&RawValue>(params).ok();
         match parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) {
             Some(call) => admission::admit(&self.gateway, &caller, Wish::Call { params, call: &call }),
@@ -107,6 +107,7 @@ impl Session {
             notes: listener.notes,
             way: if listener.way == Way::Return { Way::Closed } else { listener.way },
             capabilities: listener.capabilities.clone(),
+            task: None,
         })
     }
 
