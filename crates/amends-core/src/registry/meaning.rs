@@ -161,7 +161,7 @@ mod tests {
             }
             Meaning::Correct | Meaning::Permanent | Meaning::Infrastructure => {
                 !matches!(a2a, A2a::Canceled | A2a::InputRequired | A2a::AuthRequired)
-                    && matches!(ag_ui, AgUi::RunError | AgUi::HttpError)
+                    && !matches!(ag_ui, AgUi::Interrupt | AgUi::Cancelled)
             }
             Meaning::Doubt => false,
         };

@@ -38,11 +38,11 @@ const REFUSALS: &str = "\n## By refusal\n\n\
 const ANSWERS: &str = "
 ## What a person says
 
-| | MCP, a form | MCP, `_meta` of the repeat | PydanticAI | the call is told |
-|---|---|---|---|---|
-| yes | `accept` with `approve: true` | `amends/answer` with `approve` | `ToolApproved` | its result, once |
-| no | `accept` with `approve: false`, or `decline` | `amends/answer` with `deny` | `ToolDenied`, and `AmendsToolset.deny` | `approval_denied` |
-| nothing | `cancel`: the form was put away | | the run is not taken up again | `awaiting_person`, until its time is over: `approval_expired` |
+| | MCP, a form | MCP, `_meta` of the repeat | A2A, a data part | PydanticAI | the call is told |
+|---|---|---|---|---|---|
+| yes | `accept` with `approve: true` | `amends/answer` with `approve` | `choice` is `approve` | `ToolApproved` | its result, once |
+| no | `accept` with `approve: false`, or `decline` | `amends/answer` with `deny` | `choice` is `deny` | `ToolDenied`, and `AmendsToolset.deny` | `approval_denied` |
+| nothing | `cancel`: the form was put away | | | the run is not taken up again | `awaiting_person`, until its time is over: `approval_expired` |
 
 A yes of whoever called counts only on queues that let them: see [people](people.md). Over MCP, declining and saying no are the same;
 PydanticAI cannot tell a no from a form that was put away.
@@ -59,7 +59,7 @@ pub(crate) fn page() -> String {
             meaning.as_str(),
             meaning.means(),
             words(meaning, |code| code.mcp().words(), |kind| kind.mcp().words()),
-            words(meaning, |code| code.a2a().words(), |kind| kind.a2a().words()),
+            words(meaning, |code| code.a2a().words(), |kind| kind.a2a().words()) + asked_meanwhile(meaning),
             words(meaning, |code| code.ag_ui().words().to_owned(), |kind| kind.ag_ui().words().to_owned()),
             meaning.pydantic_ai(),
             lost(meaning),
@@ -110,6 +110,19 @@ fn words(meaning: Meaning, of_code: fn(Code) -> String, of_kind: fn(RefusalKind)
     words.sort();
     words.dedup();
     words.join("; ")
+}
+
+/// What A2A says of a doubt before it is final.
+const fn asked_meanwhile(meaning: Meaning) -> &'static str {
+    match meaning {
+        Meaning::Doubt => "; TASK_STATE_INPUT_REQUIRED while a person is asked",
+        Meaning::Correct
+        | Meaning::Permanent
+        | Meaning::Infrastructure
+        | Meaning::Cancelled
+        | Meaning::Input
+        | Meaning::Approval => "",
+    }
 }
 
 const fn lost(meaning: Meaning) -> &'static str {
