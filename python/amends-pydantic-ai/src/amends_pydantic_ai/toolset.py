@@ -32,6 +32,9 @@ from .waiting import Waiting
 
 _log = logging.getLogger(__name__)
 
+ASKED_MAX = 1024
+"""How many questions are remembered for programs that do not carry `requests.metadata`."""
+
 
 @dataclass
 class AmendsToolset(WrapperToolset[AgentDepsT]):
@@ -98,6 +101,8 @@ class AmendsToolset(WrapperToolset[AgentDepsT]):
             given = await self._given(name, tool_args, ctx, tool)
         finally:
             current.reset(token)
+        if ctx.tool_call_id is not None:
+            self._asked.pop(ctx.tool_call_id, None)
         if not isinstance(given, _Refused):
             return given
         if (signal := signal_for(given.no, {"tool": name, "args": tool_args, "key": key})) is None:
@@ -106,6 +111,8 @@ class AmendsToolset(WrapperToolset[AgentDepsT]):
             await asyncio.sleep(0)
             raise ToolFailed(given.no["error"]["message"]) from given.cause
         if isinstance(signal, ApprovalRequired) and ctx.tool_call_id and (asked := given.no["error"].get("interaction")):
+            if len(self._asked) == ASKED_MAX:
+                self._asked.pop(next(iter(self._asked)))
             self._asked[ctx.tool_call_id] = asked
         raise signal from given.cause
 
