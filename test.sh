@@ -32,6 +32,7 @@ all() {
   step "clients" tests/clients/setup.sh
   step "console" tests/console/setup.sh
   step "ag-ui" tests/agui/setup.sh
+  step "python" tests/python/setup.sh
   step "format" cargo fmt --all --check -- --color "${CARGO_TERM_COLOR:-auto}"
   step "fetch" cargo fetch --locked
   step "dependencies" cargo deny --offline --log-level error check --hide-inclusion-graph bans licenses sources
@@ -47,6 +48,7 @@ quick() {
   step "clients" tests/clients/setup.sh
   step "console" tests/console/setup.sh
   step "ag-ui" tests/agui/setup.sh
+  step "python" tests/python/setup.sh
   step "format" cargo fmt --all --check -- --color "${CARGO_TERM_COLOR:-auto}"
   step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
   step "postgres" start_postgres

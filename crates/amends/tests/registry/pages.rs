@@ -138,6 +138,11 @@ fn file(class: Class) -> String {
     name + ".md"
 }
 
+/// Where a code is told of, within `docs/codes`.
+pub(crate) fn anchor(code: Code) -> String {
+    format!("{}#{}", file(code.class()), code.as_str().to_lowercase())
+}
+
 fn default_for(code: Code) -> String {
     let playbook = Playbook::default();
     let compensation = &playbook.rule(code.verdict(), code).compensation;
