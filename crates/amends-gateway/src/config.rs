@@ -63,7 +63,7 @@ pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
 pub use source::Source;
-pub use spec::Spec;
+pub use spec::{AguiSpec, OnDisconnect, Spec};
 
 /// A configuration in which every key has its value and every rule is allowed.
 #[derive(Clone, Debug)]
@@ -114,6 +114,8 @@ pub struct Config {
     pub console: ConsoleConfig,
     /// What is served to agents that speak A2A.
     pub a2a: A2aConfig,
+    /// The AG-UI door.
+    pub agui: AguiSpec,
 }
 
 /// One upstream.

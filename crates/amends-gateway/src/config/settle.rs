@@ -100,6 +100,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         telemetry: telemetry(&spec.telemetry)?,
         console: ConsoleConfig::settle(spec.console),
         a2a: A2aConfig::settle(spec.a2a)?,
+        agui: spec.agui,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     machine::fit(&config)?;
