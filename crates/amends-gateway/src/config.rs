@@ -46,7 +46,7 @@ pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
 pub(crate) use auth::is_here;
 pub use auth::{AuthConfig, AuthSpec, OAuthConfig, OAuthSpec, ScopeSpec, TokenConfig, TokenSpec};
-pub use console::ConsoleConfig;
+pub use console::{ConsoleConfig, OidcConfig, OidcSpec};
 pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};

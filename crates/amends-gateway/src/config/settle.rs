@@ -92,7 +92,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         allowlists: Allowlists::settle(&spec.principals)?,
         cost,
         telemetry: telemetry(&spec.telemetry)?,
-        console: ConsoleConfig::settle(spec.console),
+        console: ConsoleConfig::settle(spec.console)?,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     machine::fit(&config)?;

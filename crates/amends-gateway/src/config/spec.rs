@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
-    ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec,
+    ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, OidcSpec, PeopleSpec, PiiSpec,
     PolicySpec, PrincipalSpec, PrivacySpec, QueueSpec, Span, ToolCostSpec,
 };
 use crate::pin::PinMode;
@@ -126,6 +126,8 @@ pub struct ConsoleSpec {
     pub token: Option<KeySource>,
     /// The folder that proposals are written to. The default is `amends-proposals`.
     pub proposals: Option<PathBuf>,
+    /// The issuer at which people sign in.
+    pub oidc: Option<OidcSpec>,
 }
 
 /// `[listen]`
@@ -404,6 +406,7 @@ impl Spec {
             *file = folder.join(&*file);
         }
         self.auth.look_beside(folder);
+        self.console.look_beside(folder);
         if let Some(file) = &mut self.telemetry.ca {
             *file = folder.join(&*file);
         }
