@@ -9,6 +9,7 @@ mod keys;
 mod metadata;
 mod oauth;
 mod oidc;
+pub(crate) mod shown;
 mod signature;
 mod tokens;
 
@@ -21,8 +22,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 pub use denied::Denied;
-pub(crate) use oidc::{Oidc, Unwelcome};
 pub(crate) use metadata::{METADATA_PATH, metadata};
+pub(crate) use oidc::{Oidc, Unwelcome};
 
 use crate::config::{Config, OAuthConfig, TokenConfig};
 use crate::upstream::CredentialError;

@@ -107,7 +107,8 @@ impl OidcConfig {
         if spec.client_id.is_empty() {
             return Err(invalid(&key("client_id"), "is how the issuer knows this console".into()));
         }
-        let named = [("name_claim", &spec.name_claim), ("tenant_claim", &spec.tenant_claim), ("role_claim", &spec.role_claim)];
+        let named =
+            [("name_claim", &spec.name_claim), ("tenant_claim", &spec.tenant_claim), ("role_claim", &spec.role_claim)];
         if let Some((part, _)) = named.iter().find(|(_, claim)| claim.as_deref() == Some("")) {
             return Err(invalid(&key(part), "names a claim".into()));
         }

@@ -31,7 +31,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::gateway::Gateway;
-use crate::identity;
+use crate::identity::{self, Caller, shown};
 use crate::telemetry::Named;
 use body::Body;
 use connection::Connection;
@@ -108,10 +108,13 @@ async fn handle(
 async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     match (request.method(), path.as_str()) {
-        (method, "/mcp") => match entry::agent(door, &request).await {
+        (method, "/mcp") => match entry::caller(door, &request).await {
             Err(denied) => denied,
-            Ok(who) => match *method {
-                Method::POST => message::post(door, connection, &who, request).await,
+            Ok(Caller { principal: who, scopes, .. }) => match *method {
+                Method::POST => {
+                    let posted = message::post(door, connection, &who, request);
+                    shown::with(scopes.into(), posted).await
+                }
                 Method::DELETE => sessions::delete(door, &who, &request),
                 Method::GET => stream::open(door, &who, &request),
                 _ => stream::not_allowed(),
@@ -119,8 +122,11 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
         },
         (&Method::POST, path) if path.starts_with("/call/") => {
             let tool = path.strip_prefix("/call/").unwrap_or_default().to_owned();
-            match entry::agent(door, &request).await {
-                Ok(who) => plain::call(door, connection, &who, &tool, request).await,
+            match entry::caller(door, &request).await {
+                Ok(Caller { principal: who, scopes, .. }) => {
+                    let called = plain::call(door, connection, &who, &tool, request);
+                    shown::with(scopes.into(), called).await
+                }
                 Err(denied) => denied,
             }
         }

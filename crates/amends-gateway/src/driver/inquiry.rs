@@ -5,6 +5,7 @@ use std::time::Instant;
 use amends_core::attempt::Payload;
 use amends_core::effect::Effect;
 use amends_core::inquiry::{Asking, Telling};
+use amends_core::privacy::Sieve;
 use amends_core::{Ask, AttemptId, CallId, Fact, Gates, Input, Inquiry, Report, Timestamp, Unanswered, Way};
 use amends_ledger::{Append, Form as StoredForm, StoredAnswer, StoredArguments, keyed_digest};
 use amends_wire::mcp::inputs::{responses, unaskable, with_inputs};
@@ -216,6 +217,9 @@ impl Session {
         if !self.dispatcher.is_asking(&call, n) {
             return;
         }
+        let config = self.gateway.config();
+        let sieves = live.tool.as_ref().map_or(config.pii.shared(), |tool| config.pii.of(tool.name.as_str()));
+        let answers: Vec<_> = answers.into_iter().map(|answer| passing(&sieves.arguments, answer)).collect();
         let told: Vec<String> = answers.iter().map(written).collect();
         if inquiry.held.is_none() {
             let questions = inquiry.asked.questions.iter().zip(&answers);
@@ -253,6 +257,13 @@ impl Session {
         let given =
             Returned::read(&params).ok().flatten().and_then(|returned| returned.inputs).map(|inputs| inputs.get());
         let inputs = payload(&self.gateway.secret, given.unwrap_or("{}"));
+        let config = self.gateway.config();
+        let sieves = live.tool.as_ref().map_or(config.pii.shared(), |tool| config.pii.of(tool.name.as_str()));
+        if asking && given.is_some_and(|given| !sieves.arguments.finds(given).is_empty()) {
+            // What may not pass is not given, and the call is not gone on with.
+            let reason = amends_core::dispatcher::cancel::CancelReason::Asked;
+            return self.take(Input::Cancel { call, reason }, Gates::default());
+        }
         if asking {
             live.listener = listener;
             let held = match live.inquiries.get_mut(&n).filter(|inquiry| inquiry.held.is_some()) {
@@ -379,6 +390,15 @@ fn answers_of(asked: &InputRequired, params: &str) -> Option<Vec<Result<String, 
     let returned = Returned::read(params).ok().flatten()?;
     let answer = |question: &Question| Some(Ok(returned.answer(&question.key)?.get().to_owned()));
     asked.questions.iter().map(answer).collect()
+}
+
+/// An answer, unless it holds what the tool is not to be sent.
+fn passing(sieve: &Sieve, answer: Result<String, RpcFault>) -> Result<String, RpcFault> {
+    let found = answer.as_ref().map(|given| sieve.finds(given)).unwrap_or_default();
+    match found.first() {
+        Some(category) => Err(refusal(&format!("what was given holds `{}`, which may not pass", category.as_str()))),
+        None => answer,
+    }
 }
 
 /// An answer as the next round can carry it.

@@ -1,5 +1,7 @@
 //! An agent comes back with what it was asked for: the call that waits goes on, wherever it waits.
 
+use std::sync::Arc;
+
 use amends_core::claim::ClaimState;
 use amends_core::refusal::ArgumentFault;
 use amends_core::{CallId, Held, InteractionId, Refusal, RefusalKind};
@@ -110,7 +112,7 @@ impl SessionHandle {
         if taking.await.is_err() {
             return Ok(None);
         }
-        Ok(Some(CallHandle { id: waiting.call, answer: answered, session }))
+        Ok(Some(CallHandle { id: waiting.call, answer: answered, session, next: Arc::default() }))
     }
 
     /// The session of a call that waits, used by whoever came back to it.
@@ -122,7 +124,7 @@ impl SessionHandle {
             gateway: self.gateway.clone(),
             principal: self.principal.clone(),
             door: self.door.clone(),
-            user: std::sync::Arc::new(User { mail }),
+            user: Arc::new(User { mail }),
         }
     }
 
@@ -161,7 +163,7 @@ impl SessionHandle {
         let id: CallId = admitted.call.id.clone();
         // The driver ends only after every handle is gone.
         let _ = self.user.mail.send(Mail::call(admitted, made, answer_to, listener));
-        CallHandle { id, answer, session: self.clone() }
+        CallHandle { id, answer, session: self.clone(), next: Arc::default() }
     }
 
     fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Box<Refusal>> {

@@ -113,6 +113,8 @@ pub(crate) struct Live {
     pub(super) asking: Option<Asking>,
     /// What it will have cost its principal, until it is begun.
     pub(super) reserved: Option<Reserved>,
+    /// The tool and the arguments that its agent called with, where a person is asked before that call is made.
+    pub(super) wanted: Option<(String, String)>,
 }
 
 /// A session's driver.
@@ -206,6 +208,7 @@ impl Live {
             approval: None,
             asking: None,
             reserved: None,
+            wanted: None,
         }
     }
 

@@ -125,12 +125,12 @@ impl Oidc {
             ("code", code),
             ("redirect_uri", back),
             ("client_id", client),
-            ("code_verifier", &visit.verifier),
+            ("code_verifier", visit.verifier.as_str()),
         ];
         let secret = self.secret()?;
         let mut shown = None;
         match &secret {
-            Some(secret) if endpoints.secret_in_form => fields.push(("client_secret", secret)),
+            Some(secret) if endpoints.secret_in_form => fields.push(("client_secret", secret.as_str())),
             Some(secret) => {
                 let pair = STANDARD.encode(format!("{}:{}", encoded(client), encoded(secret)));
                 let mut header = HeaderValue::from_str(&format!("Basic {pair}")).map_err(|_| Unwelcome::Away)?;
@@ -159,7 +159,7 @@ impl Oidc {
             return Err(Unwelcome::Token("it was made for another visit"));
         }
         let issuer = &self.config.issuer;
-        let ours = |party: &Value| party.as_str() == Some(&issuer.audience);
+        let ours = |party: &Value| party.as_str() == Some(issuer.audience.as_str());
         let shared = claims.get("aud").and_then(Value::as_array).is_some_and(|all| all.len() > 1);
         if claims.get("azp").map_or(shared, |party| !ours(party)) {
             return Err(Unwelcome::Token("it was given to somebody else"));

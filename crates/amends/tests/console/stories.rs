@@ -32,6 +32,11 @@ fn an_approval_leads_to_the_tools_result_a_denial_does_not_and_the_first_answer_
 }
 
 #[test]
+fn a_policy_asks_two_persons_and_a_form_is_filled_in() {
+    told("policy.mjs");
+}
+
+#[test]
 fn hostile_texts_are_shown_as_texts() {
     told("hostile.mjs");
 }

@@ -61,7 +61,9 @@ async fn welcome(door: &Arc<Door>, head: &Parts) -> Result<Person, Problem> {
     let state = said.text("state")?.unwrap_or_default();
     let kept = cookie(&head.headers, VISIT_COOKIE).unwrap_or_default();
     let visit = door.gateway.sign_in.come_back(kept, &state, clock::now()).ok_or_else(|| {
-        unauthenticated("this way back was used already, took too long, or did not begin in this browser; sign in again")
+        unauthenticated(
+            "this way back was used already, took too long, or did not begin in this browser; sign in again",
+        )
     })?;
     if said.text("iss")?.is_some_and(|issuer| !oidc.is(&issuer)) {
         return Err(unauthenticated("this comes from another issuer"));
