@@ -16,6 +16,7 @@ mod privacy;
 mod question;
 mod recover;
 mod redeem;
+mod relay;
 mod retire;
 mod returning;
 mod session;
