@@ -259,8 +259,9 @@ fn groups_of(effect: EffectKind) -> [&'static str; 2] {
 pub(crate) fn stricter(one: Approval, other: Approval) -> Approval {
     let weight = |approval: &Approval| (approval.persons, !approval.requester_may);
     let (persons, requester_may) = (one.persons.max(other.persons), one.requester_may && other.requester_may);
+    let form = one.form.clone().or_else(|| other.form.clone());
     let strict = if weight(&other) > weight(&one) { other } else { one };
-    Approval { persons, requester_may, ..strict }
+    Approval { persons, requester_may, form, ..strict }
 }
 
 /// The id of a policy as a text.
