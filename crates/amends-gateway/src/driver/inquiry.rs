@@ -199,7 +199,7 @@ impl Session {
     }
 
     fn sealed(&self, call: &CallId, n: u32, live: &Live, asked: &InputRequired, due: Timestamp) -> Option<String> {
-        let (name, arguments) = subject(&live.params)?;
+        let (name, arguments) = live.wanted.clone().or_else(|| subject(&live.params))?;
         let state = RequestState {
             principal: self.principal.clone(),
             asked: self.gateway.seal.asked("tools/call", &name, &arguments),
@@ -281,7 +281,9 @@ impl Session {
                 None => false,
             };
             if !held {
-                live.params = with_inputs(&params, given, theirs.as_deref()).into();
+                // What people answered before is among the arguments that it has, and not among those that the agent repeats.
+                let base = if live.wanted.is_some() { live.params.to_string() } else { params.clone() };
+                live.params = with_inputs(&base, given, theirs.as_deref()).into();
             }
         }
         let gates = self.gates_of(&call);
