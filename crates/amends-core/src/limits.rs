@@ -60,3 +60,6 @@ pub const STAGE_TURNS_MAX: u32 = 256;
 pub const STAGE_LEGS_MAX: usize = 8;
 /// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
 pub const EXPRESSION_BYTES_MAX: usize = 1024;
+
+/// How long the name of an upstream's work may be.
+pub const WORK_NAME_BYTES_MAX: usize = 1_024;

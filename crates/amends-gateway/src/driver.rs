@@ -5,6 +5,7 @@ mod answer;
 mod approval;
 mod attempt;
 mod basis;
+mod decision;
 mod deliveries;
 mod failpoint;
 mod inquiry;
@@ -20,6 +21,7 @@ mod relay;
 mod retire;
 mod returning;
 mod session;
+mod stop;
 mod turn;
 mod undo;
 mod walk;
@@ -33,13 +35,16 @@ use amends_core::{CallId, Principal, SessionId, Way};
 use tokio::sync::{mpsc, oneshot};
 
 pub use admission::Wish;
+pub(crate) use answer::kept;
 pub use answer::{Answered, Form, Rendered};
-pub use listener::Listener;
+pub(crate) use approval::BY_PERSON;
+pub use listener::{Listener, Task};
 pub use orphans::settle_orphans;
 pub use post::{Request, read_post};
 pub use redeem::{REVERSE_TOOL, Redeemer};
 pub use retire::{Retirement, retire, retire_old};
 pub(crate) use session::Mail;
+pub(crate) use stop::stop;
 pub use undo::token_digest;
 pub(crate) use walk::{MoveWish, look_from_outside, past, raise_walk, told};
 
@@ -50,6 +55,9 @@ pub(crate) use deliveries::Deliveries;
 use deliveries::Leaving;
 use permission::Caller;
 use session::Session;
+
+/// How long the agent of a task is kept waiting for a person: as long as they take.
+const TASK_HOLD_MS: u64 = 10 * 366 * 24 * 60 * 60 * 1000;
 
 /// A session that somebody uses. Its driver lives as long as a handle or an open call.
 #[derive(Clone, Debug)]
@@ -184,6 +192,13 @@ impl SessionHandle {
             && !self.gateway.config().asks(call.name()).is_empty()
             && self.gateway.catalogue.now().find(call.name()).is_some()
         {
+            if listener.task.is_some() {
+                // A task is one call; what people answer would be taken for what it gave.
+                let words = format!("`{}` asks people first, and cannot be made as a task", call.name());
+                let refusal = Box::new(amends_core::Refusal::of(amends_core::RefusalKind::InvalidArgument, words));
+                let wish = Wish::Unreadable { requested: call.name().to_owned(), refusal };
+                return self.hand_over_to_driver(wish, listener, at_once, None);
+            }
             return self.ask_first(params, call.name(), listener, at_once);
         }
         self.hand_over_to_driver(wish, listener, at_once, None)
@@ -206,9 +221,18 @@ impl SessionHandle {
         };
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
-        let mut admitted = self.admit(wish);
-        if let Some(patience) = admitted.gates.patience.as_mut().filter(|_| at_once) {
-            patience.hold_ms = 0;
+        let mut admitted = self.admit(wish, listener.task.is_some());
+        if let Some(patience) = admitted.gates.patience.as_mut() {
+            // What an agent says of itself counts for either era, and can only make it shorter.
+            let held = amends_wire::mcp::call::hold_ms(&admitted.params);
+            patience.hold_ms = patience.hold_ms.min(held.unwrap_or(if at_once { 0 } else { u64::MAX }));
+        }
+        if let Some(task) = &listener.task {
+            admitted.gates.context.clone_from(&task.context);
+            if let Some(patience) = admitted.gates.patience.as_mut() {
+                patience.goes_on = true;
+                patience.hold_ms = TASK_HOLD_MS;
+            }
         }
         let id = admitted.call.id.clone();
         let mut mail = Mail::call(admitted, made, answer_to, listener);
@@ -232,22 +256,23 @@ impl SessionHandle {
     }
 
     /// Samples the gates for a wish. What the headers of its request say of its trace becomes part of its parameters.
-    fn admit(&self, wish: Wish<'_>) -> admission::Admitted {
+    fn admit(&self, wish: Wish<'_>, keeps: bool) -> admission::Admitted {
+        let caller = Caller { keeps, ..self.caller() };
         if let (Wish::Call { params, .. }, Some(telemetry)) = (&wish, &self.gateway.telemetry)
             && let Some(params) = telemetry.with_headers(params)
             && let Ok(raw) = serde_json::from_str(&params)
             && let Ok(call) = amends_wire::mcp::ToolCall::parse(Some(raw))
         {
             let wish = Wish::Call { params: &params, call: &call };
-            return admission::admit(&self.gateway, &self.caller(), wish);
+            return admission::admit(&self.gateway, &caller, wish);
         }
-        admission::admit(&self.gateway, &self.caller(), wish)
+        admission::admit(&self.gateway, &caller, wish)
     }
 
     /// Who calls through it.
     fn caller(&self) -> Caller<'_> {
         let origin = Origin { session: self.id.as_str(), door: &self.door, step: None };
-        Caller { principal: &self.principal, origin, counts: true, judged: true }
+        Caller { principal: &self.principal, origin, counts: true, judged: true, keeps: false }
     }
 }
 

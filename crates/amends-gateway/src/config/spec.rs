@@ -13,8 +13,8 @@ use serde::Deserialize;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
-    ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, OidcSpec, PeopleSpec, PiiSpec,
-    PolicySpec, PrincipalSpec, PrivacySpec, QuestionSpec, QueueSpec, Span, ToolCostSpec,
+    A2aSpec, ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, OidcSpec, PeopleSpec,
+    PiiSpec, PolicySpec, PrincipalSpec, PrivacySpec, QuestionSpec, QueueSpec, Span, ToolCostSpec,
 };
 use crate::pin::PinMode;
 
@@ -60,6 +60,10 @@ pub struct Spec {
     pub telemetry: TelemetrySpec,
     /// The pages at `/` and the API behind them.
     pub console: ConsoleSpec,
+    /// What is served to agents that speak A2A.
+    pub a2a: A2aSpec,
+    /// The AG-UI door.
+    pub agui: AguiSpec,
 }
 
 /// `[ledger]`
@@ -132,6 +136,26 @@ pub struct ConsoleSpec {
     pub oidc: Option<OidcSpec>,
 }
 
+/// `[agui]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AguiSpec {
+    /// What becomes of a run whose client is gone: `cancel` (the default) stops it, as if the client had said so; `detach` stops reads
+    /// and what was not sent, and lets a write go on.
+    pub on_disconnect: OnDisconnect,
+}
+
+/// What becomes of a run whose client is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDisconnect {
+    /// It is stopped, down to the upstream's own cancel.
+    #[default]
+    Cancel,
+    /// Reads and what was not sent are stopped; a write goes on, and its repeat finds the answer.
+    Detach,
+}
+
 /// `[listen]`
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -157,6 +181,8 @@ pub struct UpstreamSpec {
     pub url: Option<String>,
     /// The document of an HTTP API, OpenAPI 3.0 or 3.1: a file, as JSON or YAML.
     pub openapi: Option<PathBuf>,
+    /// The address of an agent that speaks A2A, or of its card.
+    pub a2a: Option<String>,
     /// What the API's paths begin with, where the document does not say or says otherwise.
     pub base_url: Option<String>,
     /// The headers of every request over HTTP, each read from where it is kept: `{ env = "…" }` or `{ file = "…" }`.

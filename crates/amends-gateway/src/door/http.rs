@@ -1,6 +1,9 @@
-//! The HTTP doors: MCP at `/mcp`, plain calls at `/call/{tool}`, the console at `/` and its API at `/api`.
+//! The HTTP doors: MCP at `/mcp`, A2A at `/a2a`, AG-UI at `/agui`, plain calls at `/call/{tool}`, the console at `/` and its API
+//! at `/api`.
 
+mod a2a;
 mod access;
+mod agui;
 mod api;
 mod body;
 mod callback;
@@ -30,6 +33,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use crate::door::agui::Runs;
 use crate::gateway::Gateway;
 use crate::identity::{self, Caller, shown};
 use crate::telemetry::Named;
@@ -48,13 +52,17 @@ const CONNECTIONS_MAX: usize = 10_000;
 struct Door {
     gateway: Arc<Gateway>,
     sessions: Sessions,
+    runs: Arc<Runs>,
     port: u16,
+    /// Whom agents have called back.
+    pushes: a2a::Pushes,
 }
 
 /// Serves until the process ends.
 pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
     let port = listener.local_addr().map_or(0, |address| address.port());
-    let door = Arc::new(Door { gateway, sessions: Sessions::default(), port });
+    let (sessions, runs, pushes) = (Sessions::default(), Arc::default(), a2a::Pushes::default());
+    let door = Arc::new(Door { gateway, sessions, runs, port, pushes });
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         // The semaphore is never closed.
@@ -130,6 +138,25 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
                 Err(denied) => denied,
             }
         }
+        (&Method::GET, amends_wire::a2a::card::PATH) if door.gateway.config().a2a.enabled => a2a::card(door, &request),
+        (_, path) if a2a::is_here(path) && door.gateway.config().a2a.enabled => {
+            match entry::caller(door, &request).await {
+                Ok(Caller { principal: who, scopes, .. }) => {
+                    let handled = a2a::handle(door, connection, &who, request);
+                    shown::with(scopes.into(), handled).await
+                }
+                Err(denied) => denied,
+            }
+        }
+        (method, path @ ("/agui" | "/agui/stop")) => match entry::caller(door, &request).await {
+            Err(denied) => denied,
+            Ok(_) if *method != Method::POST => agui::not_allowed(),
+            Ok(Caller { principal: who, scopes, .. }) if path == "/agui" => {
+                let run = agui::run(door, connection, &who, request);
+                shown::with(scopes.into(), run).await
+            }
+            Ok(Caller { principal: who, .. }) => agui::stop(door, connection, &who, request).await,
+        },
         (&Method::POST, "/callback/interaction") => callback::answer(door, request).await,
         (&Method::GET, path) if path.starts_with(identity::METADATA_PATH) => entry::metadata(door, path),
         (&Method::GET, "/health") => health::report(door),

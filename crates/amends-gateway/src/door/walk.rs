@@ -10,7 +10,7 @@ use amends_core::recovery::Template;
 use amends_core::refusal::ArgumentFault;
 use amends_core::{Principal, Recovery, Refusal, RefusalKind, SessionId};
 use amends_wire::mcp::ToolCall;
-use amends_wire::mcp::steps::{Moved, Wanted, What, action_of, read, read_action, session_of};
+use amends_wire::mcp::steps::{Moved, View, Wanted, What, action_of, read, read_action, session_of, state_body};
 use amends_wire::schema::PRESENT;
 use serde_json::{Map, Value};
 
@@ -207,6 +207,33 @@ pub(crate) fn wanted(gateway: &Gateway, call: &ToolCall<'_>) -> Option<Result<Wa
     let config = gateway.config();
     let (_, declared) = config.machines.get(machine)?.action(action.as_str())?;
     Some(read_action(call.name(), machine.as_str(), action.as_str(), declared.input.as_ref(), call.arguments()))
+}
+
+/// Where the walk of a connection through that machine is; where it would begin, while it has not.
+pub(crate) async fn view(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    own: &OwnWalks,
+    machine: &str,
+) -> Result<View, Box<Refusal>> {
+    let root = root(gateway, Some(machine))?;
+    let begun = match own.through(gateway, &root) {
+        Which::Known(id) | Which::Own(id, _) => match walks::look(gateway, principal, &id).await {
+            Err(refusal) if refusal.kind == RefusalKind::UnknownName => None,
+            looked => Some(looked?),
+        },
+        Which::New(_) => None,
+    };
+    let config = gateway.config();
+    let view = begun.or_else(|| config.machines.get(&root).map(unbegun));
+    view.ok_or_else(|| Box::new(Refusal::of(RefusalKind::SchemaDrift, format!("`{root}` is not declared any more"))))
+}
+
+/// Where a walk is and what may be done there, as data.
+pub(crate) fn shown(view: &View) -> Value {
+    let mut shown = state_body(view);
+    shown["valid_next_actions"] = view.legal().into();
+    shown
 }
 
 /// The machine that a walk begins with: the one that was named, or the only one.

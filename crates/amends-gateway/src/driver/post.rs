@@ -16,7 +16,7 @@ use super::redeem::Redeemer;
 use super::relay;
 use super::retire::{self, Retirement};
 use super::session::Mail;
-use super::undo;
+use super::{stop, undo};
 use crate::clock;
 use crate::gateway::Gateway;
 
@@ -43,6 +43,13 @@ pub enum Request {
     Forget {
         /// The session.
         session: SessionId,
+    },
+    /// Stop that call, as its agent asked elsewhere.
+    Stop {
+        /// The session of the call.
+        session: SessionId,
+        /// The call.
+        call: CallId,
     },
     /// Go on with a call that waits for its agent, which came back elsewhere.
     Return {
@@ -110,6 +117,7 @@ async fn act(gateway: Arc<Gateway>, id: LetterId, letter: Letter) {
         Ok(Request::Forget { session }) => forgotten(retire::forget(&gateway, &session).await),
         Ok(Request::Return { sealed }) => relay::take_in(&gateway, &sealed).await,
         Ok(Request::Left { session, call }) => relay::leave(&gateway, &session, call),
+        Ok(Request::Stop { session, call }) => stop::stop_here(&gateway, &session, &call).await,
         Err(error) => json!({ "error": format!("the request cannot be read: {error}") }),
     };
     if let Err(error) = gateway.ledger.reply_letter(id, reply, clock::now()).await {

@@ -90,8 +90,11 @@ impl SessionHandle {
     /// Asks one question. The person sees what the agent wants to do.
     fn ask(&self, question: &str, params: &str, listener: &Listener, at_once: bool) -> CallHandle {
         let wanted = subject(params).unwrap_or_default();
-        let arguments: Value = serde_json::from_str(&wanted.1).unwrap_or_default();
-        let shown = json!({ "name": question, "arguments": { "tool": wanted.0, "arguments": arguments } }).to_string();
+        // What the agent says beside its arguments holds for the question as well: its key, how long it waits.
+        let meta = Object::parse(params).and_then(|params| params.get("_meta"));
+        let meta = meta.map(|meta| format!(",\"_meta\":{}", meta.get())).unwrap_or_default();
+        let (name, tool) = (json!(question), json!(wanted.0));
+        let shown = format!("{{\"name\":{name},\"arguments\":{{\"tool\":{tool},\"arguments\":{}}}{meta}}}", wanted.1);
         let parsed = serde_json::from_str::<&RawValue>(&shown).ok();
         let call = parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok());
         let wish = match &call {

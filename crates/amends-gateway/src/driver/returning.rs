@@ -46,11 +46,11 @@ impl SessionHandle {
             return self.come_again(params, returned, state.theirs, listener).await;
         }
         // What it is asked next is brought by the listener of the request it comes back with.
-        let (way, capabilities) = (listener.way, listener.capabilities.clone());
+        let (way, capabilities, task) = (listener.way, listener.capabilities.clone(), listener.task.clone());
         match self.hand_over(&waiting, state.theirs.clone(), params, listener).await {
             Ok(Some(handle)) => handle,
             Ok(None) => {
-                let listener = Listener { asides: None, progress: false, notes: None, way, capabilities };
+                let listener = Listener { asides: None, progress: false, notes: None, way, capabilities, task };
                 self.look_up(params, call, waiting, state.theirs, listener).await
             }
             Err(error) => {

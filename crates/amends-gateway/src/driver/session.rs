@@ -115,6 +115,8 @@ pub(crate) struct Live {
     pub(super) reserved: Option<Reserved>,
     /// The tool and the arguments that its agent called with, where a person is asked before that call is made.
     pub(super) wanted: Option<(String, String)>,
+    /// What its upstream calls what it does for it.
+    pub(super) named: Option<String>,
 }
 
 /// A session's driver.
@@ -209,6 +211,7 @@ impl Live {
             asking: None,
             reserved: None,
             wanted: None,
+            named: None,
         }
     }
 
@@ -232,7 +235,8 @@ impl Live {
 
     /// The arguments that read the status of this call.
     pub(super) fn status_arguments(&self) -> Option<Map<String, Value>> {
-        status_arguments(self.rules.contract.status.as_ref()?, &self.arguments()?, &self.effect_key)
+        let status = self.rules.contract.status.as_ref()?;
+        status_arguments(status, &self.arguments()?, &self.effect_key, self.named.as_deref())
     }
 }
 
@@ -373,6 +377,12 @@ impl Session {
                     tool.upstream.restraint.sample(clock::now(), &tool.upstream.name, &tool.name, &mut gates);
                 }
                 self.take(Input::Result { attempt, report }, gates);
+            }
+            Mail::Aside { attempt, aside: Aside::Named(name) } => {
+                if let Some(live) = self.live.get_mut(&attempt.call) {
+                    live.named = Some(name.clone());
+                    self.take(Input::Name { attempt, name }, Gates::default());
+                }
             }
             Mail::Aside { attempt, aside } => {
                 let asking = self.live.get(&attempt.call).and_then(|live| live.listener.hear(aside));

@@ -63,7 +63,12 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
             }
         }
         (Ok(call), Ok(Some(returned))) => client.session().go_on(params, call, &returned, listener).await,
-        (Ok(call), Ok(None)) => client.session().call(Wish::Call { params, call }, listener),
+        (Ok(call), Ok(None)) => {
+            if let Some(decision) = meta.as_ref().and_then(|meta| meta.decision.as_ref()) {
+                client.session().decide(decision).await;
+            }
+            client.session().call(Wish::Call { params, call }, listener)
+        }
         (Ok(call), Err(bad)) => {
             let refusal = Refusal::of(RefusalKind::InvalidArgument, bad.to_string());
             let wish = Wish::Unreadable { requested: call.name().to_owned(), refusal: Box::new(refusal) };
@@ -143,6 +148,7 @@ fn listener(client: &Client, asked: &Asked, outbox: &Outbox, progress: bool, to:
         notes: logging::wanted(client, asked, said.traits.era).filter(|_| outbox.is_open()),
         way,
         capabilities: said.capabilities.map(|raw| raw.get().to_owned()),
+        task: None,
     }
 }
 
@@ -157,6 +163,7 @@ async fn say(
     let line = match aside {
         Aside::Progress(progress) => relay.as_mut().and_then(|relay| relay.notification(&progress)),
         Aside::Notification { line, .. } => Some(line),
+        Aside::Named(_) => None,
         Aside::Question(asking) => {
             questions.spawn(ask(outbox.clone(), asking));
             None

@@ -54,7 +54,7 @@ impl Session {
         let state = frame.map_or("", |frame| frame.state.as_str());
         let step = Step { machine: wish.machine.as_str(), action: wish.action.as_str(), state };
         let origin = Origin { session: self.id.as_str(), door: &self.door, step: Some(step) };
-        let caller = Caller { principal: &self.principal, origin, counts: false, judged: true };
+        let caller = Caller { principal: &self.principal, origin, counts: false, judged: true, keeps: false };
         if let Some(question) = self.gateway.config().asks(tool).first() {
             let words = format!("`{tool}` asks people first; in a machine, an action of its own calls `{question}`");
             return admission::refused(&self.principal, tool, Refusal::of(RefusalKind::InvalidArgument, words));
@@ -111,6 +111,7 @@ impl Session {
             notes: listener.notes,
             way: if listener.way == Way::Return { Way::Closed } else { listener.way },
             capabilities: listener.capabilities.clone(),
+            task: None,
         })
     }
 

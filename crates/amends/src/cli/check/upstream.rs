@@ -96,6 +96,7 @@ fn reach(name: &str, reach: &Reach) -> String {
         }
         Reach::Http { url, .. } => format!("is at {}", url.split('?').next().unwrap_or(url)),
         Reach::OpenApi(api) => format!("is the API at {}", api.base_url),
+        Reach::A2a { url, .. } => format!("is the agent at {}", url.split('?').next().unwrap_or(url)),
         Reach::Functions(_) => "is functions of this program".to_owned(),
     }
 }
