@@ -28,6 +28,7 @@ use crate::telemetry::{TelemetryConfig, traces_address};
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
+const WALK_IDLE: Duration = Duration::from_secs(60);
 const CONCURRENCY: usize = 256;
 const QUEUE: usize = 1024;
 /// A prefix leaves room for the name behind it.
@@ -84,6 +85,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
                 .as_ref()
                 .map(|rate| restraint::rate("limits.session_rate", rate))
                 .transpose()?,
+            walk_idle: spec.limits.walk_idle.map_or(WALK_IDLE, |span| span.0),
         },
         people: PeopleConfig::settle(&spec.people, spec.queues)?,
         privacy,
