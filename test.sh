@@ -54,7 +54,7 @@ quick() {
 long() {
   step "tools" install_tools nextest
   step "clients" tests/clients/setup.sh
-  step "crashes" env AMENDS_CRASH_ROUNDS=100 cargo nextest run -p amends --locked --profile long -E 'test(/load::/)'
+  step "crashes" env AMENDS_CRASH_ROUNDS=100 cargo nextest run --workspace --test faults --locked --profile long -E 'test(/load::/)'
 }
 
 install_tools() {

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Installs the MCP SDKs that the client drivers use, what checks our types, the conformance suite, and servers that are
+# Installs the MCP and A2A SDKs that the client drivers use, what checks our types, the conformance suite, and servers that are
 # widely used. Does nothing when they are already there.
 set -euo pipefail
 cd "$(dirname "$0")"
 clients=$PWD
-venv=$(cd ../.. && pwd)/target/clients/venv
+installed=$(cd ../.. && pwd)/target/clients
 
 main() {
   require node 'Node.js 20 or newer'
   require npm 'npm'
   require python3 'Python 3.11 or newer'
-  python_sdk
+  python_sdk requirements.txt venv
+  python_sdk a2a.txt a2a
   npm_sdk typescript
   npm_sdk typescript-v1
   npm_sdk types
@@ -24,10 +25,12 @@ newer_node() {
   if [ "$(node --print 'process.versions.node.split(".")[0]')" -lt 22 ]; then npm_sdk ../node; fi
 }
 
+# What one file asks for, in an environment of its own.
 python_sdk() {
-  local wanted=$clients/python/requirements.txt stamp=$venv/installed.txt
+  local wanted=$clients/python/$1 venv=$installed/$2
+  local stamp=$venv/installed.txt
   if cmp --silent "$wanted" "$stamp"; then return; fi
-  echo "installing the Python SDK" >&2
+  echo "installing what is in tests/clients/python/$1" >&2
   rm -rf "$venv"
   mkdir -p "$(dirname "$venv")"
   if ! python3 -m venv "$venv" >&2; then

@@ -94,6 +94,13 @@ pub enum Input {
         /// The inquiry's number in the call.
         inquiry: u32,
     },
+    /// The upstream gave what it does for an attempt a name.
+    Name {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// The name.
+        name: String,
+    },
     /// Somebody wants a call stopped.
     Cancel {
         /// Which one.
@@ -296,6 +303,7 @@ impl Dispatcher {
             Input::Inquiry { attempt, inquiry } => self.inquiry(now, gates, attempt, inquiry),
             Input::Inputs { call, inquiry, inputs } => self.inputs(now, gates, call, inquiry, inputs),
             Input::Withdrawal { call, inquiry } => self.withdrawal(now, call, inquiry),
+            Input::Name { attempt, name } => self.named(now, attempt, name),
             Input::Cancel { call, reason } => self.cancel(now, call, reason),
             Input::Delivery { call } => self.delivery(now, call),
             Input::Tick => self.tick(now, gates),

@@ -300,6 +300,13 @@ pub enum Fact {
         /// The inquiry's number in the call.
         inquiry: u32,
     },
+    /// Input: the upstream gave what it does for an attempt a name, by which it can be asked about later.
+    WorkNamed {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// The name, as the upstream gave it.
+        name: String,
+    },
     /// An inquiry is over without an answer.
     InquiryClosed {
         /// The call.

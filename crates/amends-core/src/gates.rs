@@ -44,6 +44,9 @@ pub struct Gates {
     /// What the call costs, where that is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// The conversation that the call belongs to, as its agent names it, where its door has such names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
 }
 
 /// Which policies decided about a call, and why. It is for whoever runs the gateway: no answer shows it to an agent.
@@ -96,6 +99,9 @@ pub struct Patience {
     /// What counts at once, where nobody is there to be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headless: Option<Headless>,
+    /// Whether the call goes on when a person says yes, though nobody waits for its answer: its agent looks for that later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
 }
 
 /// What counts where nobody is there to be asked.
@@ -110,7 +116,13 @@ pub enum Headless {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { hold_ms: HOLD_MS, answer_within_ms: None, granted_for_ms: GRANTED_FOR_MS, headless: None }
+        Self {
+            hold_ms: HOLD_MS,
+            answer_within_ms: None,
+            granted_for_ms: GRANTED_FOR_MS,
+            headless: None,
+            goes_on: false,
+        }
     }
 }
 

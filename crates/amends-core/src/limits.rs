@@ -62,3 +62,6 @@ pub const STAGE_LEGS_MAX: usize = 8;
 pub const EXIT_MS: u64 = 5_000;
 /// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
 pub const EXPRESSION_BYTES_MAX: usize = 1024;
+
+/// How long the name of an upstream's work may be.
+pub const WORK_NAME_BYTES_MAX: usize = 1_024;

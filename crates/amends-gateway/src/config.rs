@@ -1,5 +1,6 @@
 //! The configuration: what was written, and what it means.
 
+mod a2a;
 mod access;
 mod auth;
 mod console;
@@ -27,11 +28,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use amends_core::contract::Contract;
+use amends_core::contract::{Contract, StatusReader};
+use amends_core::expression::Expression;
 use amends_core::machine::Machines;
 use amends_core::playbook::{Layers, PlaybookSpec, RefusedSection, Release, RetryLayer};
 use amends_core::restraint::{BreakerRules, BudgetRules, Rate};
 use amends_core::{EffectKind, Playbook, Rules, UpstreamName};
+use amends_wire::a2a::agent::LOOK;
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
 
@@ -42,6 +45,7 @@ use crate::telemetry::TelemetryConfig;
 use crate::upstream::functions::Functions;
 use crate::upstream::openapi::{Api, DocumentError};
 
+pub use a2a::{A2aConfig, A2aSpec, TextRule, TextSpec};
 pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
 pub(crate) use auth::is_here;
@@ -107,6 +111,8 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     /// The pages at `/` and the API behind them.
     pub console: ConsoleConfig,
+    /// What is served to agents that speak A2A.
+    pub a2a: A2aConfig,
 }
 
 /// One upstream.
@@ -165,6 +171,13 @@ pub enum Reach {
     },
     /// An HTTP API that a document describes.
     OpenApi(Box<ApiConfig>),
+    /// An agent that speaks A2A.
+    A2a {
+        /// Its address, or that of its card.
+        url: String,
+        /// How it is spoken to.
+        access: Access,
+    },
     /// Rust functions in this process, which no file can declare.
     Functions(Functions),
 }
@@ -306,6 +319,11 @@ impl Config {
         if upstream.trust_hints {
             contract.effect = hinted;
         }
+        if let Some(reader) = upstream.status_reader(tool).filter(|_| contract.effect != EffectKind::Read) {
+            contract.status = Some(reader);
+        } else if upstream.is_look(tool) {
+            contract.effect = EffectKind::Read;
+        }
         let playbook = self.undeclared_playbook(tool, &contract)?;
         Ok(Rules { contract, playbook })
     }
@@ -325,8 +343,28 @@ impl UpstreamConfig {
         settle::anywhere()
     }
 
-    /// What the document of an API promises of the tool of that served name, by its method, where its word counts.
+    /// Whether the tool of that served name is the one by which an agent's tasks are looked at.
+    fn is_look(&self, tool: &str) -> bool {
+        matches!(self.reach, Reach::A2a { .. }) && tool.strip_prefix(&self.prefix) == Some(LOOK)
+    }
+
+    /// What tells whether a call happened, where the upstream names its work: an agent's task is looked at.
+    fn status_reader(&self, tool: &str) -> Option<StatusReader> {
+        if !matches!(self.reach, Reach::A2a { .. }) || self.is_look(tool) {
+            return None;
+        }
+        let expression = |text: &str| Expression::parse(text).expect("it is an expression");
+        let args = BTreeMap::from([("id".to_owned(), expression("work")), ("wait".to_owned(), expression("true"))]);
+        let happened = expression("has(result.happened) ? result.happened : null");
+        Some(StatusReader { tool: format!("{}{LOOK}", self.prefix), args, happened, by_key: true })
+    }
+
+    /// What the document of an API promises of the tool of that served name, by its method, where its word counts; what we know
+    /// of a tool of our own.
     pub fn promised(&self, tool: &str) -> Option<EffectKind> {
+        if self.is_look(tool) {
+            return Some(EffectKind::Read);
+        }
         let Reach::OpenApi(config) = &self.reach else { return None };
         let operation = tool.strip_prefix(&self.prefix).filter(|_| self.trust_hints)?;
         config.api.effect(operation)

@@ -15,9 +15,11 @@ mod post;
 mod privacy;
 mod recover;
 mod redeem;
+mod relay;
 mod retire;
 mod returning;
 mod session;
+mod stop;
 mod turn;
 mod undo;
 mod walk;
@@ -31,13 +33,15 @@ use amends_core::{CallId, Principal, SessionId, Way};
 use tokio::sync::{mpsc, oneshot};
 
 pub use admission::Wish;
+pub(crate) use answer::kept;
 pub use answer::{Answered, Form, Rendered};
-pub use listener::Listener;
+pub use listener::{Listener, Task};
 pub use orphans::settle_orphans;
 pub use post::{Request, read_post};
 pub use redeem::{REVERSE_TOOL, Redeemer};
 pub use retire::{Retirement, retire, retire_old};
 pub(crate) use session::Mail;
+pub(crate) use stop::stop;
 pub use undo::token_digest;
 pub(crate) use walk::{MoveWish, look_from_outside, past, raise_walk, told};
 
@@ -48,6 +52,9 @@ pub(crate) use deliveries::Deliveries;
 use deliveries::Leaving;
 use permission::Caller;
 use session::Session;
+
+/// How long the agent of a task is kept waiting for a person: as long as they take.
+const TASK_HOLD_MS: u64 = 10 * 366 * 24 * 60 * 60 * 1000;
 
 /// A session that somebody uses. Its driver lives as long as a handle or an open call.
 #[derive(Clone, Debug)]
@@ -183,9 +190,16 @@ impl SessionHandle {
         };
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
-        let mut admitted = self.admit(wish);
+        let mut admitted = self.admit(wish, listener.task.is_some());
         if let Some(patience) = admitted.gates.patience.as_mut().filter(|_| at_once) {
             patience.hold_ms = 0;
+        }
+        if let Some(task) = &listener.task {
+            admitted.gates.context.clone_from(&task.context);
+            if let Some(patience) = admitted.gates.patience.as_mut() {
+                patience.goes_on = true;
+                patience.hold_ms = TASK_HOLD_MS;
+            }
         }
         let id = admitted.call.id.clone();
         let mail = Mail::call(admitted, made, answer_to, listener);
@@ -206,22 +220,23 @@ impl SessionHandle {
     }
 
     /// Samples the gates for a wish. What the headers of its request say of its trace becomes part of its parameters.
-    fn admit(&self, wish: Wish<'_>) -> admission::Admitted {
+    fn admit(&self, wish: Wish<'_>, keeps: bool) -> admission::Admitted {
+        let caller = Caller { keeps, ..self.caller() };
         if let (Wish::Call { params, .. }, Some(telemetry)) = (&wish, &self.gateway.telemetry)
             && let Some(params) = telemetry.with_headers(params)
             && let Ok(raw) = serde_json::from_str(&params)
             && let Ok(call) = amends_wire::mcp::ToolCall::parse(Some(raw))
         {
             let wish = Wish::Call { params: &params, call: &call };
-            return admission::admit(&self.gateway, &self.caller(), wish);
+            return admission::admit(&self.gateway, &caller, wish);
         }
-        admission::admit(&self.gateway, &self.caller(), wish)
+        admission::admit(&self.gateway, &caller, wish)
     }
 
     /// Who calls through it.
     fn caller(&self) -> Caller<'_> {
         let origin = Origin { session: self.id.as_str(), door: &self.door, step: None };
-        Caller { principal: &self.principal, origin, counts: true, judged: true }
+        Caller { principal: &self.principal, origin, counts: true, judged: true, keeps: false }
     }
 }
 

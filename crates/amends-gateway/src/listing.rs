@@ -248,6 +248,7 @@ fn sign(reply: Option<&Reply>) -> Sign {
             | Fault::Refused(_)
             | Fault::TooLarge
             | Fault::Unreadable { .. }
+            | Fault::Agent(_)
             | Fault::SessionGone
             | Fault::SessionPerhapsGone { .. },
         )) => Sign::Up,

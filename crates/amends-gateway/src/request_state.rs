@@ -9,10 +9,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// What goes in beside the bytes.
 const BESIDE: &[u8] = b"amends/request-state/1";
+/// The same for what one node writes to another.
+const BESIDE_LETTER: &[u8] = b"amends/letter/1";
 const NONCE_LEN: usize = 24;
 /// How long what an agent brings back may be.
 const LENGTH_MAX: usize = 1 << 20;
@@ -88,14 +91,33 @@ impl Seal {
 
     /// Seals a state.
     pub(crate) fn close(&self, state: &RequestState) -> String {
+        self.sealed(&serde_json::to_vec(state).expect("a state can be written"), BESIDE)
+    }
+
+    /// Seals what one node writes to another.
+    pub(crate) fn close_letter(&self, letter: &impl Serialize) -> String {
+        self.sealed(&serde_json::to_vec(letter).expect("a letter can be written"), BESIDE_LETTER)
+    }
+
+    /// Opens what another node wrote.
+    pub(crate) fn open_letter<T: DeserializeOwned>(&self, sealed: &str) -> Option<T> {
+        serde_json::from_slice(&self.unsealed(sealed, BESIDE_LETTER)?).ok()
+    }
+
+    fn sealed(&self, text: &[u8], beside: &[u8]) -> String {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).expect("there is randomness, or nothing could be minted");
-        let text = serde_json::to_vec(state).expect("a state can be written");
         let sealed = self
             .cipher
-            .encrypt(XNonce::from_slice(&nonce), Payload { msg: &text, aad: BESIDE })
+            .encrypt(XNonce::from_slice(&nonce), Payload { msg: text, aad: beside })
             .expect("a text of this length can be sealed");
         URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat())
+    }
+
+    fn unsealed(&self, sealed: &str, beside: &[u8]) -> Option<Vec<u8>> {
+        let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE_LEN>()?;
+        self.cipher.decrypt(XNonce::from_slice(nonce), Payload { msg: sealed, aad: beside }).ok()
     }
 
     /// Opens a state that was given to that principal for that.
@@ -109,12 +131,7 @@ impl Seal {
         if state.len() > LENGTH_MAX {
             return Err(Refused::Forged);
         }
-        let bytes = URL_SAFE_NO_PAD.decode(state).map_err(|_| Refused::Forged)?;
-        let (nonce, sealed) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(Refused::Forged)?;
-        let text = self
-            .cipher
-            .decrypt(XNonce::from_slice(nonce), Payload { msg: sealed, aad: BESIDE })
-            .map_err(|_| Refused::Forged)?;
+        let text = self.unsealed(state, BESIDE).ok_or(Refused::Forged)?;
         let state: RequestState = serde_json::from_slice(&text).map_err(|_| Refused::Forged)?;
         // Another's is as good as none, and looks the same.
         if state.principal != *principal {

@@ -82,6 +82,16 @@ impl Signer {
         Some(self.newest.load(Ordering::Relaxed)).filter(|size| *size > 0)
     }
 
+    /// The name of its key.
+    pub fn key_name(&self) -> &str {
+        self.key.name()
+    }
+
+    /// Signs some bytes that are no checkpoint, such as a card.
+    pub fn sign_bytes(&self, bytes: &[u8]) -> [u8; 64] {
+        self.key.sign_bytes(bytes)
+    }
+
     /// Logs what is new and signs it, and gives back the newest checkpoint; nothing while there is nothing to sign.
     ///
     /// It refuses to sign a log that does not continue what was signed before. A ledger that somebody put back to an

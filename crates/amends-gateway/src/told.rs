@@ -99,6 +99,7 @@ pub fn sentence(event: &Event) -> (&'static str, String) {
         }
         Fact::InputsGiven { inquiry, inputs, .. } => format!("inquiry {inquiry}: {} bytes", inputs.size),
         Fact::InquiryWithdrawn { inquiry, .. } => format!("inquiry {inquiry}: the upstream took it back"),
+        Fact::WorkNamed { attempt, name } => format!("attempt {}: the upstream calls it {name}", attempt.n),
         Fact::InquiryClosed { inquiry, why, .. } => format!("inquiry {inquiry}: {}", why.as_str()),
         Fact::DoubtResolved { call, certainty, .. } => format!("{call}: {}, a person says", certainty.as_str()),
         Fact::ReversalMinted { .. } | Fact::ReversalVoided { .. } => String::new(),

@@ -1,5 +1,6 @@
 //! Whom we call: an upstream sends requests and gives back replies, and knows no rule about failures.
 
+pub mod a2a;
 mod asides;
 mod credential;
 mod exchange;
@@ -22,7 +23,9 @@ use tokio::sync::{Semaphore, mpsc, watch};
 pub use asides::{AsideReceiver, AsideSender, asides};
 pub use credential::CredentialError;
 pub(crate) use credential::value as credential_now;
-pub use exchange::{Aside, Asides, Asking, Exchange, Fault, HttpAnswer, Progress, Reply, Request, RpcFault, Said};
+pub use exchange::{
+    AgentFault, Aside, Asides, Asking, Exchange, Fault, HttpAnswer, Progress, Reply, Request, RpcFault, Said,
+};
 
 use crate::config::{Limits, Reach, UpstreamConfig};
 use crate::hub::News;
@@ -51,6 +54,7 @@ enum Link {
     Stdio(stdio::Child),
     Http(http::Endpoint),
     OpenApi(openapi::Service),
+    A2a(a2a::Peer),
     Functions(functions::Host),
 }
 
@@ -133,6 +137,7 @@ impl Upstream {
             }
             Reach::Http { url, access } => Link::Http(http::Endpoint::start(url, access, limits, news.clone())?),
             Reach::OpenApi(api) => Link::OpenApi(openapi::Service::start(api, limits)?),
+            Reach::A2a { url, access } => Link::A2a(a2a::Peer::start(url, access, limits, news.clone())?),
             Reach::Functions(functions) => Link::Functions(functions::Host::start(functions.clone())),
         };
         Ok(Self {
@@ -178,7 +183,7 @@ impl Upstream {
     pub fn last_words(&self) -> Vec<String> {
         match &*self.link {
             Link::Stdio(child) => child.last_words(),
-            Link::Http(_) | Link::OpenApi(_) | Link::Functions(_) => Vec::new(),
+            Link::Http(_) | Link::OpenApi(_) | Link::A2a(_) | Link::Functions(_) => Vec::new(),
         }
     }
 
@@ -188,6 +193,7 @@ impl Upstream {
             Link::Stdio(child) => child.ticket(),
             Link::Http(endpoint) => endpoint.ticket(),
             Link::OpenApi(service) => service.ticket(),
+            Link::A2a(peer) => peer.ticket(),
             Link::Functions(host) => host.ticket(),
         }
     }
@@ -198,6 +204,7 @@ impl Upstream {
             Link::Stdio(child) => child.send(ticket, request),
             Link::Http(endpoint) => endpoint.send(ticket, request),
             Link::OpenApi(service) => service.send(request),
+            Link::A2a(peer) => peer.send(request),
             Link::Functions(host) => host.send(request),
         }
     }
@@ -207,8 +214,8 @@ impl Upstream {
         match &*self.link {
             Link::Stdio(child) => child.tell(line),
             Link::Http(endpoint) => endpoint.tell(line),
-            // There is no message without an answer in HTTP, and none to a function.
-            Link::OpenApi(_) | Link::Functions(_) => {}
+            // There is no message without an answer in HTTP, none to an agent, and none to a function.
+            Link::OpenApi(_) | Link::A2a(_) | Link::Functions(_) => {}
         }
     }
 
@@ -242,6 +249,7 @@ impl Upstream {
             Link::Stdio(child) => child.health(),
             Link::Http(endpoint) => endpoint.health(),
             Link::OpenApi(service) => service.health(),
+            Link::A2a(peer) => peer.health(),
             Link::Functions(host) => host.health(),
         }
     }
@@ -252,6 +260,7 @@ impl Upstream {
             Link::Stdio(_) | Link::Functions(_) => None,
             Link::Http(endpoint) => endpoint.away(),
             Link::OpenApi(service) => service.away(),
+            Link::A2a(peer) => peer.away(),
         };
         match (self.health().borrow().clone(), away) {
             (Health::Ready { .. }, Some(reason)) => Health::Down { reason: reason.to_string() },
@@ -267,7 +276,7 @@ impl Upstream {
     /// Whether it answers, where listing its tools would not show that.
     pub async fn probe(&self, within: std::time::Duration) -> Option<Sign> {
         match &*self.link {
-            Link::Stdio(_) | Link::Http(_) | Link::Functions(_) => None,
+            Link::Stdio(_) | Link::Http(_) | Link::A2a(_) | Link::Functions(_) => None,
             Link::OpenApi(service) => Some(service.probe(within).await),
         }
     }
@@ -294,6 +303,7 @@ impl Upstream {
             Link::Stdio(_) | Link::Functions(_) => false,
             Link::Http(endpoint) => endpoint.lacks_credential(),
             Link::OpenApi(service) => service.lacks_credential(),
+            Link::A2a(peer) => peer.lacks_credential(),
         }
     }
 
@@ -307,7 +317,7 @@ impl Upstream {
     pub async fn greet(&self) -> bool {
         match &*self.link {
             Link::Stdio(child) => child.greet().await,
-            Link::Http(_) | Link::OpenApi(_) | Link::Functions(_) => true,
+            Link::Http(_) | Link::OpenApi(_) | Link::A2a(_) | Link::Functions(_) => true,
         }
     }
 
@@ -316,7 +326,7 @@ impl Upstream {
     pub fn takes_no_stamps(&self) -> bool {
         let ours = match &*self.link {
             Link::Stdio(child) => child.is_ours(),
-            Link::Http(_) | Link::OpenApi(_) | Link::Functions(_) => true,
+            Link::Http(_) | Link::OpenApi(_) | Link::A2a(_) | Link::Functions(_) => true,
         };
         ours && self.era() == Some(Era::Legacy)
     }
@@ -325,7 +335,7 @@ impl Upstream {
     pub async fn stop(&self) {
         match &*self.link {
             Link::Stdio(child) => child.stop().await,
-            Link::Http(_) | Link::OpenApi(_) | Link::Functions(_) => {}
+            Link::Http(_) | Link::OpenApi(_) | Link::A2a(_) | Link::Functions(_) => {}
         }
     }
 
@@ -335,6 +345,7 @@ impl Upstream {
             Reach::Stdio { command, .. } => command.join("\u{1f}"),
             Reach::Http { url, .. } => url.clone(),
             Reach::OpenApi(api) => api.base_url.clone(),
+            Reach::A2a { url, .. } => url.clone(),
             Reach::Functions(_) => functions::IDENTITY.to_owned(),
         }
     }

@@ -71,6 +71,16 @@ impl NoteKey {
         NoteVerifier::new(self.name.clone(), self.key.verifying_key())
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The signature of some bytes alone, for what is not a note.
+    pub fn sign_bytes(&self, bytes: &[u8]) -> [u8; 64] {
+        self.key.sign(bytes).to_bytes()
+    }
+
     /// Signs a text, which ends with a line break.
     pub fn sign(&self, text: &str) -> String {
         let mut signed = self.verifier().id.to_vec();

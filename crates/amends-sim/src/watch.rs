@@ -424,6 +424,7 @@ fn input_name(input: &Input) -> String {
         Input::Inquiry { attempt, .. } => format!("inquiry of {attempt}"),
         Input::Inputs { call, inquiry, .. } => format!("inputs for {call} {inquiry}"),
         Input::Withdrawal { call, inquiry } => format!("withdrawal of {call} {inquiry}"),
+        Input::Name { attempt, name } => format!("name {name} of {attempt}"),
         Input::Cancel { call, reason } => format!("cancel {call} {reason:?}"),
         Input::Delivery { call } => format!("delivery of {call}"),
         Input::Tick => "tick".into(),

@@ -8,6 +8,7 @@
 //! The order to read in: how a text is looked at ([`scan`], [`object`], [`message`], [`splice`]), what a tool declares
 //! ([`schema`]), what upstreams say of themselves ([`problem`], [`status`]), and then the protocols ([`mcp`], [`http`]).
 
+pub mod a2a;
 pub mod http;
 pub mod mcp;
 pub mod message;

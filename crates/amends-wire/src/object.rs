@@ -77,7 +77,7 @@ pub fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
 }
 
 /// A text as a JSON string, with its quotes.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON")
 }
 

@@ -176,7 +176,7 @@ impl Dispatcher {
         // What was let through when the call came may not be by now.
         let asked = yes == Yes::Person;
         let breaker = gates.breaker_until(&call.received.upstream, &call.received.tool).filter(|_| asked);
-        let refusal = if asked && call.is_left() {
+        let refusal = if asked && call.is_left() && !call.patience.goes_on {
             Some(approved(call))
         } else if let Some(refusal) = gates.refusal.as_deref().filter(|_| asked) {
             Some(refusal.clone())

@@ -8,7 +8,7 @@ use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId};
 use crate::inquiry::{Asking, Inquiry, Telling, Unanswered, Way};
-use crate::limits::{ASKS_MAX, INQUIRIES_MAX};
+use crate::limits::{ASKS_MAX, INQUIRIES_MAX, WORK_NAME_BYTES_MAX};
 use crate::outcome::Outcome;
 use crate::time::Timestamp;
 
@@ -37,6 +37,17 @@ impl Dispatcher {
             self.emit(now, Fact::InquiryClosed { call: attempt.call.clone(), inquiry: n, why });
         }
         self.tell(&attempt, n, Some(why));
+    }
+
+    /// The upstream gave its work a name. It changes nothing; whoever finds out what became of the work asks by it.
+    pub(super) fn named(&mut self, now: Timestamp, attempt: AttemptId, name: String) {
+        if self.state.attempt(&attempt.call, attempt.n).is_none_or(|running| running.end.is_some()) {
+            return self.ignore(now, format!("`{attempt}`, whose work has a name, is over"));
+        }
+        if name.len() > WORK_NAME_BYTES_MAX {
+            return self.ignore(now, format!("the name of the work of `{attempt}` is too long to be kept"));
+        }
+        self.emit(now, Fact::WorkNamed { attempt, name });
     }
 
     /// The upstream answered an attempt with an inquiry: nothing is done until the call comes back with the inputs.

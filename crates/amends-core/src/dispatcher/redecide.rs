@@ -177,6 +177,7 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         Fact::InquiryWithdrawn { call, inquiry } => {
             (Input::Withdrawal { call: call.clone(), inquiry: *inquiry }, open())
         }
+        Fact::WorkNamed { attempt, name } => (Input::Name { attempt: attempt.clone(), name: name.clone() }, open()),
         Fact::CancelRequested { call, reason } => (Input::Cancel { call: call.clone(), reason: *reason }, open()),
         Fact::AnswerDelivered { call } => (Input::Delivery { call: call.clone() }, open()),
         Fact::Ticked { gates } => (Input::Tick, gates.clone()),

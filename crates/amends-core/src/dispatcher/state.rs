@@ -150,7 +150,7 @@ impl Session {
             Fact::FailureJudged { attempt, .. } => {
                 self.attempt(&attempt.call, attempt.n).is_some_and(|attempt| attempt.end.is_some())
             }
-            Fact::InquiryMade { attempt, .. } => {
+            Fact::InquiryMade { attempt, .. } | Fact::WorkNamed { attempt, .. } => {
                 self.attempt(&attempt.call, attempt.n).is_some_and(|attempt| attempt.end.is_none())
             }
             Fact::InquiryOpened { attempt, inquiry, held, .. } => {
@@ -412,6 +412,7 @@ impl Session {
             }
             Fact::SessionOpened { .. }
             | Fact::InquiryMade { .. }
+            | Fact::WorkNamed { .. }
             | Fact::Ticked { .. }
             | Fact::LateResult { .. }
             | Fact::DoubtResolved { .. }

@@ -29,6 +29,7 @@ impl Fact {
             Self::InquiryOpened { .. } => "inquiry_opened",
             Self::InputsGiven { .. } => "inputs_given",
             Self::InquiryWithdrawn { .. } => "inquiry_withdrawn",
+            Self::WorkNamed { .. } => "work_named",
             Self::InquiryClosed { .. } => "inquiry_closed",
             Self::DoubtResolved { .. } => "doubt_resolved",
             Self::ReversalMinted { .. } => "reversal_minted",
@@ -100,6 +101,7 @@ impl Fact {
             | Self::AttemptOrphaned { attempt, .. }
             | Self::FailureJudged { attempt, .. }
             | Self::InquiryMade { attempt, .. }
+            | Self::WorkNamed { attempt, .. }
             | Self::InquiryOpened { attempt, .. }
             | Self::LateResult { attempt, .. } => Some(&attempt.call),
             Self::SessionOpened { .. }

@@ -66,6 +66,7 @@ impl Mask {
             | Fact::InteractionWithdrawn { .. }
             | Fact::InquiryOpened { .. }
             | Fact::InquiryWithdrawn { .. }
+            | Fact::WorkNamed { .. }
             | Fact::InquiryClosed { .. }
             | Fact::DoubtResolved { .. }
             | Fact::ReversalMinted { .. }

@@ -128,6 +128,7 @@ impl PeopleConfig {
             answer_within_ms: some("people.answer_within", spec.answer_within)?,
             granted_for_ms: some("people.granted_for", spec.granted_for)?.unwrap_or(usual.granted_for_ms),
             headless: spec.headless,
+            goes_on: false,
         };
         let queue = |(name, spec): (String, QueueSpec)| {
             let key = format!("queues.{name}.webhook.url");

@@ -1,4 +1,4 @@
-//! How an upstream is reached: a command, an endpoint, or the document of an API.
+//! How an upstream is reached: a command, an endpoint, the document of an API, or an agent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,17 +28,17 @@ pub(super) fn settle(name: &str, spec: &UpstreamSpec) -> Result<Reach, ConfigErr
         return misplaced(part, "an upstream with `command`");
     }
     let access = || Access::settle(&section, &spec.headers, spec.ca.as_ref());
-    match (&spec.command, &spec.url, &spec.openapi) {
-        (Some(command), None, None) if !command.is_empty() => {
+    match (&spec.command, &spec.url, &spec.openapi, &spec.a2a) {
+        (Some(command), None, None, None) if !command.is_empty() => {
             let (env, env_pass, cwd) =
                 (spec.env.clone(), passed(&format!("{section}.env_pass"), spec)?, spec.cwd.clone());
             Ok(Reach::Stdio { command: command.clone(), env, env_pass, cwd, inherit_env: false })
         }
-        (None, Some(url), None) => {
+        (None, Some(url), None, None) => {
             let key = format!("{section}.url");
             Ok(Reach::Http { url: address(&key, url)?.to_owned(), access: access()? })
         }
-        (None, None, Some(file)) => {
+        (None, None, Some(file), None) => {
             let api = Api::read(file)?;
             let key = format!("{section}.base_url");
             let base_url = match spec.base_url.as_deref().or(api.base_url.as_deref()) {
@@ -67,7 +67,11 @@ pub(super) fn settle(name: &str, spec: &UpstreamSpec) -> Result<Reach, ConfigErr
             let api = Arc::new(if spec.base_url.is_some() { api.at_one_server() } else { api });
             Ok(Reach::OpenApi(Box::new(ApiConfig { api, base_url, access, credentials, deadline_header })))
         }
-        _ => Err(invalid(&section, "needs one of `command`, `url` and `openapi`".into())),
+        (None, None, None, Some(url)) => {
+            let key = format!("{section}.a2a");
+            Ok(Reach::A2a { url: address(&key, url)?.to_owned(), access: access()? })
+        }
+        _ => Err(invalid(&section, "needs one of `command`, `url`, `openapi` and `a2a`".into())),
     }
 }
 

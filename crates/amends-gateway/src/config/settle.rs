@@ -17,8 +17,8 @@ use super::spec::{
     UpstreamSpec,
 };
 use super::{
-    Access, Allowlists, AuthConfig, Config, ConfigError, ConsoleConfig, CostConfig, LedgerConfig, Limits, PiiConfig,
-    PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
+    A2aConfig, Access, Allowlists, AuthConfig, Config, ConfigError, ConsoleConfig, CostConfig, LedgerConfig, Limits,
+    PiiConfig, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
 use super::{PeopleConfig, machine, people, reach, restraint};
 use crate::pin::PinMode;
@@ -27,6 +27,9 @@ use crate::telemetry::{TelemetryConfig, traces_address};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const DEADLINE: Duration = Duration::from_secs(50);
+/// An agent takes longer than a tool.
+const AGENT_TIMEOUT: Duration = Duration::from_secs(120);
+const AGENT_DEADLINE: Duration = Duration::from_secs(300);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
 const WALK_IDLE: Duration = Duration::from_secs(60);
 const CONCURRENCY: usize = 256;
@@ -95,6 +98,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         cost,
         telemetry: telemetry(&spec.telemetry)?,
         console: ConsoleConfig::settle(spec.console),
+        a2a: A2aConfig::settle(spec.a2a)?,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     machine::fit(&config)?;
@@ -110,6 +114,7 @@ pub(super) fn contract(
 ) -> Result<Contract, ConfigError> {
     let key = |part: &str| format!("tools.{tool}.{part}");
     let effect = spec.effect.or_else(|| upstream.promised(tool)).unwrap_or_default();
+    let agent = matches!(upstream.reach, Reach::A2a { .. });
     let place = spec.key.as_ref().map(|spec| key_place(&key("key"), spec)).transpose()?;
     if effect == EffectKind::Keyed && place.is_none() {
         return Err(invalid(&key("key"), "a keyed tool says where its key goes: `key = { argument = … }`".into()));
@@ -127,8 +132,12 @@ pub(super) fn contract(
         effect,
         declared: true,
         key: place.filter(|_| effect == EffectKind::Keyed),
-        status: spec.status.as_ref().map(|status| self::status(&key("status"), status)).transpose()?,
-        settles_within_ms: spec.settles_within.map(|span| ms(span.0)),
+        status: match &spec.status {
+            Some(status) => Some(self::status(&key("status"), status)?),
+            None => upstream.status_reader(tool).filter(|_| effect != EffectKind::Read),
+        },
+        // That an agent's task did not end well proves nothing, however long one waits.
+        settles_within_ms: spec.settles_within.filter(|_| spec.status.is_some() || !agent).map(|span| ms(span.0)),
         object: spec.object.as_deref().map(|text| expression(&key("object"), text)).transpose()?,
         timeout_ms: ms(some_time(&key("timeout"), spec.timeout, upstream.timeout)?),
         deadline_ms: ms(some_time(&key("deadline"), spec.deadline, upstream.deadline)?),
@@ -198,13 +207,14 @@ fn upstream(name: &str, spec: &UpstreamSpec) -> Result<UpstreamConfig, ConfigErr
     let reach = reach::settle(name, spec)?;
     let translate: Result<Vec<_>, _> =
         spec.translate.iter().map(|rule| self::translate(&key("translate"), rule)).collect();
+    let agent = matches!(reach, Reach::A2a { .. });
     Ok(UpstreamConfig {
         prefix: prefix(&key("prefix"), name, spec)?,
         patterns: patterns(&key, spec)?,
         trust_hints: spec.trust_hints.unwrap_or(matches!(reach, Reach::OpenApi(_))),
         reach,
-        timeout: some_time(&key("timeout"), spec.timeout, TIMEOUT)?,
-        deadline: some_time(&key("deadline"), spec.deadline, DEADLINE)?,
+        timeout: some_time(&key("timeout"), spec.timeout, if agent { AGENT_TIMEOUT } else { TIMEOUT })?,
+        deadline: some_time(&key("deadline"), spec.deadline, if agent { AGENT_DEADLINE } else { DEADLINE })?,
         rejects_before_effect: spec.rejects_before_effect.clone(),
         translate: translate?,
         concurrency: spec.concurrency.unwrap_or(CONCURRENCY).max(1),
@@ -285,7 +295,7 @@ fn key_place(key: &str, spec: &KeySpec) -> Result<KeyPlace, ConfigError> {
 
 fn status(key: &str, spec: &StatusSpec) -> Result<StatusReader, ConfigError> {
     let args = arguments(key, &spec.args)?;
-    let by_key = args.values().any(|argument| argument.mentions("key"));
+    let by_key = args.values().any(|argument| argument.mentions("key") || argument.mentions("work"));
     Ok(StatusReader { tool: spec.tool.clone(), args, happened: expression(key, &spec.happened)?, by_key })
 }
 
@@ -358,7 +368,7 @@ mod tests {
             ("[upstreams.a]\nurl = \"http://x\"\nhide = [\"\"]", "upstreams.a.hide"),
             ("[upstreams.a]\ncommand = [\"x\"]\nenv_pass = [\"A=B\"]", "upstreams.a.env_pass"),
             ("[upstreams.a]\nurl = \"http://x\"\ncwd = \"/\"", "upstreams.a.cwd"),
-            ("[upstreams.a]\n", "needs one of `command`, `url` and `openapi`"),
+            ("[upstreams.a]\n", "needs one of `command`, `url`, `openapi` and `a2a`"),
             ("[tools.a]\nobject = \"args.(\"", "tools.a.object"),
             ("[upstreams.a]\nurl = \"http://x\"\nbreaker = { failures = 0 }", "upstreams.a.breaker.failures"),
             (

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
-    ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec,
+    A2aSpec, ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec,
     PolicySpec, PrincipalSpec, PrivacySpec, QueueSpec, Span, ToolCostSpec,
 };
 use crate::pin::PinMode;
@@ -58,6 +58,8 @@ pub struct Spec {
     pub telemetry: TelemetrySpec,
     /// The pages at `/` and the API behind them.
     pub console: ConsoleSpec,
+    /// What is served to agents that speak A2A.
+    pub a2a: A2aSpec,
 }
 
 /// `[ledger]`
@@ -153,6 +155,8 @@ pub struct UpstreamSpec {
     pub url: Option<String>,
     /// The document of an HTTP API, OpenAPI 3.0 or 3.1: a file, as JSON or YAML.
     pub openapi: Option<PathBuf>,
+    /// The address of an agent that speaks A2A, or of its card.
+    pub a2a: Option<String>,
     /// What the API's paths begin with, where the document does not say or says otherwise.
     pub base_url: Option<String>,
     /// The headers of every request over HTTP, each read from where it is kept: `{ env = "…" }` or `{ file = "…" }`.

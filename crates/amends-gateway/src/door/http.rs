@@ -1,5 +1,6 @@
-//! The HTTP doors: MCP at `/mcp`, plain calls at `/call/{tool}`, the console at `/` and its API at `/api`.
+//! The HTTP doors: MCP at `/mcp`, A2A at `/a2a`, plain calls at `/call/{tool}`, the console at `/` and its API at `/api`.
 
+mod a2a;
 mod access;
 mod api;
 mod body;
@@ -49,12 +50,14 @@ struct Door {
     gateway: Arc<Gateway>,
     sessions: Sessions,
     port: u16,
+    /// Whom agents have called back.
+    pushes: a2a::Pushes,
 }
 
 /// Serves until the process ends.
 pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
     let port = listener.local_addr().map_or(0, |address| address.port());
-    let door = Arc::new(Door { gateway, sessions: Sessions::default(), port });
+    let door = Arc::new(Door { gateway, sessions: Sessions::default(), port, pushes: a2a::Pushes::default() });
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         // The semaphore is never closed.
@@ -121,6 +124,13 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
             let tool = path.strip_prefix("/call/").unwrap_or_default().to_owned();
             match entry::agent(door, &request).await {
                 Ok(who) => plain::call(door, connection, &who, &tool, request).await,
+                Err(denied) => denied,
+            }
+        }
+        (&Method::GET, amends_wire::a2a::card::PATH) if door.gateway.config().a2a.enabled => a2a::card(door, &request),
+        (_, path) if a2a::is_here(path) && door.gateway.config().a2a.enabled => {
+            match entry::agent(door, &request).await {
+                Ok(who) => a2a::handle(door, connection, &who, request).await,
                 Err(denied) => denied,
             }
         }

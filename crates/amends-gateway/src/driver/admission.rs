@@ -161,8 +161,9 @@ pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> A
             let id = mint::call();
             ask_first(gateway, contract, &mut gates);
             // Whatever a person is asked about is found by its repeat, also where it only reads.
-            let value = value.or_else(|| gates.approval.as_ref().and_then(|_| serde_json::from_str(arguments).ok()));
-            let (fingerprint, mut claims) = if reads && gates.approval.is_none() {
+            let is_found = gates.approval.is_some() || caller.keeps;
+            let value = value.or_else(|| is_found.then(|| serde_json::from_str(arguments).ok()).flatten());
+            let (fingerprint, mut claims) = if reads && gates.approval.is_none() && !caller.keeps {
                 (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
             } else {
                 let named =

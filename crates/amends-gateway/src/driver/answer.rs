@@ -11,6 +11,7 @@ use amends_wire::mcp::classify::structured;
 use amends_wire::mcp::shape::shape;
 use amends_wire::mcp::steps::{Moved, Names, filled};
 use amends_wire::mcp::{Receipt, reply};
+use amends_wire::object::Object;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -50,14 +51,18 @@ impl Rendered {
 
     /// What it says, as an envelope.
     pub fn envelope_json(&self) -> Value {
-        let json = match &self.form {
+        serde_json::from_str(self.envelope_raw().get()).unwrap_or(Value::Null)
+    }
+
+    /// The same, as it is written.
+    pub fn envelope_raw(&self) -> Box<RawValue> {
+        match &self.form {
             Form::Forward { result, envelope } => envelope.to_json(content(result).as_deref()),
             Form::Envelope { envelope, payload } => envelope.to_json(payload.as_deref()),
             Form::Moved { envelope, moved, names } => filled(envelope, moved, names),
             Form::Stored { json } => json.clone(),
             Form::Asked { .. } => RawValue::NULL.to_owned(),
-        };
-        serde_json::from_str(json.get()).unwrap_or(Value::Null)
+        }
     }
 }
 
@@ -154,6 +159,14 @@ pub(super) fn store(rendered: &Rendered) -> (StoredForm, Bytes) {
     }
 }
 
+/// The same for a call whose agent looks for it: always an envelope, as that agent is told it.
+pub(super) fn store_envelope(rendered: &Rendered) -> (StoredForm, Bytes) {
+    match &rendered.form {
+        Form::Asked { .. } => store(rendered),
+        _ => (StoredForm::Envelope, Bytes::from(rendered.envelope_raw().get().to_owned())),
+    }
+}
+
 pub(super) fn recorded(stored: &StoredAnswer, live: Option<&Live>) -> Rendered {
     let form = match stored.form {
         StoredForm::Forward => {
@@ -190,6 +203,10 @@ fn looked_at(stored: &StoredAnswer, data: Data, live: &Live) -> Envelope {
 /// What a result holds, as an envelope carries it: its structured content, or all of it.
 fn content(result: &Bytes) -> Option<Box<RawValue>> {
     let text = std::str::from_utf8(result).ok()?;
+    let held = Object::parse(text).and_then(|object| object.get("structuredContent"));
+    if let Some(held) = held.filter(|held| held.get() != "null") {
+        return Some(held.to_owned());
+    }
     match structured(text) {
         Some(value) => serde_json::value::to_raw_value(&value).ok(),
         None => RawValue::from_string(text.to_owned()).ok(),
@@ -211,17 +228,21 @@ fn point_to_status(envelope: &mut Envelope, live: &Live) {
     }
 }
 
-/// The arguments of a status read, from those of the call and the key of its effect.
+/// The arguments of a status read, from those of the call, the key of its effect, and what its upstream calls the work.
 pub(super) fn status_arguments(
     status: &amends_core::contract::StatusReader,
     arguments: &Value,
     key: &str,
+    named: Option<&str>,
 ) -> Option<Map<String, Value>> {
     let key = Value::String(key.to_owned());
+    let work = named.map_or(Value::Null, |name| Value::String(name.to_owned()));
     let mut args = Map::new();
     for (name, expression) in &status.args {
-        let value = expression.evaluate(&[("args", arguments), ("key", &key)]);
+        let value = expression.evaluate(&[("args", arguments), ("key", &key), ("work", &work)]);
         match value {
+            // What is not known cannot be asked about.
+            Ok(Value::Null) => return None,
             Ok(value) => args.insert(name.clone(), value),
             Err(error) => {
                 tracing::warn!(%error, "a status cannot be read");
@@ -230,4 +251,17 @@ pub(super) fn status_arguments(
         };
     }
     Some(args)
+}
+
+/// The envelope that is kept of a call; nothing where what is kept is a question.
+pub(crate) fn kept(stored: &StoredAnswer) -> Option<Box<RawValue>> {
+    match stored.form {
+        StoredForm::Asked => None,
+        StoredForm::Envelope => RawValue::from_string(String::from_utf8_lossy(&stored.body).into_owned()).ok(),
+        StoredForm::Forward => {
+            let data = Data::Of(AttemptId { call: stored.call.clone(), n: 1 });
+            let envelope = Envelope::of(Body::Success { outcome: stored.outcome, data });
+            Some(envelope.to_json(content(&stored.body).as_deref()))
+        }
+    }
 }

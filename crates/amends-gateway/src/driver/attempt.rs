@@ -13,6 +13,7 @@ use amends_core::{
     Timestamp, ToolName, Way,
 };
 use amends_ledger::{Form, digest};
+use amends_wire::a2a;
 use amends_wire::http::classify::{self as http, HttpAnswer};
 use amends_wire::mcp::classify::{self, structured};
 use amends_wire::mcp::shape::shape;
@@ -27,7 +28,7 @@ use super::undo;
 use crate::catalogue::ServedTool;
 use crate::clock::{self, Awake};
 use crate::gateway::Gateway;
-use crate::upstream::{self, Asides, Exchange, Fault, Reply, Request};
+use crate::upstream::{self, AgentFault, Asides, Exchange, Fault, Reply, Request};
 
 /// How long a cancelled or timed-out attempt is still listened for.
 const LATE_MS: u64 = 60_000;
@@ -392,6 +393,13 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (
             let data = error.data.as_deref().and_then(|data| serde_json::from_str::<&RawValue>(data).ok());
             let classified = classify::rpc_error(error.code, &error.message, data, contract, translate);
             (classified.report, Carried::Nothing)
+        }
+        Reply::Fault(Fault::Agent(AgentFault::Ended { state, result })) => {
+            (a2a::classify::ended(state, &result, contract, translate), Carried::Nothing)
+        }
+        Reply::Fault(Fault::Agent(AgentFault::Error(error))) => {
+            let data = error.data.as_deref().and_then(|data| serde_json::from_str::<&RawValue>(data).ok());
+            (a2a::classify::error(error.code, &error.message, data, contract, translate), Carried::Nothing)
         }
         Reply::Fault(Fault::Refused(answer)) => {
             let answer = HttpAnswer { status: answer.status, headers: &answer.headers, body: &answer.body };

@@ -20,12 +20,22 @@ pub struct Listener {
     pub way: Way,
     /// What it declared that it can do, as it was written.
     pub capabilities: Option<String>,
+    /// What is said of its call, where that is a task.
+    pub task: Option<Task>,
+}
+
+/// What is said of a call that is a task: its agent looks for what became of it, so that what it gave is kept, whatever it was;
+/// and it goes on when a person says yes, whoever waits.
+#[derive(Clone, Debug, Default)]
+pub struct Task {
+    /// The conversation it belongs to, as its agent names it.
+    pub context: Option<String>,
 }
 
 impl Listener {
     /// Somebody who takes the answer and nothing else.
     pub const fn of_the_answer() -> Self {
-        Self { asides: None, progress: false, notes: None, way: Way::Closed, capabilities: None }
+        Self { asides: None, progress: false, notes: None, way: Way::Closed, capabilities: None, task: None }
     }
 
     /// How it can be asked that.
@@ -48,7 +58,7 @@ impl Listener {
     /// Passes on what an upstream says, as far as it wants to hear it; a question is given back.
     pub(super) fn hear(&self, aside: Aside) -> Option<Asking> {
         let wanted = match &aside {
-            Aside::Question(_) => false,
+            Aside::Question(_) | Aside::Named(_) => false,
             Aside::Progress(_) => self.progress,
             Aside::Notification { method, line } => match method.as_str() {
                 "notifications/message" => self.notes.is_some_and(|least| is_worth(line, least)),

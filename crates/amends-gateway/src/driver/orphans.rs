@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use amends_core::{Digest, Dispatcher, Fact, Gates, Input, Rules, SessionId};
-use amends_ledger::Error;
+use amends_core::{CallId, Digest, Dispatcher, Fact, Gates, Input, Rules, SessionId};
+use amends_ledger::{Error, StoredEvent, Trace};
 use tokio::sync::mpsc;
 
 use super::listener::Listener;
@@ -68,6 +68,15 @@ pub(super) enum Take {
 /// Takes up one orphan, if its open calls are for upstreams of ours: a ledger may be shared by processes with others.
 pub(super) async fn adopt(gateway: &Arc<Gateway>, id: &SessionId, first: Option<Mail>) -> Result<(), Error> {
     raise(gateway, id, first, Take::Orphaned).await.map(drop)
+}
+
+/// What the upstream of a call called its work last.
+fn named(trace: &Trace, call: &CallId) -> Option<String> {
+    let named = |stored: &StoredEvent| match &stored.event.fact {
+        Fact::WorkNamed { attempt, name } if attempt.call == *call => Some(name.clone()),
+        _ => None,
+    };
+    trace.events.iter().rev().find_map(named)
 }
 
 /// Takes up a session and drives it. Nothing where it cannot be taken.
@@ -150,6 +159,7 @@ pub(super) async fn raise(
                 asking: None,
                 // What it cost was counted by whoever began it.
                 reserved: None,
+                named: named(&trace, call),
             },
         );
     }

@@ -20,6 +20,8 @@ pub(super) struct Caller<'a> {
     pub(super) counts: bool,
     /// Whether it is judged by what is allowed to agents.
     pub(super) judged: bool,
+    /// Whether what a read gives is kept like what a write does, and found by its repeat.
+    pub(super) keeps: bool,
 }
 
 /// What is wanted, and when.

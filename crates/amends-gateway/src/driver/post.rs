@@ -13,9 +13,10 @@ use super::answer::Answered;
 use super::listener::Listener;
 use super::orphans::adopt;
 use super::redeem::Redeemer;
+use super::relay;
 use super::retire::{self, Retirement};
 use super::session::Mail;
-use super::undo;
+use super::{stop, undo};
 use crate::clock;
 use crate::gateway::Gateway;
 
@@ -44,6 +45,25 @@ pub enum Request {
     Forget {
         /// The session.
         session: SessionId,
+    },
+    /// Stop that call, as its agent asked elsewhere.
+    Stop {
+        /// The session of the call.
+        session: SessionId,
+        /// The call.
+        call: CallId,
+    },
+    /// Go on with a call that waits for its agent, which came back elsewhere.
+    Return {
+        /// What it brought, sealed.
+        sealed: String,
+    },
+    /// The agent that came back elsewhere is gone again.
+    Left {
+        /// The session of its call.
+        session: SessionId,
+        /// The call.
+        call: CallId,
     },
 }
 
@@ -97,6 +117,9 @@ async fn act(gateway: Arc<Gateway>, id: LetterId, letter: Letter) {
         Ok(Request::Reverse { token }) => redeem(&gateway, &token).await,
         Ok(Request::Unwind { session }) => unwind(&gateway, &session).await,
         Ok(Request::Forget { session }) => forgotten(retire::forget(&gateway, &session).await),
+        Ok(Request::Return { sealed }) => relay::take_in(&gateway, &sealed).await,
+        Ok(Request::Left { session, call }) => relay::leave(&gateway, &session, call),
+        Ok(Request::Stop { session, call }) => stop::stop_here(&gateway, &session, &call).await,
         Err(error) => json!({ "error": format!("the request cannot be read: {error}") }),
     };
     if let Err(error) = gateway.ledger.reply_letter(id, reply, clock::now()).await {

@@ -75,7 +75,9 @@ pub(super) fn shown(
 fn subject(input: &Input) -> Option<&CallId> {
     match input {
         Input::Call(call) => Some(&call.id),
-        Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => Some(&attempt.call),
+        Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } | Input::Name { attempt, .. } => {
+            Some(&attempt.call)
+        }
         Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => Some(call),
         Input::Cancel { call, .. } | Input::Delivery { call } => Some(call),
         Input::Move(taking) => Some(&taking.id),

@@ -46,12 +46,12 @@ impl SessionHandle {
             return self.come_again(params, returned, state.theirs, listener).await;
         }
         // What it is asked next is brought by the listener of the request it comes back with.
-        let (way, capabilities) = (listener.way, listener.capabilities.clone());
-        match self.hand_over(&waiting, state.theirs, params, listener).await {
+        let (way, capabilities, task) = (listener.way, listener.capabilities.clone(), listener.task.clone());
+        match self.hand_over(&waiting, state.theirs.clone(), params, listener).await {
             Ok(Some(handle)) => handle,
             Ok(None) => {
-                let listener = Listener { asides: None, progress: false, notes: None, way, capabilities };
-                self.look_up(params, call, &waiting, listener).await
+                let listener = Listener { asides: None, progress: false, notes: None, way, capabilities, task };
+                self.look_up(params, call, waiting, state.theirs, listener).await
             }
             Err(error) => {
                 tracing::warn!(%error, "a call that waits could not be found");
@@ -173,12 +173,19 @@ impl SessionHandle {
         }
     }
 
-    /// What became of a call that is over, for an agent that used its state before.
-    async fn look_up(&self, params: &str, call: &ToolCall<'_>, waiting: &Waiting, listener: Listener) -> CallHandle {
+    /// What became of a call that is over, for an agent that used its state before. One that may wait at another node is
+    /// looked for there.
+    async fn look_up(
+        &self,
+        params: &str,
+        call: &ToolCall<'_>,
+        waiting: Waiting,
+        theirs: Option<String>,
+        listener: Listener,
+    ) -> CallHandle {
         match self.gateway.ledger.answer(&waiting.call).await {
-            Ok(Some(stored)) if stored.form != Form::Asked => self.repeat(params, call, waiting, listener),
-            Ok(Some(stored)) if !stored.body.is_empty() => self.refuse(call.name(), elsewhere()),
-            Ok(_) => self.refuse(call.name(), stale("the call it was given for is over")),
+            Ok(Some(stored)) if stored.form != Form::Asked => self.repeat(params, call, &waiting, listener),
+            Ok(_) => self.relayed(params, waiting, theirs, listener),
             Err(error) => {
                 tracing::warn!(%error, "the answer of a call could not be read");
                 let refusal =
@@ -189,7 +196,13 @@ impl SessionHandle {
     }
 
     /// A call that repeats another one, and sends nothing: it gets the answer of that one.
-    fn repeat(&self, params: &str, call: &ToolCall<'_>, waiting: &Waiting, listener: Listener) -> CallHandle {
+    pub(super) fn repeat(
+        &self,
+        params: &str,
+        call: &ToolCall<'_>,
+        waiting: &Waiting,
+        listener: Listener,
+    ) -> CallHandle {
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
         let mut admitted = admission::admit(&self.gateway, &self.caller(), Wish::Call { params, call });
@@ -218,22 +231,22 @@ impl SessionHandle {
         opened.map_err(|refused| Box::new(stale(&refused.to_string())))
     }
 
-    fn refuse(&self, requested: &str, refusal: Refusal) -> CallHandle {
+    pub(super) fn refuse(&self, requested: &str, refusal: Refusal) -> CallHandle {
         let wish = Wish::Unreadable { requested: requested.to_owned(), refusal: Box::new(refusal) };
         self.call(wish, Listener::of_the_answer())
     }
 }
 
 /// The refusal of a state that does not count.
-fn stale(why: &str) -> Refusal {
+pub(super) fn stale(why: &str) -> Refusal {
     let message = format!("`requestState` does not count: {why}; nothing was sent for it");
     let expected = "the state that was given with the questions, while it is good".to_owned();
     let fault = ArgumentFault { field: REQUEST_STATE.to_owned(), expected, got: None, nearest: Vec::new() };
     Refusal { details: vec![fault], ..Refusal::of(RefusalKind::InvalidArgument, message) }
 }
 
-/// The refusal of a state whose call waits where we cannot go on with it.
-fn elsewhere() -> Refusal {
-    let message = "the call that waits for this is driven by another node; nothing was sent, come back to that one";
+/// The refusal of a state whose call waits at a node that does not answer.
+pub(super) fn elsewhere() -> Refusal {
+    let message = "the call that waits for this is driven by another node, which does not answer; nothing was sent, come back soon";
     Refusal { retry_after_ms: Some(1000), ..Refusal::of(RefusalKind::InFlight, message) }
 }

@@ -113,6 +113,8 @@ pub(crate) struct Live {
     pub(super) asking: Option<Asking>,
     /// What it will have cost its principal, until it is begun.
     pub(super) reserved: Option<Reserved>,
+    /// What its upstream calls what it does for it.
+    pub(super) named: Option<String>,
 }
 
 /// A session's driver.
@@ -203,6 +205,7 @@ impl Live {
             approval: None,
             asking: None,
             reserved: None,
+            named: None,
         }
     }
 
@@ -226,7 +229,8 @@ impl Live {
 
     /// The arguments that read the status of this call.
     pub(super) fn status_arguments(&self) -> Option<Map<String, Value>> {
-        status_arguments(self.rules.contract.status.as_ref()?, &self.arguments()?, &self.effect_key)
+        let status = self.rules.contract.status.as_ref()?;
+        status_arguments(status, &self.arguments()?, &self.effect_key, self.named.as_deref())
     }
 }
 
@@ -369,6 +373,12 @@ impl Session {
                     tool.upstream.restraint.sample(clock::now(), &tool.upstream.name, &tool.name, &mut gates);
                 }
                 self.take(Input::Result { attempt, report }, gates);
+            }
+            Mail::Aside { attempt, aside: Aside::Named(name) } => {
+                if let Some(live) = self.live.get_mut(&attempt.call) {
+                    live.named = Some(name.clone());
+                    self.take(Input::Name { attempt, name }, Gates::default());
+                }
             }
             Mail::Aside { attempt, aside } => {
                 let asking = self.live.get(&attempt.call).and_then(|live| live.listener.hear(aside));

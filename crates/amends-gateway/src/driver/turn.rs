@@ -174,7 +174,9 @@ impl Session {
             Input::Call(call) => {
                 gates.refusal.is_some() || (call.rules.contract.effect.is_read() && call.claims.is_empty())
             }
-            Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } => reads(&attempt.call),
+            Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } | Input::Name { attempt, .. } => {
+                reads(&attempt.call)
+            }
             Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => reads(call),
             Input::Cancel { call, .. } => reads(call),
             Input::Delivery { .. } => true,
@@ -271,10 +273,10 @@ impl Session {
         for act in acts {
             let Act::Reply(reply, rendered) = act else { continue };
             if self.is_move(&reply.call) {
-                append.answers.extend(stored(&append, reply, rendered, true, DAY_MS, now));
+                append.answers.extend(stored(&append, reply, rendered, true, false, DAY_MS, now));
             } else if !self.live.contains_key(&reply.call) {
                 // A person settled a call that had ended.
-                append.answers.extend(stored(&append, reply, rendered, true, DAY_MS, now));
+                append.answers.extend(stored(&append, reply, rendered, true, false, DAY_MS, now));
             } else if reply.last
                 && let Some(live) = self.live.get(&reply.call).filter(|live| live.claimed || live.leg.is_some())
             {
@@ -284,6 +286,7 @@ impl Session {
                     reply,
                     rendered,
                     live.keyed,
+                    live.listener.task.is_some(),
                     live.rules.contract.repeat_window_ms,
                     now,
                 ));
@@ -437,6 +440,7 @@ fn stored(
     reply: &Reply,
     rendered: &Rendered,
     keyed: bool,
+    as_envelope: bool,
     repeat_window_ms: u64,
     now: Timestamp,
 ) -> Option<StoredAnswer> {
@@ -465,6 +469,6 @@ fn stored(
         _ if keyed => DAY_MS,
         _ => repeat_window_ms,
     };
-    let (form, body) = answer::store(rendered);
+    let (form, body) = if as_envelope { answer::store_envelope(rendered) } else { answer::store(rendered) };
     Some(StoredAnswer { call: reply.call.clone(), outcome, certainty, form, body, until: now + kept_ms })
 }

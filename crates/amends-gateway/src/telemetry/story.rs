@@ -232,6 +232,7 @@ fn happened(at: Timestamp, fact: &Fact) -> Option<(&'static str, Vec<Attribute>)
         Fact::InputsGiven { .. } => ("amends.inputs_given", Vec::new()),
         Fact::InquiryWithdrawn { .. } => ("amends.inquiry_withdrawn", Vec::new()),
         Fact::InquiryClosed { .. } => ("amends.inquiry_closed", Vec::new()),
+        Fact::WorkNamed { name, .. } => ("amends.work_named", vec![("amends.work", name.clone().into())]),
         Fact::ReversalMinted { .. } => ("amends.reversal_minted", Vec::new()),
         Fact::ReversalArmed { .. } => ("amends.reversal_armed", Vec::new()),
         Fact::ReversalVoided { .. } => ("amends.reversal_voided", Vec::new()),

@@ -99,6 +99,7 @@ fn size(aside: &Aside) -> usize {
     match aside {
         Aside::Progress(progress) => progress.0.len(),
         Aside::Notification { line, .. } => line.len(),
+        Aside::Named(name) => name.len(),
         Aside::Question(asking) => asking.params.as_ref().map_or(0, String::len),
     }
 }

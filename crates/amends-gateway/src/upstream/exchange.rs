@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use amends_core::SessionId;
+use amends_wire::a2a::State;
 use amends_wire::mcp::classify::Signal;
 use amends_wire::message;
 use bytes::Bytes;
@@ -87,6 +88,8 @@ pub enum Aside {
     },
     /// A question to the agent. The upstream waits for what it is told.
     Question(Asking),
+    /// What it does has a name from now on, by which it can be asked about.
+    Named(String),
 }
 
 /// A question that waits for an answer.
@@ -133,7 +136,7 @@ pub enum Reply {
 }
 
 /// A JSON-RPC error as it came.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RpcFault {
     /// Its code.
     pub code: i64,
@@ -177,6 +180,8 @@ pub enum Fault {
     },
     /// An HTTP API's answer that is no success.
     Refused(HttpAnswer),
+    /// What an A2A agent said that is no result.
+    Agent(AgentFault),
     /// The upstream has forgotten our session with it.
     SessionGone,
     /// The upstream refused the message with the status 400, perhaps because it has forgotten our session with it.
@@ -184,6 +189,20 @@ pub enum Fault {
         /// Its body, bounded.
         body: String,
     },
+}
+
+/// What an A2A agent said that is no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentFault {
+    /// Its task did not end well, or cannot go on.
+    Ended {
+        /// Where it is; nothing where its word for that is not known here.
+        state: Option<State>,
+        /// The task as the result of a tool.
+        result: String,
+    },
+    /// An error of the protocol.
+    Error(RpcFault),
 }
 
 /// An HTTP API's answer, as far as it says what became of a request.
@@ -219,6 +238,8 @@ impl Fault {
                 content_type: answer.header("content-type"),
                 body: &answer.body,
             },
+            // Whoever judges it looks at what was said; that something was is all that is left here.
+            Self::Agent(_) => Signal::Lost,
             Self::SessionGone => Signal::SessionGone,
             Self::SessionPerhapsGone { body } => Signal::SessionPerhapsGone { body },
         }
@@ -243,6 +264,8 @@ impl fmt::Display for Fault {
             Self::HttpStatus { status, .. } | Self::Refused(HttpAnswer { status, .. }) => {
                 write!(f, "it answered with HTTP status {status}")
             }
+            Self::Agent(AgentFault::Ended { .. }) => f.write_str("its task did not end well"),
+            Self::Agent(AgentFault::Error(error)) => write!(f, "it answered with error {}", error.code),
             Self::SessionGone => f.write_str("it has forgotten its session with us"),
             Self::SessionPerhapsGone { .. } => {
                 f.write_str("it refused the message, or has forgotten its session with us")

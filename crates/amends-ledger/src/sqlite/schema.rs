@@ -24,10 +24,13 @@ const STATEMENTS_MAX: usize = 96;
 const LOG_BYTES_KEPT: i64 = 32 << 20;
 
 /// How long the log beside the file grows before it is written back. Pages that change often are written back once.
-const LOG_PAGES_MAX: i64 = 4_000;
+const LOG_PAGES_MAX: i64 = 8_000;
 
-/// How much of the file the writer keeps in memory.
-const CACHE_KIB: i64 = 32 << 10;
+/// The size of a page in a new file. A step changes a few rows in many pages, and all of each goes into the log.
+const PAGE_BYTES: i64 = 2_048;
+
+/// How much of the file the writer keeps in memory. SQLite looks through all of it after some commits.
+const CACHE_KIB: i64 = 8 << 10;
 
 /// The tables of version 1. Events are kept in the order in which they came, with an index by session: the steps of a batch then share pages. Kept by
 /// session, each would write a page of its own, and half as many fit through.
@@ -223,6 +226,8 @@ pub(super) fn open(path: &Path) -> Result<(Connection, [u8; 32]), Trouble> {
 /// Opens a file that is there, to write. It is not made: a ledger that went away must not come back empty.
 pub(super) fn connect_to_write(path: &Path) -> Result<Connection, Trouble> {
     let connection = connect(path)?;
+    // Counts only while the file is empty.
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     let mode: String =
         patiently(|| Ok(connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?))?;
     if mode != "wal" {

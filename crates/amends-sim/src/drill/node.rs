@@ -322,6 +322,7 @@ impl Stage<'_> {
             Input::Inquiry { .. } => "inquiry",
             Input::Inputs { .. } => "inputs",
             Input::Withdrawal { .. } => "withdrawal",
+            Input::Name { .. } => "name",
             Input::Cancel { .. } => "cancel",
             Input::Delivery { .. } => "delivery",
             Input::Tick => "tick",

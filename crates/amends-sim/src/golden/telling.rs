@@ -196,6 +196,7 @@ fn short(fact: &Fact) -> String {
         Fact::InputsGiven { call, inquiry, .. } | Fact::InquiryWithdrawn { call, inquiry } => {
             format!("{name} {call} {inquiry}")
         }
+        Fact::WorkNamed { attempt, name: work } => format!("{name} {attempt} {work}"),
         Fact::InquiryClosed { call, inquiry, why } => format!("{name} {call} {inquiry} {}", why.as_str()),
         Fact::DoubtResolved { call, certainty, .. } => format!("{name} {call} {}", certainty.as_str()),
         Fact::ReversalMinted { call, token } | Fact::ReversalVoided { call, token } => format!("{name} {call} {token}"),

@@ -113,7 +113,7 @@ async fn compare(source: &Source, args: &CheckArgs) -> Result<Fit> {
 fn under_wrap(mut upstream: UpstreamConfig, command: &[String]) -> UpstreamConfig {
     let (env, cwd) = match upstream.reach {
         Reach::Stdio { env, cwd, .. } => (env, cwd),
-        Reach::Http { .. } | Reach::OpenApi(_) | Reach::Functions(_) => Default::default(),
+        Reach::Http { .. } | Reach::OpenApi(_) | Reach::A2a { .. } | Reach::Functions(_) => Default::default(),
     };
     upstream.reach = Reach::Stdio { command: command.to_vec(), env, env_pass: Vec::new(), cwd, inherit_env: true };
     upstream.prefix = String::new();

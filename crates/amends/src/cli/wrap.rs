@@ -46,7 +46,7 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
     });
     let (env, cwd) = match wrapped.reach {
         Reach::Stdio { env, cwd, .. } => (env, cwd),
-        Reach::Http { .. } | Reach::OpenApi(_) | Reach::Functions(_) => (BTreeMap::new(), None),
+        Reach::Http { .. } | Reach::OpenApi(_) | Reach::A2a { .. } | Reach::Functions(_) => (BTreeMap::new(), None),
     };
     wrapped.reach = Reach::Stdio { command: args.command, env, env_pass: Vec::new(), cwd, inherit_env: true };
     wrapped.prefix = String::new();

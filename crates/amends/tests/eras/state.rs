@@ -7,6 +7,9 @@ use crate::asking::{
 };
 use crate::support::{Gateway, Place, eventually, http};
 
+/// What is read is recorded by no claim, so that its answer is known to its node alone.
+const READ: &str = "[tools.book]\neffect = \"read\"\n";
+
 fn accept(key: &str) -> Value {
     json!({ key: { "action": "accept", "content": { "n": 1 } } })
 }
@@ -34,6 +37,34 @@ fn a_state_that_was_used_finds_the_answer_and_sends_nothing() {
         let (_, second) = call_alone(&gateway, &back);
         assert_eq!(second["result"]["structuredContent"], first["result"]["structuredContent"], "{second}");
         assert_eq!(second["result"]["_meta"]["amends/envelope"]["replayed"], true, "{second}");
+        assert_eq!(done(&place).len(), 1, "{era}");
+    }
+}
+
+#[test]
+fn an_agent_that_comes_back_at_another_node_finds_its_call() {
+    for (era, more) in [("legacy", ""), ("modern", ""), ("legacy", READ), ("modern", READ)] {
+        let place = Place::new();
+        let (server, here) = stand(&place, era, more);
+        let there = serve(&place, &by_url(&server), more);
+        let call = params("book", &json!({ "order": 1 }));
+        let (_, mut asked) = call_alone(&here, &call);
+        let key = only_key(&asked);
+        // What is missing is asked for again, at whichever node the agent is then.
+        if era == "legacy" {
+            asked = call_alone(&there, &again(&call, &asked, &json!({}))).1;
+            assert_eq!(only_key(&asked), key, "{asked}");
+        }
+        let back = again(&call, &asked, &accept(&key));
+        let (_, first) = call_alone(&there, &back);
+        assert_eq!(first["result"]["structuredContent"]["inputs"][0]["action"], "accept", "{era}: {first}");
+        assert_eq!(done(&place).len(), 1, "{era}");
+        let (_, late) = call_alone(&there, &back);
+        if more.is_empty() {
+            assert_eq!(late["result"]["structuredContent"], first["result"]["structuredContent"], "{era}: {late}");
+        } else {
+            assert_eq!(late["error"]["data"]["error"]["certainty"], "not_sent", "{era}: {late}");
+        }
         assert_eq!(done(&place).len(), 1, "{era}");
     }
 }

@@ -380,6 +380,7 @@ pub fn begins_a_step(fact: &Fact) -> bool {
             | Fact::InquiryMade { .. }
             | Fact::InputsGiven { .. }
             | Fact::InquiryWithdrawn { .. }
+            | Fact::WorkNamed { .. }
             | Fact::CancelRequested { .. }
             | Fact::AnswerDelivered { .. }
             | Fact::Ticked { .. }

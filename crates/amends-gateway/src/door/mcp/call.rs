@@ -151,6 +151,7 @@ fn listener(client: &Client, asked: &Asked, outbox: &Outbox, progress: bool, to:
         notes: logging::wanted(client, asked, said.traits.era).filter(|_| outbox.is_open()),
         way,
         capabilities: said.capabilities.map(|raw| raw.get().to_owned()),
+        task: None,
     }
 }
 
@@ -165,6 +166,7 @@ async fn say(
     let line = match aside {
         Aside::Progress(progress) => relay.as_mut().and_then(|relay| relay.notification(&progress)),
         Aside::Notification { line, .. } => Some(line),
+        Aside::Named(_) => None,
         Aside::Question(asking) => {
             questions.spawn(ask(outbox.clone(), asking));
             None

@@ -55,7 +55,7 @@ impl Session {
         let state = frame.map_or("", |frame| frame.state.as_str());
         let step = Step { machine: wish.machine.as_str(), action: wish.action.as_str(), state };
         let origin = Origin { session: self.id.as_str(), door: &self.door, step: Some(step) };
-        let caller = Caller { principal: &self.principal, origin, counts: false, judged: true };
+        let caller = Caller { principal: &self.principal, origin, counts: false, judged: true, keeps: false };
         let parsed = serde_json::from_str::<&RawValue>(params).ok();
         match parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) {
             Some(call) => admission::admit(&self.gateway, &caller, Wish::Call { params, call: &call }),
@@ -102,7 +102,7 @@ impl Session {
     fn listener_of(&self, leg: &LegOf) -> Listener {
         let live = self.walking.as_ref().and_then(|walking| walking.moves.get(&leg.of));
         let listener = live.and_then(|live| live.listener.as_ref()).filter(|_| leg.part == Part::Act);
-        listener.map_or_else(Listener::of_the_answer, Listener::clone)
+        listener.map_or_else(Listener::of_the_answer, |listener| Listener { task: None, ..listener.clone() })
     }
 
     /// Whoever waits for the move that a call is made for, now that it is to be asked something.

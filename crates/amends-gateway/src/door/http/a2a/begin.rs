@@ -1,0 +1,243 @@
+//! From a message to a call, or to the answer that a task waits for.
+
+use amends_core::expression::ExpressionError;
+use amends_core::interaction::choice;
+use amends_core::{Interaction, PersonAnswer, Refusal, RefusalKind, Way};
+use amends_ledger::AnswerFate;
+use amends_wire::a2a::message::Incoming;
+use amends_wire::a2a::{Refused, Trouble, Wanted, reply};
+use amends_wire::mcp::call::KEY;
+use amends_wire::mcp::inputs::{responses, with_inputs};
+use amends_wire::mcp::{Askable, InputRequired, Returned, ToolCall};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::task::{Seen, TaskId, look, may_answer};
+use super::{Asker, DOOR, unavailable};
+use crate::clock;
+use crate::door::walk::{self, Came};
+use crate::driver::{CallHandle, Listener, Task, Wish};
+
+/// The member of a call's `_meta` that names the walk it is for.
+const SESSION: &str = "amends/session";
+
+/// What came of a message.
+pub(super) enum Begun {
+    /// A task.
+    Task(TaskId),
+    /// An answer without one, as an envelope.
+    Said(Box<RawValue>),
+}
+
+impl Asker<'_> {
+    /// Does what a message wants.
+    pub(super) async fn take(&self, incoming: &Incoming<'_>) -> Result<Begun, Refused> {
+        match &incoming.task {
+            Some(task) => self.go_on(&TaskId::parse(task), incoming).await,
+            None => Ok(self.begin(incoming).await),
+        }
+    }
+
+    async fn begin(&self, incoming: &Incoming<'_>) -> Begun {
+        let gateway = &self.door.gateway;
+        let session = gateway.open_session(self.who.clone(), DOOR);
+        let refused = |requested: &str, refusal: Refusal| {
+            let wish = Wish::Unreadable { requested: requested.to_owned(), refusal: Box::new(refusal) };
+            keep(session.call(wish, self.listener(incoming.context.clone())), None)
+        };
+        let (tool, args) = match self.wanted(incoming) {
+            Ok(wanted) => wanted,
+            Err(refusal) => return refused("", refusal),
+        };
+        let params = |meta: Map<String, Value>| {
+            let name = Value::String(tool.clone());
+            format!(r#"{{"name":{name},"arguments":{args},"_meta":{}}}"#, Value::Object(meta))
+        };
+        let mut meta = Map::from_iter([(KEY.to_owned(), Value::String(incoming.id.clone()))]);
+        let mut text = params(meta.clone());
+        let read = |text: &'_ str| -> Result<(), Refusal> {
+            let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
+                Refusal::of(RefusalKind::InvalidArgument, format!("the call cannot be read: {error}"))
+            })?;
+            ToolCall::parse(Some(raw)).map(drop).map_err(|error| error.refusal())
+        };
+        if let Err(refusal) = read(&text) {
+            return refused(&tool, refusal);
+        }
+        // The context of a move is its walk.
+        let walk = incoming.context.as_deref().filter(|context| context.starts_with("ses_"));
+        if let Some(walk) = walk.filter(|_| gateway.catalogue.now().find(&tool).is_none()) {
+            meta.insert(SESSION.to_owned(), Value::String(walk.to_owned()));
+            text = params(meta);
+        }
+        let raw: &RawValue = match serde_json::from_str(&text) {
+            Ok(raw) => raw,
+            Err(_) => return refused(&tool, Refusal::of(RefusalKind::InvalidArgument, "the call cannot be read")),
+        };
+        let call = match ToolCall::parse(Some(raw)) {
+            Ok(call) => call,
+            Err(error) => return refused(&tool, error.refusal()),
+        };
+        let listener = self.listener(incoming.context.clone());
+        let Some(wanted) = walk::wanted(gateway, &call) else {
+            return keep(session.call(Wish::Call { params: &text, call: &call }, listener), None);
+        };
+        let asker = walk::Asker { gateway, principal: self.who, door: DOOR, session: &session, own: None };
+        match walk::call(&asker, &call, wanted, listener).await {
+            Came::Handed(handle, _) => {
+                let of_walk = (handle.session().id != session.id).then(|| handle.id.clone());
+                keep(handle, of_walk)
+            }
+            Came::Answered(answered) => Begun::Said(answered.rendered.envelope_raw()),
+        }
+    }
+
+    /// The tool that a message calls, and its arguments as they were written.
+    fn wanted(&self, incoming: &Incoming<'_>) -> Result<(String, String), Refusal> {
+        let config = self.door.gateway.config();
+        let text = match incoming.wanted() {
+            Wanted::Call { tool, args } => return Ok((tool, args.map_or("{}", RawValue::get).to_owned())),
+            Wanted::Text(text) => Some(text),
+            Wanted::Other => None,
+        };
+        let message: Value = serde_json::from_str(incoming.raw.get()).unwrap_or_default();
+        let text = text.map(Value::String);
+        for rule in text.iter().flat_map(|_| &config.a2a.text) {
+            let variables = [("text", text.as_ref().unwrap_or(&Value::Null)), ("message", &message)];
+            let holds =
+                rule.when.as_ref().is_none_or(|when| matches!(when.evaluate(&variables), Ok(Value::Bool(true))));
+            if !holds {
+                continue;
+            }
+            let args: Result<Map<String, Value>, ExpressionError> =
+                rule.args.iter().map(|(name, value)| Ok((name.clone(), value.evaluate(&variables)?))).collect();
+            return match args {
+                Ok(args) => Ok((rule.tool.clone(), Value::Object(args).to_string())),
+                Err(error) => {
+                    let words = format!("the arguments of `{}` cannot be told from the message: {error}", rule.tool);
+                    Err(Refusal::of(RefusalKind::InvalidArgument, words))
+                }
+            };
+        }
+        let listing = self.door.gateway.catalogue.now();
+        let names: Vec<String> = listing.names().map(str::to_owned).collect();
+        Err(Refusal::of(RefusalKind::InvalidArgument, reply::how_to_call(&names)))
+    }
+
+    /// A task waits for something, and a message brings it.
+    async fn go_on(&self, id: &TaskId, incoming: &Incoming<'_>) -> Result<Begun, Refused> {
+        let gateway = &self.door.gateway;
+        let seen = look(gateway, self.who, id).await?.ok_or_else(|| id.unknown())?;
+        if incoming.context.as_ref().is_some_and(|context| *context != seen.view.context) {
+            let words = format!("the task `{}` is of another context", seen.view.id);
+            return Err(Refused::of(Trouble::InvalidParams, words));
+        }
+        if seen.view.state.is_terminal() {
+            let words = format!("the task `{}` is over; send a message without a task", seen.view.id);
+            return Err(Refused::of(Trouble::UnsupportedOperation, words));
+        }
+        match (&seen.asks, &seen.asked) {
+            (Some(asks), _) => self.answer(asks, incoming).await?,
+            (None, Some(asked)) => self.bring(&seen, asked, incoming).await?,
+            (None, None) => {
+                let words = format!("the task `{}` goes on by itself and takes no message", seen.view.id);
+                return Err(Refused::of(Trouble::UnsupportedOperation, words));
+            }
+        }
+        Ok(Begun::Task(id.clone()))
+    }
+
+    /// Whoever called answers what a person is asked.
+    async fn answer(&self, asks: &Interaction, incoming: &Incoming<'_>) -> Result<(), Refused> {
+        let gateway = &self.door.gateway;
+        if !may_answer(&gateway.config(), asks, self.who) {
+            let words = "a person is asked, and the answer of whoever called does not count";
+            return Err(Refused::of(Trouble::UnsupportedOperation, words).with("interaction", asks.id.as_str()));
+        }
+        let given: Value = incoming.object().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let choice = match (given["choice"].as_str(), given["approve"].as_bool()) {
+            (Some(choice), _) => Some(choice.to_owned()),
+            (None, Some(true)) => Some(choice::APPROVE.to_owned()),
+            (None, Some(false)) => Some(choice::DENY.to_owned()),
+            (None, None) => incoming.text().map(|text| text.trim().to_lowercase()),
+        };
+        let choice = choice.filter(|choice| asks.options.contains(choice)).ok_or_else(|| {
+            let words = format!("answer with a data part {{\"choice\": …}}: one of `{}`", asks.options.join("`, `"));
+            Refused::of(Trouble::InvalidParams, words)
+        })?;
+        let note = given["note"].as_str().map(amends_core::failure::bounded);
+        let answer = PersonAnswer { choice, by: self.who.to_string(), note, at: clock::now() };
+        match gateway.ledger.answer_interaction(&asks.id, answer).await {
+            Ok(AnswerFate::Taken | AnswerFate::Late { .. } | AnswerFate::Closed(_)) => Ok(()),
+            Ok(fate) => {
+                tracing::info!(interaction = %asks.id, ?fate, "the answer of whoever called does not count");
+                Err(Refused::of(Trouble::UnsupportedOperation, "that answer does not count"))
+            }
+            Err(error) => Err(unavailable(&error)),
+        }
+    }
+
+    /// Whoever called brings what an upstream asks for.
+    async fn bring(&self, seen: &Seen, asked: &InputRequired, incoming: &Incoming<'_>) -> Result<(), Refused> {
+        let gateway = &self.door.gateway;
+        let given: Value = incoming.object().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let mut answers = Vec::new();
+        for question in &asked.questions {
+            let params: Value =
+                question.params.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+            let only = asked.questions.len() == 1;
+            let own = given.get(&question.key).filter(|own| own.is_object()).cloned();
+            let answer = match own {
+                Some(whole) if whole["action"].is_string() => whole,
+                Some(content) => json!({ "action": "accept", "content": content }),
+                None if given["action"].is_string() && only => given.clone(),
+                // Whoever was sent to an address says that they were there.
+                None if params["mode"] == "url" && only => json!({ "action": "accept" }),
+                None if only => match incoming.content(&params["requestedSchema"]) {
+                    Some(content) => json!({ "action": "accept", "content": content }),
+                    None => return Err(unanswered()),
+                },
+                None => return Err(unanswered()),
+            };
+            answers.push((question.key.clone(), answer.to_string()));
+        }
+        let stored = gateway.ledger.arguments(&seen.call).await.map_err(|error| unavailable(&error))?;
+        let stored = stored.ok_or_else(|| Refused::of(Trouble::UnsupportedOperation, "the call is over"))?;
+        let inputs = responses(answers.iter().map(|(key, answer)| (key.as_str(), answer.as_str())));
+        let params = with_inputs(&String::from_utf8_lossy(&stored.body), Some(&inputs), asked.state.as_deref());
+        let unreadable = || Refused::of(Trouble::Internal, "the call that waits cannot be read");
+        let raw: &RawValue = serde_json::from_str(&params).map_err(|_| unreadable())?;
+        let call = ToolCall::parse(Some(raw)).map_err(|_| unreadable())?;
+        let returned = Returned::read(&params).ok().flatten().ok_or_else(unreadable)?;
+        let session = gateway.open_session(self.who.clone(), DOOR);
+        let handle = session.go_on(&params, &call, &returned, self.listener(None)).await;
+        keep(handle, None);
+        Ok(())
+    }
+
+    /// Who waits for a call here: an agent that looks for what became of it, and comes back with what it is asked.
+    fn listener(&self, context: Option<String>) -> Listener {
+        let askable = Askable { form: true, url: true, ..Askable::default() };
+        Listener {
+            way: Way::Return,
+            capabilities: Some(askable.declared()),
+            task: Some(Task { context }),
+            ..Listener::of_the_answer()
+        }
+    }
+}
+
+/// Waits for a call's answer, though it is looked for on the ledger: nothing is sent for an agent that is gone.
+fn keep(handle: CallHandle, of_walk: Option<amends_core::CallId>) -> Begun {
+    let id = TaskId { session: handle.session().id.clone(), call: of_walk };
+    tokio::spawn(async move {
+        let mut handle = handle;
+        // Where the gateway stops first, the next one takes the call up.
+        let _ = (&mut handle.answer).await;
+    });
+    Begun::Task(id)
+}
+
+fn unanswered() -> Refused {
+    Refused::of(Trouble::InvalidParams, "answer with a data part that fits `responseSchema`")
+}

@@ -1,0 +1,178 @@
+//! The HTTP and JSON binding: the same methods, by their paths.
+
+use std::sync::Arc;
+
+use amends_core::Principal;
+use amends_wire::a2a::{Refused, Trouble, Version};
+use hyper::body::Incoming;
+use hyper::header::HOST;
+use hyper::{Method as Verb, Request, Response, StatusCode};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::super::body::Body;
+use super::super::connection::Connection;
+use super::super::{Door, respond};
+use super::methods::{Answer, Method};
+use super::rpc::stream;
+use super::{Asker, REST, is_json, named_version, text_of};
+
+/// The type of what is answered.
+const MEDIA: &str = "application/a2a+json";
+
+/// Takes one request.
+pub(super) async fn handle(
+    door: &Arc<Door>,
+    _connection: &Arc<Connection>,
+    who: &Principal,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    match answer(door, who, request).await {
+        Ok(Answer::Value(value)) => respond(StatusCode::OK, MEDIA, value),
+        Ok(Answer::Stream(events)) => stream(events, str::to_owned),
+        Err(refused) => {
+            let status = StatusCode::from_u16(refused.trouble.status()).unwrap_or(StatusCode::BAD_REQUEST);
+            respond(status, "application/json", refused.http())
+        }
+    }
+}
+
+async fn answer(door: &Arc<Door>, who: &Principal, request: Request<Incoming>) -> Result<Answer, Refused> {
+    let version = named_version(&request)?.unwrap_or(Version::V1);
+    if version != Version::V1 {
+        return Err(Refused::of(Trouble::Version, "0.3 is spoken at `/a2a`, with JSON-RPC").with("supported", "1.0"));
+    }
+    let path = request.uri().path().strip_prefix(REST).unwrap_or_default().to_owned();
+    let (method, mut named) = route(request.method(), &path)?;
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+    let mut params = asked(request.uri().query().unwrap_or_default())?;
+    let mut text = String::new();
+    if request.method() == Verb::POST && !matches!(method, Method::Subscribe) {
+        let is_plain = matches!(method, Method::Cancel)
+            && request.headers().get("content-length").is_none_or(|length| length == "0");
+        if !is_plain {
+            is_json(&request)?;
+        }
+        text = text_of(request.into_body(), door.gateway.config().limits).await.map_err(|(refused, _)| refused)?;
+    }
+    let asker = Asker { door, who, version };
+    if matches!(method, Method::Send | Method::Stream) {
+        let params: &RawValue = serde_json::from_str(&text).map_err(|error| unread(&error))?;
+        return asker.ask(method, params, &host).await;
+    }
+    if !text.trim().is_empty() {
+        let body: Map<String, Value> = serde_json::from_str(&text).map_err(|error| unread(&error))?;
+        params.extend(body);
+    }
+    // What the path names counts.
+    params.append(&mut named);
+    let params = RawValue::from_string(Value::Object(params).to_string()).map_err(|error| unread(&error))?;
+    asker.ask(method, &params, &host).await
+}
+
+fn unread(error: &serde_json::Error) -> Refused {
+    Refused::of(Trouble::InvalidRequest, format!("the body cannot be read: {error}"))
+}
+
+/// The method that a path stands for, and what is named in it.
+fn route(verb: &Verb, path: &str) -> Result<(Method, Map<String, Value>), Refused> {
+    let none = || Refused::of(Trouble::MethodNotFound, "there is nothing at this path");
+    let named = |names: &[(&str, &str)]| {
+        names.iter().map(|(name, value)| ((*name).to_owned(), Value::String(decoded(value)))).collect::<Map<_, _>>()
+    };
+    let parts: Vec<&str> = path.trim_start_matches('/').trim_end_matches('/').split('/').collect();
+    let is = |wanted: &Verb| verb == wanted;
+    match parts.as_slice() {
+        ["message:send"] if is(&Verb::POST) => Ok((Method::Send, Map::new())),
+        ["message:stream"] if is(&Verb::POST) => Ok((Method::Stream, Map::new())),
+        ["extendedAgentCard"] if is(&Verb::GET) => Ok((Method::Card, Map::new())),
+        ["tasks"] if is(&Verb::GET) => Ok((Method::List, Map::new())),
+        ["tasks", id] => match (id.rsplit_once(':'), verb) {
+            (Some((id, "cancel")), &Verb::POST) => Ok((Method::Cancel, named(&[("id", id)]))),
+            (Some((id, "subscribe")), &Verb::POST | &Verb::GET) => Ok((Method::Subscribe, named(&[("id", id)]))),
+            (_, &Verb::GET) => Ok((Method::Get, named(&[("id", id)]))),
+            _ => Err(none()),
+        },
+        ["tasks", task, "pushNotificationConfigs"] if is(&Verb::POST) => {
+            Ok((Method::PushCreate, named(&[("taskId", task)])))
+        }
+        ["tasks", task, "pushNotificationConfigs"] if is(&Verb::GET) => {
+            Ok((Method::PushList, named(&[("taskId", task)])))
+        }
+        ["tasks", task, "pushNotificationConfigs", id] if is(&Verb::GET) => {
+            Ok((Method::PushGet, named(&[("taskId", task), ("id", id)])))
+        }
+        ["tasks", task, "pushNotificationConfigs", id] if is(&Verb::DELETE) => {
+            Ok((Method::PushDelete, named(&[("taskId", task), ("id", id)])))
+        }
+        _ => Err(none()),
+    }
+}
+
+/// What an address asks for, as the members of parameters: whole numbers and yes or no are that.
+fn asked(query: &str) -> Result<Map<String, Value>, Refused> {
+    let numbers = ["pageSize", "historyLength"];
+    let mut params = Map::new();
+    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+        let (name, value) = (decoded(name), decoded(value));
+        let value = match value.as_str() {
+            text if numbers.contains(&name.as_str()) => {
+                let number: Result<i64, _> = text.parse();
+                number.map(Value::from).map_err(|_| {
+                    Refused::of(Trouble::InvalidParams, format!("`{name}` is a whole number, 0 or more"))
+                })?
+            }
+            "true" | "false" if name == "includeArtifacts" => Value::Bool(value == "true"),
+            _ => Value::String(value),
+        };
+        params.insert(name, value);
+    }
+    Ok(params)
+}
+
+/// A part of an address without its escapes.
+fn decoded(text: &str) -> String {
+    let text = text.replace('+', " ");
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        match (first, hex) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stands_for_a_method_and_names_its_task() {
+        let id = |(_, named): (Method, Map<String, Value>)| named.get("id").and_then(Value::as_str).map(str::to_owned);
+        assert_eq!(route(&Verb::GET, "/tasks/ses_a").unwrap().0, Method::Get);
+        assert_eq!(id(route(&Verb::POST, "/tasks/ses_a.call_b:cancel").unwrap()).as_deref(), Some("ses_a.call_b"));
+        for verb in [Verb::GET, Verb::POST] {
+            assert_eq!(route(&verb, "/tasks/ses_a:subscribe").unwrap().0, Method::Subscribe);
+        }
+        for odd in ["", "/", "/tasks/a/b", "/message:sing", "/tasks/a/pushNotificationConfigs/b/c"] {
+            assert_eq!(route(&Verb::POST, odd).unwrap_err().trouble, Trouble::MethodNotFound, "{odd}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_an_address_are_numbers() {
+        let params = asked("pageSize=7&contextId=a%20b&includeArtifacts=true&status=TASK_STATE_WORKING").unwrap();
+        assert_eq!((params["pageSize"].as_u64(), params["contextId"].as_str()), (Some(7), Some("a b")));
+        assert_eq!(params["includeArtifacts"], true);
+        assert!(asked("pageSize=many").is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! A task as its trace tells it. Nothing of it is kept here: whichever process is asked says the same.
+
+use amends_core::envelope::{Body, Trouble as CoreTrouble};
+use amends_core::{CallId, Envelope, Interaction, Principal, Refusal, RefusalKind, SessionId};
+use amends_ledger::{Form, StoredAnswer, Trace};
+use amends_wire::a2a::reply::{self, Part};
+use amends_wire::a2a::{Life, Refused, State, TaskView, Trouble, life};
+use amends_wire::mcp::InputRequired;
+use amends_wire::splice::Splice;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::{DOOR, unavailable};
+use crate::config::Config;
+use crate::driver;
+use crate::gateway::Gateway;
+use crate::told::utc;
+
+/// A task's name: the session of its call, or a walk and one move of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TaskId {
+    pub(super) session: SessionId,
+    pub(super) call: Option<CallId>,
+}
+
+/// A task as it is seen now.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) id: TaskId,
+    pub(super) view: TaskView,
+    pub(super) call: CallId,
+    /// What a person is asked about it.
+    pub(super) asks: Option<Interaction>,
+    /// What its upstream asks of the agent, with the state to come back with.
+    pub(super) asked: Option<InputRequired>,
+}
+
+impl TaskId {
+    pub(super) fn parse(text: &str) -> Self {
+        match text.split_once('.') {
+            Some((session, call)) => Self { session: SessionId::new(session), call: Some(CallId::new(call)) },
+            None => Self { session: SessionId::new(text), call: None },
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        match &self.call {
+            Some(call) => format!("{}.{call}", self.session),
+            None => self.session.to_string(),
+        }
+    }
+
+    /// The error that says that there is no such task, or that it is another's: which of both is not said.
+    pub(super) fn unknown(&self) -> Refused {
+        let text: String = self.text().chars().take(128).collect();
+        Refused::of(Trouble::TaskNotFound, format!("there is no task `{text}` of yours")).with("task", text)
+    }
+}
+
+/// Looks at a task; nothing where there is none, or it is another's.
+pub(super) async fn look(gateway: &Gateway, who: &Principal, id: &TaskId) -> Result<Option<Seen>, Refused> {
+    let trace = gateway.ledger.trace(&id.session).await.map_err(|error| unavailable(&error))?;
+    match trace {
+        Some(trace) => seen(gateway, who, id, &trace).await,
+        None => Ok(None),
+    }
+}
+
+/// The task that a trace tells of.
+pub(super) async fn seen(
+    gateway: &Gateway,
+    who: &Principal,
+    id: &TaskId,
+    trace: &Trace,
+) -> Result<Option<Seen>, Refused> {
+    let Some(own) = life(trace.events.iter().map(|stored| &stored.event), id.call.as_ref()) else { return Ok(None) };
+    // A move is a task of whoever walks, by whichever door that began.
+    if own.principal != who || (id.call.is_none() && own.door != DOOR) {
+        return Ok(None);
+    }
+    let answered_by = match own.repeats.filter(|_| own.replayed) {
+        Some(held) => &held.call,
+        None => own.call,
+    };
+    let stored = gateway.ledger.answer(answered_by).await.map_err(|error| unavailable(&error))?;
+    if let Some(held) = own.repeats.filter(|_| goes_on_elsewhere(&own)) {
+        // What it repeats is not over: that is what became of this one too, for as long as it is so.
+        let theirs = gateway.ledger.trace(&held.session).await.map_err(|error| unavailable(&error))?;
+        let theirs = theirs.as_ref().map(|trace| trace.events.iter().map(|stored| &stored.event));
+        if let Some(theirs) = theirs.and_then(|events| life(events, Some(&held.call))).filter(|it| it.principal == who)
+        {
+            let stored = gateway.ledger.answer(&held.call).await.map_err(|error| unavailable(&error))?;
+            let context = own.context.map(str::to_owned);
+            let told = Told { life: &theirs, stored: stored.as_ref(), context, trace: None };
+            return Ok(Some(told.seen(&gateway.config(), id)));
+        }
+    }
+    let context = own.context.map(str::to_owned);
+    let told = Told { life: &own, stored: stored.as_ref(), context, trace: Some(trace) };
+    Ok(Some(told.seen(&gateway.config(), id)))
+}
+
+/// Whether a call was refused because the one that it repeats is on its way, or waits for a person.
+fn goes_on_elsewhere(life: &Life<'_>) -> bool {
+    let kind = life.refusal.map(|refusal| refusal.kind);
+    matches!(kind, Some(RefusalKind::InFlight | RefusalKind::AwaitingPerson))
+}
+
+/// What is known of a task.
+struct Told<'a> {
+    life: &'a Life<'a>,
+    stored: Option<&'a StoredAnswer>,
+    context: Option<String>,
+    /// Its trace, where that is its own.
+    trace: Option<&'a Trace>,
+}
+
+impl Told<'_> {
+    fn seen(&self, config: &Config, id: &TaskId) -> Seen {
+        let life = self.life;
+        let asked = self.stored.filter(|stored| stored.form == Form::Asked && life.inquiry.is_some());
+        let asked = asked.and_then(|stored| InputRequired::parse(&String::from_utf8_lossy(&stored.body)));
+        let (says, artifacts) = self.words(config, asked.as_ref());
+        let mut metadata = json!({ "amends/trace": id.session, "amends/call": life.call, "amends/tool": life.tool });
+        let newest = self.trace.and_then(|trace| trace.events.iter().find(|stored| stored.event.seq == life.seq));
+        if let Some(newest) = newest {
+            metadata["amends/receipt"] =
+                json!({ "trace": id.session, "sequence": newest.event.seq, "hash": newest.hash });
+        }
+        let view = TaskView {
+            id: id.text(),
+            context: self.context.clone().unwrap_or_else(|| id.session.to_string()),
+            state: life.state,
+            since: format!("{}Z", utc(life.since).replace(' ', "T")),
+            says,
+            artifacts,
+            metadata,
+        };
+        Seen { id: id.clone(), view, call: life.call.clone(), asks: life.asks.cloned(), asked }
+    }
+
+    /// What is said of its state, and what it gave.
+    fn words(&self, config: &Config, asked: Option<&InputRequired>) -> (Vec<Part>, Vec<(&'static str, Vec<Part>)>) {
+        let life = self.life;
+        let kept = self.stored.and_then(driver::kept).map(|kept| if life.replayed { again(&kept) } else { kept });
+        match life.state {
+            State::Submitted | State::Working => (Vec::new(), Vec::new()),
+            State::Completed => match kept {
+                Some(envelope) => (Vec::new(), reply::artifacts(&envelope)),
+                None => (vec![Part::Text("it was done; what it gave is not kept any more".into())], Vec::new()),
+            },
+            State::InputRequired | State::AuthRequired => match (life.asks, asked, life.refusal) {
+                (Some(asks), _, _) => {
+                    let envelope = kept.map(|envelope| Part::Data(envelope));
+                    let mut says = reply::question(asks, may_answer(config, asks, life.principal));
+                    says.extend(envelope);
+                    (says, Vec::new())
+                }
+                (None, Some(asked), _) => (reply::inquiry(asked), Vec::new()),
+                (None, None, Some(refusal)) => (reply::failure(&refused(life, refusal)), Vec::new()),
+                (None, None, None) => (vec![Part::Text("it waits for an answer".into())], Vec::new()),
+            },
+            State::Failed | State::Canceled | State::Rejected => match (life.refusal, kept) {
+                (Some(refusal), _) => (reply::failure(&refused(life, refusal)), Vec::new()),
+                (None, Some(envelope)) => (reply::failure(&envelope), Vec::new()),
+                (None, None) => {
+                    (vec![Part::Text("it is over; what was said of it is not kept any more".into())], Vec::new())
+                }
+            },
+        }
+    }
+}
+
+/// An envelope that says that it was given before.
+fn again(envelope: &RawValue) -> Box<RawValue> {
+    let mut splice = Splice::new(envelope.get());
+    let marked = splice.set_member(envelope.get(), "replayed", "true").map(|()| splice.finish());
+    marked.ok().and_then(|text| RawValue::from_string(text).ok()).unwrap_or_else(|| envelope.to_owned())
+}
+
+/// The envelope of our No.
+fn refused(life: &Life<'_>, refusal: &Refusal) -> Box<RawValue> {
+    let error = Box::new(CoreTrouble::refused(life.tool.as_str(), refusal));
+    Envelope::of(Body::Refused { error }).to_json(None)
+}
+
+/// Whether whoever called may answer that question: its queue lets them, and they are not barred from it.
+pub(super) fn may_answer(config: &Config, asks: &Interaction, who: &Principal) -> bool {
+    let requester = config.people.queues.get(&asks.queue).is_some_and(|queue| queue.requester);
+    let barred = asks.grounds.as_ref().is_some_and(|grounds| grounds.barred.iter().any(|name| name == who.as_str()));
+    requester && !barred
+}

@@ -1,0 +1,121 @@
+//! An agent of the A2A SDK as an upstream.
+
+use serde_json::{Value, json};
+
+use crate::peer::{Client, python, root};
+use crate::support::served::{Listening, serve_tools};
+use crate::support::{Gateway, Place, eventually, http};
+
+/// An agent that keeps a book in that place.
+pub fn agent(place: &Place, flags: &[&str]) -> Listening {
+    let script = root().join("crates/amends/tests/a2a/agent.py");
+    let python = python(script.clone()).get_program().to_string_lossy().into_owned();
+    let mut words = vec![python, script.display().to_string(), place.path("agent.txt").display().to_string()];
+    words.extend(flags.iter().map(|flag| (*flag).to_owned()));
+    Listening::start(&words)
+}
+
+/// How often the agent noted that.
+pub fn noted(place: &Place, what: &str) -> usize {
+    let book = std::fs::read_to_string(place.path("agent.txt")).unwrap_or_default();
+    book.lines().filter(|line| *line == what).count()
+}
+
+fn call(gateway: &Gateway, words: &str) -> Value {
+    let body = json!({ "message": words }).to_string();
+    http::post(&gateway.address, "/call/book", &[], body.as_bytes()).1
+}
+
+#[test]
+fn a_skill_is_a_tool_and_each_end_of_a_task_is_what_it_is() {
+    for flags in [&[][..], &["--no-stream"]] {
+        let place = Place::new();
+        let agent = agent(&place, flags);
+        let gateway = serve_tools(&place, &format!("a2a = \"{}\"", agent.url), "");
+        let booked = call(&gateway, "book 12a");
+        assert_eq!(
+            (booked["status"].as_str(), booked["data"]["booked"].as_str()),
+            (Some("success"), Some("12a")),
+            "{booked}"
+        );
+        assert_eq!(noted(&place, "book 12a"), 1);
+        let said = call(&gateway, "message x");
+        assert_eq!(said["status"], "success", "{said}");
+        for (words, code, certainty) in [
+            ("fail x", "ActionError", "in_doubt"),
+            ("silent x", "ActionError", "in_doubt"),
+            ("reject x", "ActionError", "not_processed"),
+        ] {
+            let failed = call(&gateway, words);
+            assert_eq!(failed["error"]["code"], code, "{words}: {failed}");
+            assert_eq!(failed["error"]["certainty"], certainty, "{words}: {failed}");
+            assert_eq!(noted(&place, words), 1, "{words} is sent once");
+        }
+        // Nobody can be asked through this door: the agent is told to stop.
+        let asked = call(&gateway, "ask x");
+        assert_eq!(asked["error"]["code"], "MissingCapability", "{asked}");
+        assert_eq!(noted(&place, "cancelled"), 1);
+    }
+}
+
+#[test]
+fn what_an_agent_asks_is_asked_and_answered_in_the_same_task() {
+    let place = Place::new();
+    let agent = agent(&place, &[]);
+    let gateway = serve_tools(&place, &format!("a2a = \"{}\"", agent.url), "");
+    let mut client = Client::of(&gateway.address, &json!({}));
+    let task = client.call("m1", "book", json!({ "message": "ask me" }));
+    assert_eq!(task["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{task}");
+    assert_eq!(task["status"]["message"]["parts"][0]["text"], "which seat?");
+    let answer = json!({ "message": {
+        "messageId": "m2", "taskId": task["id"], "contextId": task["contextId"],
+        "role": "ROLE_USER", "parts": [{ "text": "12a" }],
+    }});
+    let done = client.ask("send", answer)[0]["task"].clone();
+    assert_eq!(done["status"]["state"], "TASK_STATE_COMPLETED", "{done}");
+    assert_eq!(done["id"], task["id"]);
+    let envelope = &done["artifacts"][0]["parts"][0]["data"];
+    assert_eq!(envelope["data"]["answer"], "12a", "{done}");
+    assert_eq!(noted(&place, "answered True"), 1);
+}
+
+#[test]
+fn a_crash_while_an_agent_works_is_settled_by_its_task() {
+    let place = Place::new();
+    let agent = agent(&place, &[]);
+    let upstream = format!("a2a = \"{}\"", agent.url);
+    let mut gateway = serve_tools(&place, &upstream, "");
+    let mut client = Client::of(&gateway.address, &json!({ "polling": true }));
+    let events = client.ask("send", crate::peer::call("m1", "book", json!({ "message": "slow 6" })));
+    let id = events[0]["task"]["id"].as_str().expect("a task").to_owned();
+    eventually("the agent works", || noted(&place, "began") == 1);
+    eventually("the name of its work is recorded", || place.events_named("work_named").len() == 1);
+    gateway.kill();
+    let gateway = serve_tools(&place, &upstream, "");
+    let mut client = Client::of(&gateway.address, &json!({}));
+    let mut task = Value::Null;
+    eventually("the task is settled", || {
+        task = client.ask("get", json!({ "id": id }));
+        task["status"]["state"] == "TASK_STATE_COMPLETED"
+    });
+    let envelope = &task["artifacts"][0]["parts"][0]["data"];
+    assert_eq!(envelope["outcome"], "succeeded_after_compensation", "{task}");
+    assert_eq!((noted(&place, "slow 6"), noted(&place, "did")), (1, 1), "it is done once");
+}
+
+#[test]
+fn a_cancel_reaches_the_agent_and_is_what_it_says() {
+    let place = Place::new();
+    let agent = agent(&place, &[]);
+    let gateway = serve_tools(&place, &format!("a2a = \"{}\"", agent.url), "[tools.book]\neffect = \"read\"\n");
+    let mut client = Client::of(&gateway.address, &json!({ "polling": true }));
+    let events = client.ask("send", crate::peer::call("m1", "book", json!({ "message": "slow 30" })));
+    let id = events[0]["task"]["id"].clone();
+    eventually("the agent works", || noted(&place, "began") == 1);
+    let task = client.ask("cancel", json!({ "id": id }));
+    assert_eq!(task["status"]["state"], "TASK_STATE_CANCELED", "{task}");
+    eventually("the agent was told", || noted(&place, "cancelled") == 1);
+    assert_eq!(noted(&place, "did"), 0);
+    let again = client.ask("cancel", json!({ "id": id }));
+    assert_eq!(again["failed"], "TaskNotCancelableError", "{again}");
+}
