@@ -48,7 +48,7 @@ impl SessionHandle {
             // The driver ends only after every user is gone.
             let _ = user.mail.send(Mail::call(admitted, made, answer_to, listener));
         });
-        CallHandle { id, answer, session: self.clone() }
+        CallHandle { id, answer, session: self.clone(), requested: REVERSE_TOOL.to_owned(), harmless: false }
     }
 }
 
