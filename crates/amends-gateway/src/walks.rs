@@ -243,6 +243,7 @@ pub async fn look(gateway: &Arc<Gateway>, principal: &Principal, session: &Sessi
     let walk = folded.walk().ok_or_else(unknown)?;
     let mut view =
         look_from_outside(session, &walk, &events, &written).map_err(|error| unread(&error))?.ok_or_else(unknown)?;
+    gateway.config().pii.shared().hide(&mut view.fields);
     fill_in_schemas(&mut view, &walk, &gateway.catalogue.now());
     Ok(view)
 }

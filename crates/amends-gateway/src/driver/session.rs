@@ -115,6 +115,8 @@ pub(crate) struct Live {
     pub(super) asking: Option<Asking>,
     /// What it will have cost its principal, until it is begun.
     pub(super) reserved: Option<Reserved>,
+    /// The tool and the arguments that its agent called with, where a person is asked before that call is made.
+    pub(super) wanted: Option<(String, String)>,
     /// What its upstream calls what it does for it.
     pub(super) named: Option<String>,
 }
@@ -210,6 +212,7 @@ impl Live {
             approval: None,
             asking: None,
             reserved: None,
+            wanted: None,
             named: None,
         }
     }

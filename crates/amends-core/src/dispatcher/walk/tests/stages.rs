@@ -101,8 +101,13 @@ fn a_doubt_that_nobody_settled_in_time_leaves_ways_on() {
         assert_eq!(world.kind(&other), "in_flight");
         if late {
             let id = world.dispatcher.state.questions.keys().next().unwrap().clone();
-            let by =
-                PersonAnswer { choice: choice::DID_NOT_HAPPEN.into(), by: "ann".into(), note: None, at: world.now };
+            let by = PersonAnswer {
+                choice: choice::DID_NOT_HAPPEN.into(),
+                by: "ann".into(),
+                note: None,
+                at: world.now,
+                content: None,
+            };
             world.put(Input::Answer { interaction: id, answer: Box::new(by) });
             assert_eq!((world.state().as_str(), world.standing()), ("ordered", Standing::Free));
         } else {
@@ -114,14 +119,15 @@ fn a_doubt_that_nobody_settled_in_time_leaves_ways_on() {
 }
 
 fn asks(world: &mut World, hold_ms: u64) {
-    let approval = Approval { queue: "ops".into(), persons: 1, policy: String::new(), requester_may: false };
+    let approval =
+        Approval { queue: "ops".into(), persons: 1, policy: String::new(), requester_may: false, form: None };
     let patience = Patience { hold_ms, ..Patience::default() };
     world.gates = Gates { approval: Some(Box::new(approval)), patience: Some(Box::new(patience)), ..Gates::default() };
 }
 
 fn says(world: &mut World, pick: &str) {
     let id = world.dispatcher.state.questions.keys().next().expect("a person is asked").clone();
-    let answer = PersonAnswer { choice: pick.into(), by: "ann".into(), note: None, at: world.now };
+    let answer = PersonAnswer { choice: pick.into(), by: "ann".into(), note: None, at: world.now, content: None };
     world.put(Input::Answer { interaction: id, answer: Box::new(answer) });
 }
 
