@@ -31,6 +31,8 @@ all() {
   step "tools" install_tools nextest deny
   step "clients" tests/clients/setup.sh
   step "console" tests/console/setup.sh
+  step "ag-ui" tests/agui/setup.sh
+  step "python" tests/python/setup.sh
   step "format" cargo fmt --all --check -- --color "${CARGO_TERM_COLOR:-auto}"
   step "fetch" cargo fetch --locked
   step "dependencies" cargo deny --offline --log-level error check --hide-inclusion-graph bans licenses sources
@@ -45,6 +47,8 @@ quick() {
   step "tools" install_tools nextest
   step "clients" tests/clients/setup.sh
   step "console" tests/console/setup.sh
+  step "ag-ui" tests/agui/setup.sh
+  step "python" tests/python/setup.sh
   step "format" cargo fmt --all --check -- --color "${CARGO_TERM_COLOR:-auto}"
   step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
   step "postgres" start_postgres

@@ -5,6 +5,7 @@
 mod door;
 mod field;
 mod json;
+mod meaning;
 mod refusal;
 mod table;
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use door::{A2a, AgUi, Mcp};
 pub use field::Field;
 pub use json::json;
+pub use meaning::Meaning;
 pub use table::Code;
 
 /// The eight families of failure.

@@ -5,6 +5,7 @@ mod answer;
 mod approval;
 mod attempt;
 mod basis;
+mod decision;
 mod deliveries;
 mod failpoint;
 mod inquiry;
@@ -35,6 +36,7 @@ use tokio::sync::{mpsc, oneshot};
 pub use admission::Wish;
 pub(crate) use answer::kept;
 pub use answer::{Answered, Form, Rendered};
+pub(crate) use approval::BY_PERSON;
 pub use listener::{Listener, Task};
 pub use orphans::settle_orphans;
 pub use post::{Request, read_post};
@@ -191,8 +193,10 @@ impl SessionHandle {
         let (answer_to, answer) = oneshot::channel();
         let made = self.gateway.deliveries.now();
         let mut admitted = self.admit(wish, listener.task.is_some());
-        if let Some(patience) = admitted.gates.patience.as_mut().filter(|_| at_once) {
-            patience.hold_ms = 0;
+        if let Some(patience) = admitted.gates.patience.as_mut() {
+            // What an agent says of itself counts for either era, and can only make it shorter.
+            let held = amends_wire::mcp::call::hold_ms(&admitted.params);
+            patience.hold_ms = patience.hold_ms.min(held.unwrap_or(if at_once { 0 } else { u64::MAX }));
         }
         if let Some(task) = &listener.task {
             admitted.gates.context.clone_from(&task.context);

@@ -16,7 +16,7 @@ pub mod text;
 pub mod tools;
 pub mod uri;
 
-pub use call::{CallError, Edits, Meta, ProgressToken, ToolCall, progress_ticket, with_deadline};
+pub use call::{CallError, Decision, Edits, Meta, ProgressToken, ToolCall, progress_ticket, with_deadline};
 pub use classify::{Classified, ResultKind, Signal, TranslateRule};
 pub use dialect::Dialect;
 pub use era::Era;

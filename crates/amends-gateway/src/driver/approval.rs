@@ -9,6 +9,7 @@ use amends_core::{
     CallId, Code, Gates, Held, Input, InteractionId, PersonAnswer, Principal, Refusal, RefusalKind, Way,
 };
 use amends_ledger::AnswerFate;
+use amends_wire::mcp::call::hold_ms;
 use amends_wire::mcp::{Askable, InputRequired, Question};
 use serde_json::{Value, json};
 
@@ -23,7 +24,7 @@ use crate::upstream::{Aside, AsideSender, Progress};
 /// The name of the one question that an agent's user is asked.
 pub(super) const QUESTION: &str = "approval";
 /// The inquiry of a state that names no inquiry of an upstream: the agent comes back for a person's answer.
-pub(super) const BY_PERSON: u32 = 0;
+pub(crate) const BY_PERSON: u32 = 0;
 /// For how long an agent can come back for what a person says.
 const COME_BACK_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -81,7 +82,9 @@ impl Session {
         let Some(live) = self.live.get(&reply.call) else { return };
         let Form::Envelope { envelope, .. } = &rendered.form else { return };
         let Some(error) = envelope.error() else { return };
+        // An agent that says for how long it waits wants to be told then, and asks its user by itself.
         if live.listener.way != Way::Return
+            || hold_ms(&live.params).is_some()
             || live.approval.is_none()
             || error.kind != RefusalKind::AwaitingPerson.as_str()
         {

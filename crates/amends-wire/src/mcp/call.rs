@@ -24,6 +24,10 @@ pub const EVIDENCE: &str = "amends/evidence";
 pub const DEADLINE: &str = "amends/deadline";
 /// The field of `_meta` with the words in which the agent wants our own answers.
 pub const DIALECT: &str = "amends/dialect";
+/// The field of `_meta` with the milliseconds that the agent waits for a person before it wants to be told.
+pub const HOLD: &str = "amends/hold";
+/// The field of `_meta` with what whoever calls says to the question whether the call may be sent.
+pub const ANSWER: &str = "amends/answer";
 /// How many characters a key or a session may have.
 pub const KEY_CHARS_MAX: usize = 256;
 /// How many characters a tool's name may have.
@@ -60,6 +64,19 @@ pub struct Meta<'a> {
     pub deadline_ms: Option<u64>,
     /// The words in which the agent wants our own answers.
     pub dialect: Option<Dialect>,
+    /// The milliseconds that the agent waits for a person before it wants to be told.
+    pub hold_ms: Option<u64>,
+    /// What whoever calls says to the question whether the call may be sent.
+    pub decision: Option<Decision>,
+}
+
+/// What whoever calls says to the question whether a call may be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The question.
+    pub interaction: String,
+    /// Whether it may be sent.
+    pub approves: bool,
 }
 
 /// Why a call is not well formed.
@@ -98,6 +115,12 @@ pub enum CallError {
     /// The dialect is not one.
     #[error("`amends/dialect` must be `amends`, `schemabrain` or `theodosia`")]
     BadDialect,
+    /// The time to wait for a person is not one.
+    #[error("`amends/hold` must be a whole number of milliseconds")]
+    BadHold,
+    /// The answer to a question is not one.
+    #[error("`amends/answer` must have an `interaction` and a `choice`, which is `approve` or `deny`")]
+    BadAnswer,
 }
 
 impl CallError {
@@ -112,7 +135,9 @@ impl CallError {
             | Self::BadSession
             | Self::BadProgressToken
             | Self::BadDeadline
-            | Self::BadDialect => RefusalKind::InvalidArgument,
+            | Self::BadDialect
+            | Self::BadHold
+            | Self::BadAnswer => RefusalKind::InvalidArgument,
         }
     }
 
@@ -178,9 +203,13 @@ impl<'a> ToolCall<'a> {
         if progress_token.is_some_and(|token| is_object(token) || is_array(token)) {
             return Err(CallError::BadProgressToken);
         }
-        let deadline_ms = match object.get(DEADLINE) {
+        let ms = |name: &str, error: CallError| match object.get(name) {
+            None => Ok(None),
+            Some(raw) => serde_json::from_str(raw.get()).map(Some).map_err(|_| error),
+        };
+        let decision = match object.get(ANSWER) {
             None => None,
-            Some(raw) => Some(serde_json::from_str(raw.get()).map_err(|_| CallError::BadDeadline)?),
+            Some(raw) => Some(Decision::parse(raw.get()).ok_or(CallError::BadAnswer)?),
         };
         let dialect = match object.get(DIALECT) {
             None => None,
@@ -199,10 +228,31 @@ impl<'a> ToolCall<'a> {
             protocol_version: object.string(PROTOCOL_VERSION).map(Cow::into_owned),
             client_name: of_client("name"),
             client_version: of_client("version"),
-            deadline_ms,
+            deadline_ms: ms(DEADLINE, CallError::BadDeadline)?,
             dialect,
+            hold_ms: ms(HOLD, CallError::BadHold)?,
+            decision,
         })
     }
+}
+
+impl Decision {
+    fn parse(text: &str) -> Option<Self> {
+        let object = Object::parse(text)?;
+        let interaction = object.string("interaction").filter(|id| is_visible(id, KEY_CHARS_MAX))?.into_owned();
+        let approves = match object.string("choice")?.as_ref() {
+            "approve" => true,
+            "deny" => false,
+            _ => return None,
+        };
+        Some(Self { interaction, approves })
+    }
+}
+
+/// The milliseconds that the agent of a call waits for a person before it wants to be told, by the params of that call.
+pub fn hold_ms(params: &str) -> Option<u64> {
+    let params = serde_json::from_str::<&RawValue>(params).ok()?;
+    ToolCall::parse(Some(params)).ok()?.meta().ok()?.hold_ms
 }
 
 /// Whether a text has 1 to `max` characters, none of them a control, a change of direction or without width.
@@ -253,7 +303,21 @@ mod tests {
         assert_eq!(error(r#"{"name":"a","_meta":{"progressToken":{}}}"#), CallError::BadProgressToken);
         assert_eq!(error(r#"{"name":"a","_meta":{"amends/deadline":-1}}"#), CallError::BadDeadline);
         assert_eq!(error(r#"{"name":"a","_meta":{"amends/dialect":"latin"}}"#), CallError::BadDialect);
+        assert_eq!(error(r#"{"name":"a","_meta":{"amends/hold":"soon"}}"#), CallError::BadHold);
+        for answer in ["7", "{}", r#"{"interaction":"i"}"#, r#"{"interaction":"i","choice":"perhaps"}"#] {
+            let text = format!(r#"{{"name":"a","_meta":{{"amends/answer":{answer}}}}}"#);
+            assert_eq!(error(&text), CallError::BadAnswer, "{answer}");
+        }
         assert_eq!(CallError::BadKey.refusal().kind, RefusalKind::InvalidArgument);
+    }
+
+    #[test]
+    fn what_is_said_to_a_question_is_read() {
+        let params = r#"{"name":"a","_meta":{"amends/hold":0,"amends/answer":{"interaction":"int_1","choice":"deny"}}}"#;
+        let raw = raw(params);
+        let meta = ToolCall::parse(Some(&raw)).unwrap().meta().unwrap();
+        assert_eq!(meta.decision, Some(Decision { interaction: "int_1".into(), approves: false }));
+        assert_eq!((meta.hold_ms, hold_ms(params), hold_ms(r#"{"name":"a"}"#)), (Some(0), Some(0), None));
     }
 
     #[test]

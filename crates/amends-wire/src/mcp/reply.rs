@@ -159,7 +159,13 @@ pub fn envelope(
     if traits.dialect == Dialect::Theodosia {
         content.push(block(full.get()));
     }
-    let structured = match (declares_output, failed) {
+    // Before 2026-07-28 structured content is always an object.
+    let fitting = data.as_deref().filter(|data| traits.era == Era::Modern || data.starts_with('{'));
+    // A tool with an output schema that gives nothing would be thrown away by every client, unless it says that it is an error.
+    // What does not fit a declared output passes only as an error.
+    let unfit = declares_output && (failed || fitting.is_none());
+    let is_error = unfit || (failed && traits.dialect.marks_error(&full));
+    let structured = match (declares_output, unfit) {
         (false, _) => Some(full.get()),
         (true, true) if traits.validates_errors => {
             if traits.dialect != Dialect::Theodosia {
@@ -167,14 +173,10 @@ pub fn envelope(
             }
             None
         }
+        // Also of what was done, where it is marked as an error: `_meta` is seen by few.
         (true, true) => Some(full.get()),
-        // Before 2026-07-28 structured content is always an object.
-        (true, false) => data.as_deref().filter(|data| traits.era == Era::Modern || data.starts_with('{')),
+        (true, false) => fitting,
     };
-    // A tool with an output schema that gives nothing would be thrown away by every client, unless it says that it is an error.
-    // What does not fit a declared output passes only as an error.
-    let marked = failed && (declares_output || traits.dialect.marks_error(&full));
-    let is_error = marked || (declares_output && structured.is_none());
     let mut meta = format!("\"{ENVELOPE}\":{}", bare.get());
     if let Some(receipt) = receipt {
         meta.push_str(&format!(",\"{RECEIPT}\":{}", receipt.json()));

@@ -9,11 +9,22 @@ use serde_json::Value;
 
 use crate::goldens::root;
 use crate::support::AMENDS;
-use crate::{decisions, pages, python, typescript};
+use crate::{decisions, pages, pydantic_ai, python, translation, typescript};
 
 #[test]
 fn the_types_for_python_are_fresh() {
     fresh(vec![("types/python/amends_envelope.py".to_owned(), python::module())]);
+}
+
+#[test]
+fn the_table_and_the_types_of_the_package_for_pydantic_ai_are_fresh() {
+    let file = |name: &str| format!("python/amends-pydantic-ai/src/amends_pydantic_ai/{name}.py");
+    fresh(vec![(file("_registry"), pydantic_ai::module()), (file("_envelope"), python::module())]);
+}
+
+#[test]
+fn the_page_of_the_translations_is_fresh() {
+    fresh(vec![("docs/translation.md".to_owned(), translation::page())]);
 }
 
 #[test]

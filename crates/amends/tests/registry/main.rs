@@ -11,6 +11,8 @@ mod goldens;
 mod live;
 mod pages;
 mod produced;
+mod pydantic_ai;
 mod python;
 mod shapes;
+mod translation;
 mod typescript;

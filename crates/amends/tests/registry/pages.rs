@@ -54,8 +54,8 @@ fn index() -> String {
     }
     out.push_str(
         "## Doors\n\n\
-         Each page says what the doors make of a code. The doors for MCP and plain HTTP exist; the columns for A2A and AG-UI \
-         say what those doors are to answer once they do. On MCP a call that was forwarded is always answered with a result; \
+         Each page says what the doors make of a code. On A2A the envelope is in the status of the task; on AG-UI it is in the \
+         metadata of the `TOOL_CALL_RESULT`, whatever ends the run. On MCP a call that was forwarded is always answered with a result; \
          the number of a JSON-RPC error is for what the protocol itself needs: it is the number by which an upstream's error \
          is known, and by which the door answers a message that never became a call.\n",
     );
@@ -136,6 +136,11 @@ fn file(class: Class) -> String {
         name.push(c.to_ascii_lowercase());
     }
     name + ".md"
+}
+
+/// Where a code is told of, within `docs/codes`.
+pub(crate) fn anchor(code: Code) -> String {
+    format!("{}#{}", file(code.class()), code.as_str().to_lowercase())
 }
 
 fn default_for(code: Code) -> String {

@@ -2,7 +2,7 @@
 
 use amends_core::contract::{KeyPlace, Place};
 
-use super::{DEADLINE, DIALECT, KEY, SESSION, ToolCall};
+use super::{ANSWER, DEADLINE, DIALECT, HOLD, KEY, SESSION, ToolCall};
 use crate::object::{Object, quoted};
 use crate::splice::Splice;
 
@@ -61,7 +61,7 @@ impl ToolCall<'_> {
         match self.meta {
             Some(meta) => {
                 let known = Object::parse(meta.get()).expect(done);
-                let mut gone = vec![KEY, SESSION, DEADLINE, DIALECT];
+                let mut gone = vec![KEY, SESSION, DEADLINE, DIALECT, HOLD, ANSWER];
                 gone.extend(edits.without_meta);
                 if edits.progress_token == ProgressToken::Remove {
                     gone.push("progressToken");

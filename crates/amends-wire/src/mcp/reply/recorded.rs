@@ -22,7 +22,8 @@ pub fn recorded(envelope: &RawValue, receipt: Option<&Receipt>, traits: ClientTr
         .as_ref()
         .and_then(|envelope| Object::parse(envelope.get("error")?.get())?.string("message"))
         .map(|message| format!(" It said: {message}."))
-        .unwrap_or_default();
+        // A tool that declares its output marks this as an error, and a model must not take it for one.
+        .unwrap_or_else(|| if failed || data.is_some() { String::new() } else { " It was done.".to_owned() });
     let doubt = object
         .as_ref()
         .and_then(|envelope| Object::parse(envelope.get("error")?.get())?.string("certainty"))
@@ -32,12 +33,15 @@ pub fn recorded(envelope: &RawValue, receipt: Option<&Receipt>, traits: ClientTr
     let text = format!("This is the recorded answer of an equal call, given again; nothing was sent.{said} {next}.");
     let mut content = block(&text);
     let spoken = traits.dialect.render(envelope);
-    let marked = failed && (declares_output || traits.dialect.marks_error(&spoken));
+    let fitting = data.filter(|data| traits.era == Era::Modern || data.starts_with('{'));
+    // As for an answer that is given for the first time: what does not fit a declared output passes only as an error.
+    let unfit = declares_output && (failed || fitting.is_none());
+    let is_error = unfit || (failed && traits.dialect.marks_error(&spoken));
     let spoken = spoken.get();
     if traits.dialect == Dialect::Theodosia {
         content = format!("{content},{}", block(spoken));
     }
-    let structured = match (declares_output, failed) {
+    let structured = match (declares_output, unfit) {
         (false, _) => Some(spoken),
         (true, true) if traits.validates_errors => {
             if traits.dialect != Dialect::Theodosia {
@@ -46,9 +50,8 @@ pub fn recorded(envelope: &RawValue, receipt: Option<&Receipt>, traits: ClientTr
             None
         }
         (true, true) => Some(spoken),
-        (true, false) => data.filter(|data| traits.era == Era::Modern || data.starts_with('{')),
+        (true, false) => fitting,
     };
-    let is_error = marked || (declares_output && structured.is_none());
     let mut splice = Splice::new(full);
     let _ = splice.remove_member(full, "data");
     let mut meta = format!("\"{ENVELOPE}\":{}", splice.finish());
@@ -86,6 +89,19 @@ mod tests {
         let kept_from_the_schema = given(doubt, true);
         assert!(kept_from_the_schema.get("structuredContent").is_none());
         assert!(kept_from_the_schema["content"][1]["text"].as_str().unwrap().contains("replayed"));
+    }
+
+    #[test]
+    fn what_a_person_found_to_be_done_is_told_also_where_a_tool_declares_another_output() {
+        let settled = r#"{"status":"degraded","degradation_reason":"settled_by_person","replayed":true}"#;
+        let raw = RawValue::from_string(settled.to_owned()).unwrap();
+        let modern = recorded(&raw, None, ClientTraits::of(Era::Modern, None), true);
+        let modern: Value = serde_json::from_str(&modern).unwrap();
+        assert_eq!((&modern["isError"], &modern["structuredContent"]["status"]), (&true.into(), &"degraded".into()));
+        assert!(modern["content"][0]["text"].as_str().unwrap().contains("It was done."));
+        let strict = given(settled, true);
+        assert!(strict.get("structuredContent").is_none());
+        assert!(strict["content"][1]["text"].as_str().unwrap().contains("settled_by_person"));
     }
 
     #[test]
