@@ -224,6 +224,8 @@ pub struct Limits {
     pub rate: Option<Rate>,
     /// How often may be called in one session.
     pub session_rate: Option<Rate>,
+    /// How long a walk in which nothing goes on is kept in memory, before it is only on the ledger.
+    pub walk_idle: Duration,
 }
 
 /// Why a configuration was not taken.

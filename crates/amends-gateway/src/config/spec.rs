@@ -404,6 +404,8 @@ pub struct LimitSpec {
     pub rate: Option<RateSpec>,
     /// How often may be called in one session. There is no limit by default.
     pub session_rate: Option<RateSpec>,
+    /// How long a walk in which nothing goes on is kept in memory. The default is `60s`.
+    pub walk_idle: Option<Span>,
     /// What calls may cost together.
     pub cost: CostSpec,
 }
