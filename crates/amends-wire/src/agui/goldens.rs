@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use amends_core::envelope::{Body, Data, Trouble};
 use amends_core::interaction::{InteractionKind, Subject};
+use amends_core::registry::{AgUi, Meaning};
 use amends_core::{AttemptId, Code, Envelope, Interaction, Outcome as Ending, Refusal, RefusalKind, Timestamp};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -144,6 +145,26 @@ fn the_registry_says_how_a_run_goes_on() {
     assert_eq!(goes(&code("ToolCancelled")), Goes::Cancelled);
     let fails = Goes::Fails { code: Code::NetworkTimeout, message: "m".into() };
     assert_eq!(goes(&code("NetworkTimeout")), fails);
+    let mut doubt = code("ActionError");
+    assert_eq!(goes(&doubt), Goes::Stops);
+    doubt["error"]["certainty"] = "in_doubt".into();
+    assert_eq!(goes(&doubt), Goes::Fails { code: Code::ActionError, message: "m".into() });
+}
+
+#[test]
+fn a_run_fails_where_a_model_cannot_help() {
+    let codes = Code::ALL.map(|code| (code.as_str(), code.ag_ui(), code.meaning()));
+    let refusals = RefusalKind::ALL.map(|kind| (kind.as_str(), kind.ag_ui(), kind.meaning()));
+    for (name, says, means) in codes.into_iter().chain(refusals) {
+        let fits = match says {
+            AgUi::HttpError => true,
+            AgUi::ToolResult => matches!(means, Meaning::Correct | Meaning::Permanent),
+            AgUi::RunError => means == Meaning::Infrastructure,
+            AgUi::Interrupt => matches!(means, Meaning::Approval | Meaning::Input),
+            AgUi::Cancelled => means == Meaning::Cancelled,
+        };
+        assert!(fits, "{name}: {says:?} for {means:?}");
+    }
 }
 
 #[test]
