@@ -129,7 +129,9 @@ const fn lost(meaning: Meaning) -> &'static str {
     match meaning {
         Meaning::Correct => "A2A has no such class: failed and rejected are also what is final",
         Meaning::Permanent => "MCP has no flag that tells it from what the model can correct",
-        Meaning::Infrastructure => "A2A and MCP tell it as they tell what is final. Over MCP it is still a result, so that a model may read it",
+        Meaning::Infrastructure => {
+            "A2A and MCP tell it as they tell what is final. Over MCP it is still a result, so that a model may read it"
+        }
         Meaning::Cancelled => "MCP acknowledges nothing to whoever cancelled",
         Meaning::Input => "A2A has no schema of its own for what is wanted: it is in a data part",
         Meaning::Approval => "over A2A and AG-UI it is the same as input, by its schema a yes or no",
