@@ -91,7 +91,7 @@ impl Dispatcher {
             | End::Unclear { .. }
             | End::Granted => Outcome::Unresolved,
         };
-        let resolution = action.stage.resolution.filter(|_| settled && open.cancel.is_none());
+        let resolution = action.stage.resolution.filter(|_| settled && !open.is_left());
         let not_before = match resolution {
             Some(Resolution::RetryLater { after_ms }) => Some(now + after_ms),
             Some(Resolution::Skip | Resolution::AbortWorkflow) | None => None,
