@@ -39,8 +39,13 @@ impl Misled {
             }
             (Flaw::DefaultApprove, Input::Tick) => {
                 let question = unanswered(history, now)?;
-                let answer =
-                    PersonAnswer { choice: choice::APPROVE.into(), by: "nobody".into(), note: None, at: question.due };
+                let answer = PersonAnswer {
+                    choice: choice::APPROVE.into(),
+                    by: "nobody".into(),
+                    note: None,
+                    content: None,
+                    at: question.due,
+                };
                 Some(Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) })
             }
             (Flaw::JudgeOnce, Input::Result { attempt, report }) => {
