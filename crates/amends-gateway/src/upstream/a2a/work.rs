@@ -236,7 +236,7 @@ impl Work {
                         return came;
                     }
                 }
-                Err(Fault::Agent(AgentFault::Error(_))) | Err(_) if failed >= LOOKS_FAILED_MAX => {
+                Err(_) if failed >= LOOKS_FAILED_MAX => {
                     return Came::Over(Reply::Fault(Fault::Lost));
                 }
                 Err(_) => failed += 1,
