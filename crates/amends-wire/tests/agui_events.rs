@@ -9,13 +9,13 @@ use amends_core::{AttemptId, Code, Envelope, Interaction, Outcome as Ending, Ref
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::event::{Event, Interrupt, Outcome, PROTOCOL_VERSION};
-use super::input::{Answer, Input};
-use super::plan::{Asked, Status, Waiting};
-use super::reply::{Goes, goes, of_person, of_upstream, result, said, to_upstream};
-use crate::mcp::reply::{envelope, forward};
-use crate::mcp::{ClientTraits, Dialect, Era, Question, Receipt};
-use crate::message::success;
+use amends_wire::agui::event::{Event, Interrupt, Outcome, PROTOCOL_VERSION};
+use amends_wire::agui::input::{Answer, Input};
+use amends_wire::agui::plan::{Asked, Status, Waiting};
+use amends_wire::agui::reply::{Goes, goes, of_person, of_upstream, result, said, to_upstream};
+use amends_wire::mcp::reply::{envelope, forward};
+use amends_wire::mcp::{ClientTraits, Dialect, Era, Question, Receipt};
+use amends_wire::message::success;
 
 const TRAITS: ClientTraits = ClientTraits { era: Era::Modern, validates_errors: false, dialect: Dialect::Amends };
 
@@ -117,9 +117,15 @@ fn events_are_as_their_goldens_say() {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(&path, text).unwrap();
         } else {
-            assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "{name}");
+            assert_eq!(frames(&std::fs::read_to_string(&path).unwrap_or_default()), frames(&text), "{name}");
         }
     }
+}
+
+/// What a stream says. The order of members is nobody's business.
+fn frames(stream: &str) -> Vec<Value> {
+    let read = |frame: &str| serde_json::from_str(frame.strip_prefix("data: ").unwrap_or("")).expect("a frame of JSON");
+    stream.split_terminator("\n\n").map(read).collect()
 }
 
 #[test]
