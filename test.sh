@@ -31,6 +31,7 @@ all() {
   step "tools" install_tools nextest deny
   step "clients" tests/clients/setup.sh
   step "console" tests/console/setup.sh
+  step "ag-ui" tests/agui/setup.sh
   step "python" tests/python/setup.sh
   step "format" cargo fmt --all --check -- --color "${CARGO_TERM_COLOR:-auto}"
   step "fetch" cargo fetch --locked
@@ -46,6 +47,7 @@ quick() {
   step "tools" install_tools nextest
   step "clients" tests/clients/setup.sh
   step "console" tests/console/setup.sh
+  step "ag-ui" tests/agui/setup.sh
   step "python" tests/python/setup.sh
   step "format" cargo fmt --all --check -- --color "${CARGO_TERM_COLOR:-auto}"
   step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings

@@ -62,7 +62,7 @@ pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
 pub use release::Released;
 pub use settle::settle;
 pub use source::Source;
-pub use spec::Spec;
+pub use spec::{AguiSpec, OnDisconnect, Spec};
 
 /// A configuration in which every key has its value and every rule is allowed.
 #[derive(Clone, Debug)]
@@ -113,6 +113,8 @@ pub struct Config {
     pub console: ConsoleConfig,
     /// What is served to agents that speak A2A.
     pub a2a: A2aConfig,
+    /// The AG-UI door.
+    pub agui: AguiSpec,
 }
 
 /// One upstream.
@@ -222,6 +224,8 @@ pub struct Limits {
     pub rate: Option<Rate>,
     /// How often may be called in one session.
     pub session_rate: Option<Rate>,
+    /// How long a walk in which nothing goes on is kept in memory, before it is only on the ledger.
+    pub walk_idle: Duration,
 }
 
 /// Why a configuration was not taken.

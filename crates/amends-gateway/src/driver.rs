@@ -36,6 +36,7 @@ use tokio::sync::{mpsc, oneshot};
 pub use admission::Wish;
 pub(crate) use answer::kept;
 pub use answer::{Answered, Form, Rendered};
+pub(crate) use approval::BY_PERSON;
 pub use listener::{Listener, Task};
 pub use orphans::settle_orphans;
 pub use post::{Request, read_post};

@@ -43,6 +43,8 @@ pub struct Order {
     pub key: Option<String>,
     /// How long the agent waits, where it says so.
     pub deadline_ms: Option<u64>,
+    /// The tool that was called, and its arguments as they were written, where the agent can be asked to call it again.
+    pub subject: Option<(String, String)>,
 }
 
 /// What is wanted of a walk.
@@ -116,6 +118,7 @@ pub async fn order(
         deadline_ms: order.deadline_ms,
         reset,
         refusal,
+        subject: order.subject,
         answer: answer_to,
         listener,
     };

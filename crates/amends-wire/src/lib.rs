@@ -6,9 +6,11 @@
 //! [`Envelope`](amends_core::Envelope) into a message in one place per protocol (`reply.rs`).
 //!
 //! The order to read in: how a text is looked at ([`scan`], [`object`], [`message`], [`splice`]), what a tool declares
-//! ([`schema`]), what upstreams say of themselves ([`problem`], [`status`]), and then the protocols ([`mcp`], [`http`]).
+//! ([`schema`]), what upstreams say of themselves ([`problem`], [`status`]), and then the protocols ([`mcp`], [`http`], [`a2a`],
+//! [`agui`]).
 
 pub mod a2a;
+pub mod agui;
 pub mod http;
 pub mod mcp;
 pub mod message;

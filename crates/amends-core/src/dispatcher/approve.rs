@@ -22,7 +22,7 @@ use crate::registry::Code;
 use crate::time::Timestamp;
 
 /// How long an agent that was told to come back had better wait.
-const COME_BACK_MS: u64 = 60 * 1000;
+pub(super) const COME_BACK_MS: u64 = 60 * 1000;
 
 impl Dispatcher {
     /// Goes on with a call that needs a yes: somebody gave it already, or a person is asked.
@@ -52,7 +52,7 @@ impl Dispatcher {
             return self.turn_away(now, id, Refusal { retry_after_ms: Some(COME_BACK_MS), ..refusal });
         }
         self.ask_for_call(now, id);
-        let told_at_once = |call: &CallState| call.patience.hold_ms == 0 && call.received.leg.is_none();
+        let told_at_once = |call: &CallState| call.patience.hold_ms == 0;
         if self.state.calls.get(id).is_some_and(told_at_once) {
             self.answer_interim(now, id);
         }

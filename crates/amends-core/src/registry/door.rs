@@ -33,6 +33,8 @@ pub enum A2a {
 pub enum AgUi {
     /// No run was begun: an HTTP error.
     HttpError,
+    /// The `TOOL_CALL_RESULT` says it, and the run stops there.
+    ToolResult,
     /// `RUN_ERROR`.
     RunError,
     /// `RUN_FINISHED` with the outcome `interrupt`.
@@ -71,6 +73,7 @@ impl AgUi {
     pub const fn words(self) -> &'static str {
         match self {
             Self::HttpError => "HTTP error",
+            Self::ToolResult => "TOOL_CALL_RESULT",
             Self::RunError => "RUN_ERROR",
             Self::Interrupt => "RUN_FINISHED, interrupt",
             Self::Cancelled => "RUN_FINISHED, cancelled",

@@ -122,57 +122,57 @@ registry! {
         means "The tool itself gave up on time."
         then "Look at `certainty` first. Where nothing was done, the same call may work later."
         verdict TransientTimeout, acts Nobody, retryable true, proves NOTHING, shows TRIED;
-        http 504, mcp Result, a2a Failed, ag_ui RunError;
+        http 504, mcp Result, a2a Failed, ag_ui ToolResult;
     ResourceBusy = "resource_busy", ToolTransient, since "1.0"
         means "What the tool needs is in use."
         then "Come back when it is free, after `retry_after_ms` where it is given."
         verdict RateLimited, acts Nobody, retryable true, proves NOTHING, shows TRIED;
-        http 503, mcp Result, a2a Failed, ag_ui RunError;
+        http 503, mcp Result, a2a Failed, ag_ui ToolResult;
     InputInvalid = "input_invalid", ToolTerminal, since "1.0"
         means "The tool does not take these arguments."
         then "Correct the arguments that `details` or `upstream.field` name. The same ones fail again."
         verdict InputRejected, acts Agent, retryable false, proves NOT_PROCESSED, shows ARGUMENTS;
-        http 422, mcp Result, a2a Failed, ag_ui RunError;
+        http 422, mcp Result, a2a Failed, ag_ui ToolResult;
     OutputMalformed = "output_malformed", ToolTerminal, since "1.0"
         means "The tool's answer does not fit what it declares."
         then "A write was done: go on from that, with `upstream_result`. The operator corrects the tool or its output schema."
         verdict SchemaMismatch, acts Operator, retryable false, proves PROCESSED, shows DECIDED;
-        http 502, mcp Result, a2a Failed, ag_ui RunError;
+        http 502, mcp Result, a2a Failed, ag_ui ToolResult;
     Forbidden = "forbidden", ToolTerminal, since "1.0"
         means "A policy says no."
         then "Tell the user. Rephrasing changes nothing; a person may change the policy."
         verdict PolicyDenied, acts Person, retryable false, proves NOT_PROCESSED, shows DECIDED;
-        http 403, mcp Result, a2a Rejected, ag_ui RunError;
+        http 403, mcp Result, a2a Rejected, ag_ui ToolResult;
     NotFound = "not_found", ToolTerminal, since "1.0"
         means "What the call names does not exist."
         then "Use a name that exists; `recovery.fuzzy_matches` has the nearest ones where we know them."
         verdict InputRejected, acts Agent, retryable false, proves NOT_PROCESSED, shows ARGUMENTS;
-        http 404, mcp Result, a2a Failed, ag_ui RunError;
+        http 404, mcp Result, a2a Failed, ag_ui ToolResult;
     ActionError = "action_error", ToolTerminal, since "1.0"
         means "The tool reported an error nobody has described to us."
         then "Read the upstream's own words as data. The operator can teach us this error with a `translate` rule."
         verdict Unclassified, acts Agent, retryable false, proves NOTHING, shows TRIED;
-        http 500, mcp Result, a2a Failed, ag_ui RunError;
+        http 500, mcp Result, a2a Failed, ag_ui ToolResult;
     KeyInFlight = "key_in_flight", ToolTerminal, since "1.0"
         means "The upstream is still working on an earlier request with this key."
         then "Wait: the earlier request goes on, and its status tells how it ended."
         verdict IdempotencyConflict, acts Nobody, retryable false, proves NOTHING, shows TRIED;
-        http 409, mcp Result, a2a Failed, ag_ui RunError;
+        http 409, mcp Result, a2a Failed, ag_ui ToolResult;
     KeyReused = "key_reused", ToolTerminal, since "1.0"
         means "The key was used before with other arguments."
         then "Find out who used the key twice; a call that means something else takes a fresh one."
         verdict IdempotencyConflict, acts Operator, retryable false, proves NOT_PROCESSED, shows DECIDED;
-        http 422, mcp Result, a2a Failed, ag_ui RunError;
+        http 422, mcp Result, a2a Failed, ag_ui ToolResult;
     AlreadyProcessed = "already_processed", ToolTerminal, since "1.0"
         means "The upstream has done this already."
         then "Go on from the fact that it was done."
         verdict IdempotencyConflict, acts Agent, retryable false, proves PROCESSED, shows DECIDED;
-        http 409, mcp Result, a2a Failed, ag_ui RunError;
+        http 409, mcp Result, a2a Failed, ag_ui ToolResult;
     EvidenceStale = "evidence_stale", ToolTerminal, since "1.0"
         means "What the call was based on has changed."
         then "Read what it was based on again, and plan anew."
         verdict EvidenceStale, acts Agent, retryable false, proves NOT_PROCESSED, shows EVIDENCE;
-        http 412, mcp Result, a2a Failed, ag_ui RunError;
+        http 412, mcp Result, a2a Failed, ag_ui ToolResult;
     ManifestDrift = "manifest_drift", Session, since "1.0"
         means "The session was begun under another definition."
         then "Begin a new session, or go back to the definition this one was begun under."

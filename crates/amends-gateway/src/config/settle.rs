@@ -31,6 +31,7 @@ const DEADLINE: Duration = Duration::from_secs(50);
 const AGENT_TIMEOUT: Duration = Duration::from_secs(120);
 const AGENT_DEADLINE: Duration = Duration::from_secs(300);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
+const WALK_IDLE: Duration = Duration::from_secs(60);
 const CONCURRENCY: usize = 256;
 const QUEUE: usize = 1024;
 /// A prefix leaves room for the name behind it.
@@ -87,6 +88,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
                 .as_ref()
                 .map(|rate| restraint::rate("limits.session_rate", rate))
                 .transpose()?,
+            walk_idle: spec.limits.walk_idle.map_or(WALK_IDLE, |span| span.0),
         },
         people: PeopleConfig::settle(&spec.people, spec.queues)?,
         privacy,
@@ -97,6 +99,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         telemetry: telemetry(&spec.telemetry)?,
         console: ConsoleConfig::settle(spec.console),
         a2a: A2aConfig::settle(spec.a2a)?,
+        agui: spec.agui,
     };
     config.undeclared_playbook("", &Contract::undeclared(0, 0, 0))?;
     machine::fit(&config)?;

@@ -60,6 +60,8 @@ pub struct Spec {
     pub console: ConsoleSpec,
     /// What is served to agents that speak A2A.
     pub a2a: A2aSpec,
+    /// The AG-UI door.
+    pub agui: AguiSpec,
 }
 
 /// `[ledger]`
@@ -128,6 +130,26 @@ pub struct ConsoleSpec {
     pub token: Option<KeySource>,
     /// The folder that proposals are written to. The default is `amends-proposals`.
     pub proposals: Option<PathBuf>,
+}
+
+/// `[agui]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AguiSpec {
+    /// What becomes of a run whose client is gone: `cancel` (the default) stops it, as if the client had said so; `detach` stops reads
+    /// and what was not sent, and lets a write go on.
+    pub on_disconnect: OnDisconnect,
+}
+
+/// What becomes of a run whose client is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDisconnect {
+    /// It is stopped, down to the upstream's own cancel.
+    #[default]
+    Cancel,
+    /// Reads and what was not sent are stopped; a write goes on, and its repeat finds the answer.
+    Detach,
 }
 
 /// `[listen]`
@@ -382,6 +404,8 @@ pub struct LimitSpec {
     pub rate: Option<RateSpec>,
     /// How often may be called in one session. There is no limit by default.
     pub session_rate: Option<RateSpec>,
+    /// How long a walk in which nothing goes on is kept in memory. The default is `60s`.
+    pub walk_idle: Option<Span>,
     /// What calls may cost together.
     pub cost: CostSpec,
 }

@@ -1,7 +1,9 @@
-//! The HTTP doors: MCP at `/mcp`, A2A at `/a2a`, plain calls at `/call/{tool}`, the console at `/` and its API at `/api`.
+//! The HTTP doors: MCP at `/mcp`, A2A at `/a2a`, AG-UI at `/agui`, plain calls at `/call/{tool}`, the console at `/` and its API
+//! at `/api`.
 
 mod a2a;
 mod access;
+mod agui;
 mod api;
 mod body;
 mod callback;
@@ -31,6 +33,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use crate::door::agui::Runs;
 use crate::gateway::Gateway;
 use crate::identity;
 use crate::telemetry::Named;
@@ -49,6 +52,7 @@ const CONNECTIONS_MAX: usize = 10_000;
 struct Door {
     gateway: Arc<Gateway>,
     sessions: Sessions,
+    runs: Arc<Runs>,
     port: u16,
     /// Whom agents have called back.
     pushes: a2a::Pushes,
@@ -57,7 +61,8 @@ struct Door {
 /// Serves until the process ends.
 pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
     let port = listener.local_addr().map_or(0, |address| address.port());
-    let door = Arc::new(Door { gateway, sessions: Sessions::default(), port, pushes: a2a::Pushes::default() });
+    let (sessions, runs, pushes) = (Sessions::default(), Arc::default(), a2a::Pushes::default());
+    let door = Arc::new(Door { gateway, sessions, runs, port, pushes });
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         // The semaphore is never closed.
@@ -134,6 +139,12 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
                 Err(denied) => denied,
             }
         }
+        (method, path @ ("/agui" | "/agui/stop")) => match entry::agent(door, &request).await {
+            Err(denied) => denied,
+            Ok(_) if *method != Method::POST => agui::not_allowed(),
+            Ok(who) if path == "/agui" => agui::run(door, connection, &who, request).await,
+            Ok(who) => agui::stop(door, connection, &who, request).await,
+        },
         (&Method::POST, "/callback/interaction") => callback::answer(door, request).await,
         (&Method::GET, path) if path.starts_with(identity::METADATA_PATH) => entry::metadata(door, path),
         (&Method::GET, "/health") => health::report(door),

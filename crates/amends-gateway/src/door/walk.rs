@@ -8,9 +8,9 @@ use std::sync::Arc;
 use amends_core::id::MachineName;
 use amends_core::recovery::Template;
 use amends_core::refusal::ArgumentFault;
-use amends_core::{Principal, Recovery, Refusal, RefusalKind, SessionId};
-use amends_wire::mcp::ToolCall;
-use amends_wire::mcp::steps::{Moved, Wanted, What, action_of, read, read_action, session_of};
+use amends_core::{Principal, Recovery, Refusal, RefusalKind, SessionId, Way};
+use amends_wire::mcp::steps::{Moved, View, Wanted, What, action_of, read, read_action, session_of, state_body};
+use amends_wire::mcp::{Returned, ToolCall};
 use amends_wire::schema::PRESENT;
 use serde_json::{Map, Value};
 
@@ -53,7 +53,12 @@ pub(crate) async fn call(
         Err(error) => return asker.refused(call.name(), Box::new(error.refusal()), None),
     };
     let named = |session: Option<String>| session.or_else(|| meta.session.clone()).map(SessionId::new);
-    let order = |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms };
+    // An agent that is answered with a question calls the same again.
+    let comes_back = listener.way == Way::Return;
+    let subject =
+        || (call.name().to_owned(), call.arguments().map_or("{}", serde_json::value::RawValue::get).to_owned());
+    let order =
+        |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms, subject: comes_back.then(subject) };
     match wanted {
         Ok(Wanted::Look { session, what }) => match asker.look(named(session), what).await {
             Ok(shown) => Came::Answered(Box::new(shown.answered())),
@@ -85,6 +90,20 @@ pub(crate) async fn call(
                 Err(unknown) => asker.refused(&action, unknown, None),
             }
         }
+    }
+}
+
+/// Goes on with a move whose agent was asked something.
+pub(crate) async fn return_to(
+    asker: &Asker<'_>,
+    call: &ToolCall<'_>,
+    params: &str,
+    returned: &Returned<'_>,
+    listener: Listener,
+) -> Came {
+    match asker.session.go_on_in_walk(params, returned, listener).await {
+        Ok(handle) => Came::Handed(handle, None),
+        Err(refusal) => asker.refused(call.name(), refusal, None),
     }
 }
 
@@ -207,6 +226,33 @@ pub(crate) fn wanted(gateway: &Gateway, call: &ToolCall<'_>) -> Option<Result<Wa
     let config = gateway.config();
     let (_, declared) = config.machines.get(machine)?.action(action.as_str())?;
     Some(read_action(call.name(), machine.as_str(), action.as_str(), declared.input.as_ref(), call.arguments()))
+}
+
+/// Where the walk of a connection through that machine is; where it would begin, while it has not.
+pub(crate) async fn view(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    own: &OwnWalks,
+    machine: &str,
+) -> Result<View, Box<Refusal>> {
+    let root = root(gateway, Some(machine))?;
+    let begun = match own.through(gateway, &root) {
+        Which::Known(id) | Which::Own(id, _) => match walks::look(gateway, principal, &id).await {
+            Err(refusal) if refusal.kind == RefusalKind::UnknownName => None,
+            looked => Some(looked?),
+        },
+        Which::New(_) => None,
+    };
+    let config = gateway.config();
+    let view = begun.or_else(|| config.machines.get(&root).map(unbegun));
+    view.ok_or_else(|| Box::new(Refusal::of(RefusalKind::SchemaDrift, format!("`{root}` is not declared any more"))))
+}
+
+/// Where a walk is and what may be done there, as data.
+pub(crate) fn shown(view: &View) -> Value {
+    let mut shown = state_body(view);
+    shown["valid_next_actions"] = view.legal().into();
+    shown
 }
 
 /// The machine that a walk begins with: the one that was named, or the only one.

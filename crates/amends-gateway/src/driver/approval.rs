@@ -24,7 +24,7 @@ use crate::upstream::{Aside, AsideSender, Progress};
 /// The name of the one question that an agent's user is asked.
 pub(super) const QUESTION: &str = "approval";
 /// The inquiry of a state that names no inquiry of an upstream: the agent comes back for a person's answer.
-pub(super) const BY_PERSON: u32 = 0;
+pub(crate) const BY_PERSON: u32 = 0;
 /// For how long an agent can come back for what a person says.
 const COME_BACK_MS: u64 = 24 * 60 * 60 * 1000;
 

@@ -76,8 +76,8 @@ pub(crate) struct Return {
     pub(super) params: String,
     pub(super) listener: Listener,
     pub(super) answer: oneshot::Sender<Answered>,
-    /// Told when its call took it.
-    pub(super) taken: oneshot::Sender<()>,
+    /// Told when its call took it: which call, or which move, it waits for now.
+    pub(super) taken: oneshot::Sender<CallId>,
 }
 
 impl Session {
@@ -175,18 +175,41 @@ impl Session {
             return;
         };
         let Some(result) = self.input_required(call, n) else { return };
-        let Some(live) = self.live.get_mut(call) else { return };
-        let Some(door) = live.answer.take() else { return };
+        let doors = self.doors(call);
+        let Some(live) = self.live.get_mut(call).filter(|_| !doors.is_empty()) else { return };
         if let Some(inquiry) = live.inquiries.get_mut(&n) {
             inquiry.brought = true;
         }
         let rendered = Rendered { form: Form::Asked { result: result.into() }, replayed: false };
-        for door in std::iter::once(door).chain(std::mem::take(&mut live.also)) {
+        for door in doors {
             let rendered = rendered.clone();
             // Whoever is gone finds it again by repeating.
             let answered = Answered { rendered, receipt: None, last: false, delivery: None, declares_output: false };
             let _ = door.send(answered);
         }
+    }
+
+    /// Whoever waits for a call, or for the move that it is made for.
+    fn doors(&mut self, call: &CallId) -> Vec<oneshot::Sender<Answered>> {
+        let Some(live) = self.live.get_mut(call) else { return Vec::new() };
+        match live.leg.clone() {
+            Some(leg) => self.waits_for_move(&leg),
+            None => match live.answer.take() {
+                Some(first) => std::iter::once(first).chain(std::mem::take(&mut live.also)).collect(),
+                None => Vec::new(),
+            },
+        }
+    }
+
+    /// Asks again what a call of that move waits for: somebody repeats the wish for it.
+    pub(super) fn bring_again(&mut self, of: &CallId) {
+        let legs = self.live.iter_mut().filter(|(_, live)| live.leg.as_ref().is_some_and(|leg| leg.of == *of));
+        let mut asking = Vec::new();
+        for (call, live) in legs {
+            live.inquiries.values_mut().for_each(|inquiry| inquiry.brought = false);
+            asking.push(call.clone());
+        }
+        asking.iter().for_each(|call| self.bring(call));
     }
 
     /// The result that asks an agent to come back, with our own state in it.
@@ -198,7 +221,10 @@ impl Session {
     }
 
     fn sealed(&self, call: &CallId, n: u32, live: &Live, asked: &InputRequired, due: Timestamp) -> Option<String> {
-        let (name, arguments) = subject(&live.params)?;
+        let (name, arguments) = match &live.leg {
+            Some(leg) => self.subject_of_move(leg)?,
+            None => subject(&live.params)?,
+        };
         let state = RequestState {
             principal: self.principal.clone(),
             asked: self.gateway.seal.asked("tools/call", &name, &arguments),
@@ -244,12 +270,19 @@ impl Session {
             // The call is over: whoever came back looks for its answer.
             return;
         };
+        let leg = live.leg.clone();
         // Whoever came back may be gone again.
-        let _ = taken.send(());
-        if let Some(before) = live.answer.replace(answer) {
-            live.also.push(before);
+        let _ = taken.send(leg.as_ref().map_or_else(|| call.clone(), |leg| leg.of.clone()));
+        match &leg {
+            Some(leg) => self.came_back(leg, subject(&params), &listener, answer),
+            None => {
+                if let Some(before) = live.answer.replace(answer) {
+                    live.also.push(before);
+                }
+                live.also.retain(|door| !door.is_closed());
+            }
         }
-        live.also.retain(|door| !door.is_closed());
+        let Some(live) = self.live.get_mut(&call) else { return };
         let given =
             Returned::read(&params).ok().flatten().and_then(|returned| returned.inputs).map(|inputs| inputs.get());
         let inputs = payload(&self.gateway.secret, given.unwrap_or("{}"));
@@ -270,7 +303,9 @@ impl Session {
                 None => false,
             };
             if !held {
-                live.params = with_inputs(&params, given, theirs.as_deref()).into();
+                // A call that is made for a move keeps its own tool and arguments.
+                let base = if leg.is_some() { live.params.as_ref() } else { params.as_str() };
+                live.params = with_inputs(base, given, theirs.as_deref()).into();
             }
         }
         let gates = self.gates_of(&call);

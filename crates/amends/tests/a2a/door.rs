@@ -116,8 +116,8 @@ fn bad_requests_are_answered_in_the_protocol() {
         )
     };
     let send = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","parts":[{"text":"x"}]}}}"#;
-    for (body, headers, expected) in [
-        ("{", &[][..], -32700),
+    let cases: [(&str, &[(&str, &str)], i64); 10] = [
+        ("{", &[], -32700),
         ("[]", &[], -32600),
         (r#"{"jsonrpc":"2.0","id":1}"#, &[], -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":"Sing"}"#, &[], -32601),
@@ -131,7 +131,8 @@ fn bad_requests_are_answered_in_the_protocol() {
             &[],
             -32003,
         ),
-    ] {
+    ];
+    for (body, headers, expected) in cases {
         let (status, number, ours) = code(body, headers);
         assert_eq!((status, number), (200, Some(expected)), "{body} {headers:?}");
         assert!(ours.is_some(), "{body}");

@@ -9,18 +9,19 @@ use serde_json::{Value, json};
 use crate::support::http;
 
 /// The client of the A2A SDK. It is ended by its id when dropped.
-pub struct Client {
+#[derive(Debug)]
+pub(crate) struct Client {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
 /// A program in Python that has the A2A SDK.
-pub fn python(script: PathBuf) -> Command {
+pub(crate) fn python(script: PathBuf) -> Command {
     let mut command = Command::new(root().join("target/clients/a2a/bin/python"));
     command.arg(script);
     command
@@ -28,7 +29,7 @@ pub fn python(script: PathBuf) -> Command {
 
 impl Client {
     /// A client of the gateway at that address.
-    pub fn of(address: &str, options: &Value) -> Self {
+    pub(crate) fn of(address: &str, options: &Value) -> Self {
         let mut child = python(root().join("tests/clients/python/a2a_client.py"))
             .arg(format!("http://{address}"))
             .arg(options.to_string())
@@ -41,24 +42,24 @@ impl Client {
     }
 
     /// One operation, answered.
-    pub fn ask(&mut self, op: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, op: &str, params: Value) -> Value {
         self.begin(op, params);
         self.answer()
     }
 
     /// One operation, not waited for.
-    pub fn begin(&mut self, op: &str, params: Value) {
+    pub(crate) fn begin(&mut self, op: &str, params: Value) {
         writeln!(self.input, "{}", json!({ "op": op, "params": params })).expect("the client listens");
     }
 
-    pub fn answer(&mut self) -> Value {
+    pub(crate) fn answer(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("the client answers");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: `{line}`"))
     }
 
     /// Sends a message with a call; its task.
-    pub fn call(&mut self, id: &str, tool: &str, args: Value) -> Value {
+    pub(crate) fn call(&mut self, id: &str, tool: &str, args: Value) -> Value {
         let events = self.ask("send", call(id, tool, args));
         events[0]["task"].clone()
     }
@@ -72,12 +73,12 @@ impl Drop for Client {
 }
 
 /// A message that calls a tool.
-pub fn call(id: &str, tool: &str, args: Value) -> Value {
+pub(crate) fn call(id: &str, tool: &str, args: Value) -> Value {
     json!({ "message": { "messageId": id, "role": "ROLE_USER", "parts": [{ "data": { "tool": tool, "args": args } }] } })
 }
 
 /// A JSON-RPC request as it is, in 1.0 unless another version is named.
-pub fn rpc(address: &str, version: &str, method: &str, params: Value) -> Value {
+pub(crate) fn rpc(address: &str, version: &str, method: &str, params: Value) -> Value {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
     http::post(address, "/a2a", &[("a2a-version", version)], body.as_bytes()).1
 }

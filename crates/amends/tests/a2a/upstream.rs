@@ -7,7 +7,7 @@ use crate::support::served::{Listening, serve_tools};
 use crate::support::{Gateway, Place, eventually, http};
 
 /// An agent that keeps a book in that place.
-pub fn agent(place: &Place, flags: &[&str]) -> Listening {
+fn agent(place: &Place, flags: &[&str]) -> Listening {
     let script = root().join("crates/amends/tests/a2a/agent.py");
     let python = python(script.clone()).get_program().to_string_lossy().into_owned();
     let mut words = vec![python, script.display().to_string(), place.path("agent.txt").display().to_string()];
@@ -16,7 +16,7 @@ pub fn agent(place: &Place, flags: &[&str]) -> Listening {
 }
 
 /// How often the agent noted that.
-pub fn noted(place: &Place, what: &str) -> usize {
+fn noted(place: &Place, what: &str) -> usize {
     let book = std::fs::read_to_string(place.path("agent.txt")).unwrap_or_default();
     book.lines().filter(|line| *line == what).count()
 }
@@ -28,7 +28,8 @@ fn call(gateway: &Gateway, words: &str) -> Value {
 
 #[test]
 fn a_skill_is_a_tool_and_each_end_of_a_task_is_what_it_is() {
-    for flags in [&[][..], &["--no-stream"]] {
+    let runs: [&[&str]; 2] = [&[], &["--no-stream"]];
+    for flags in runs {
         let place = Place::new();
         let agent = agent(&place, flags);
         let gateway = serve_tools(&place, &format!("a2a = \"{}\"", agent.url), "");

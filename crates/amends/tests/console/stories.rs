@@ -50,3 +50,8 @@ fn the_pages_are_used_by_keys_in_any_colours_and_on_a_phone() {
 fn the_ledger_is_verified_and_rules_are_tried_in_the_browser() {
     told("ledger.mjs");
 }
+
+#[test]
+fn a_run_ends_with_what_is_asked_and_goes_on_with_the_answer() {
+    told("run.mjs");
+}

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::goldens::root;
 
-/// What clients rely on. A change of one of these is a change of meaning. The columns for A2A and AG-UI join when there are doors
-/// that answer so.
-const MEANING: [&str; 10] =
-    ["kind", "class", "code", "verdict", "who_must_act", "retryable", "implies", "http", "mcp", "since"];
+/// What clients rely on. A change of one of these is a change of meaning. The column for A2A joins when it is known to be
+/// what its door answers.
+const MEANING: [&str; 11] =
+    ["kind", "class", "code", "verdict", "who_must_act", "retryable", "implies", "http", "mcp", "ag_ui", "since"];
 /// What each entry is known by.
 const LISTS: [(&str, &str); 3] = [("classes", "class"), ("codes", "code"), ("refusals", "kind")];
 

@@ -54,8 +54,8 @@ fn index() -> String {
     }
     out.push_str(
         "## Doors\n\n\
-         Each page says what the doors make of a code. The doors for MCP and plain HTTP exist; the columns for A2A and AG-UI \
-         say what those doors are to answer once they do. On MCP a call that was forwarded is always answered with a result; \
+         Each page says what the doors make of a code. On A2A the envelope is in the status of the task; on AG-UI it is in the \
+         metadata of the `TOOL_CALL_RESULT`, whatever ends the run. On MCP a call that was forwarded is always answered with a result; \
          the number of a JSON-RPC error is for what the protocol itself needs: it is the number by which an upstream's error \
          is known, and by which the door answers a message that never became a call.\n",
     );

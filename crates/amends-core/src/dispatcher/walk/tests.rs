@@ -21,6 +21,7 @@ use crate::registry::Code;
 use crate::walk::{Arrival, Fork, Weighing};
 
 mod again;
+mod stages;
 
 const BEGAN_MS: u64 = 10_000_000;
 
@@ -38,6 +39,10 @@ struct World {
     keys: Vec<String>,
     joined: Vec<(CallId, CallId)>,
     unwound: bool,
+    /// What is sampled for calls.
+    gates: Gates,
+    /// What the next call repeats.
+    held: Option<crate::claim::Held>,
 }
 
 fn rules() -> Arc<Rules> {
@@ -89,13 +94,16 @@ impl World {
             keys: Vec::new(),
             joined: Vec::new(),
             unwound: false,
+            gates: Gates::default(),
+            held: None,
         };
         world.put(Input::Begin(Box::new(beginning)));
         world
     }
 
     fn put(&mut self, input: Input) {
-        let Step { events, effects, .. } = self.dispatcher.handle(self.now, &Gates::default(), input);
+        let gates = if matches!(input, Input::Call(_)) { self.gates.clone() } else { Gates::default() };
+        let Step { events, effects, .. } = self.dispatcher.handle(self.now, &gates, input);
         self.trace.extend(events);
         // Whatever was recorded gives back what is live, and is decided again as it was.
         let rules = |_: &Digest| Some(self.rules.clone());
@@ -135,7 +143,7 @@ impl World {
             key: None,
             claims: Vec::new(),
             effect_key: String::new(),
-            repeat_of: None,
+            repeat_of: self.held.clone(),
             evidence: Vec::new(),
             reversal: None,
             redeems: None,

@@ -9,6 +9,7 @@ mod machines;
 mod now;
 mod playbook;
 mod queue;
+mod runs;
 mod sessions;
 mod sign_in;
 
@@ -78,7 +79,7 @@ pub(super) async fn handle(door: &Arc<Door>, request: Request<Incoming>) -> Resp
 fn is_known(parts: &[&str]) -> bool {
     matches!(
         parts,
-        ["" | "queue" | "calls" | "sessions" | "machines" | "playbook" | "ledger" | "sign-in" | "sign-out"]
+        ["" | "queue" | "calls" | "sessions" | "machines" | "run" | "playbook" | "ledger" | "sign-in" | "sign-out"]
             | ["queue" | "calls" | "sessions", _]
             | ["playbook", "whatif" | "proposals"]
             | ["ledger", "verify" | "checkpoints"]
@@ -98,6 +99,7 @@ async fn get(asked: &Asked<'_>, parts: &[&str], query: &str) -> Result<Response<
         ["sessions"] => sessions::page(asked, query).await,
         ["sessions", id] => sessions::one(asked, id).await,
         ["machines"] => machines::page(asked).await,
+        ["run"] => Ok(runs::page(asked)),
         ["playbook"] => playbook::page(asked).await,
         ["ledger"] => {
             asked.signed_in.of_the_house()?;

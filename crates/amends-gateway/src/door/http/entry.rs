@@ -19,7 +19,9 @@ const IN_ADDRESS: [&str; 5] = ["access_token", "token", "bearer", "authorization
 pub(super) fn check(door: &Door, request: &Request<Incoming>) -> Option<Response<Body>> {
     let names = request.uri().query()?.split('&').map(|pair| decoded(pair.split('=').next().unwrap_or_default()));
     let path = request.uri().path();
-    let is_door = path == "/mcp" || path == "/metrics" || path.starts_with("/call/") || super::a2a::is_here(path);
+    let is_door = matches!(path, "/mcp" | "/metrics" | "/agui" | "/agui/stop")
+        || path.starts_with("/call/")
+        || super::a2a::is_here(path);
     let wrong = |name: &String| name == IN_ADDRESS[0] || (is_door && IN_ADDRESS.contains(&name.as_str()));
     names.into_iter().any(|name| wrong(&name)).then(|| denied(door, &Denied::InAddress))
 }

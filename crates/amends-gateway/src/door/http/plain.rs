@@ -124,7 +124,8 @@ impl Drop for Waiting {
     }
 }
 
-fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
+/// An answer as JSON, with the status that fits it.
+pub(super) fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
     let (text, error) = match &answered.rendered.form {
         Form::Forward { result, envelope } => {
             let result = String::from_utf8_lossy(result);

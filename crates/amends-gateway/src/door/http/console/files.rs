@@ -12,6 +12,7 @@ pub(super) fn file(name: &str, method: &Method) -> Response<Body> {
         "console.css" => ("text/css; charset=utf-8", include_str!("../../../../../../console/console.css")),
         "console.js" => ("text/javascript; charset=utf-8", include_str!("../../../../../../console/console.js")),
         "chain.js" => ("text/javascript; charset=utf-8", include_str!("../../../../../../console/chain.js")),
+        "run.js" => ("text/javascript; charset=utf-8", include_str!("../../../../../../console/run.js")),
         "theme.js" => ("text/javascript; charset=utf-8", include_str!("../../../../../../console/theme.js")),
         "icon.svg" => ("image/svg+xml", include_str!("../../../../../../console/icon.svg")),
         _ => return plain_text(StatusCode::NOT_FOUND, "there is no such file"),

@@ -22,18 +22,20 @@ pub(super) enum Place {
     Calls,
     Sessions,
     Machines,
+    Run,
     Playbook,
     Ledger,
     Nowhere,
 }
 
 impl Place {
-    const ALL: [(Self, &'static str, &'static str); 7] = [
+    const ALL: [(Self, &'static str, &'static str); 8] = [
         (Self::Now, "/", "Now"),
         (Self::Queue, "/queue", "Queue"),
         (Self::Calls, "/calls", "Calls"),
         (Self::Sessions, "/sessions", "Sessions"),
         (Self::Machines, "/machines", "Machines"),
+        (Self::Run, "/run", "Run"),
         (Self::Playbook, "/playbook", "Playbook"),
         (Self::Ledger, "/ledger", "Ledger"),
     ];
