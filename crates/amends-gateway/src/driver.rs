@@ -9,6 +9,7 @@ mod decision;
 mod deliveries;
 mod failpoint;
 mod inquiry;
+mod interrupted;
 mod listener;
 mod orphans;
 mod permission;
@@ -53,6 +54,7 @@ use crate::mint;
 use crate::policy::Origin;
 pub(crate) use deliveries::Deliveries;
 use deliveries::Leaving;
+use interrupted::{AfterFailure, drive};
 use permission::Caller;
 use session::Session;
 
@@ -92,6 +94,10 @@ pub struct CallHandle {
     /// Where its answer comes.
     pub answer: oneshot::Receiver<Answered>,
     session: SessionHandle,
+    /// What was asked for.
+    requested: String,
+    /// Whether it changes nothing, whatever becomes of it.
+    harmless: bool,
     /// The call that goes on in its place, once a person has answered what it asks.
     next: Arc<OnceLock<CallId>>,
 }
@@ -115,10 +121,7 @@ impl SessionHandle {
         let (mail, inbox) = mpsc::unbounded_channel();
         let session = Session::open(gateway.clone(), id.clone(), principal.clone(), door, mail.clone());
         let driven = gateway.drives(&id, mail.clone());
-        tokio::spawn(async move {
-            session.run(inbox, true).await;
-            drop(driven);
-        });
+        drive(session, inbox, true, driven, AfterFailure::TakenUp, |_| {});
         Self { id, gateway, principal, door: door.into(), user: Arc::new(User { mail }) }
     }
 
@@ -135,10 +138,7 @@ impl SessionHandle {
         let mut session = Session::open(gateway.clone(), id.clone(), principal.clone(), door, mail.clone());
         session.begin_walk(beginning, course);
         let driven = gateway.drives(&id, mail.clone());
-        tokio::spawn(async move {
-            session.run(inbox, true).await;
-            drop(driven);
-        });
+        drive(session, inbox, true, driven, AfterFailure::TakenUp, |_| {});
         let user = Arc::new(User { mail });
         Self { id, gateway: gateway.clone(), principal: principal.clone(), door: door.into(), user }
     }
@@ -169,7 +169,14 @@ impl SessionHandle {
 
     /// A call of this session that waits for its answer there.
     pub(crate) fn waiting(&self, id: CallId, answer: oneshot::Receiver<Answered>) -> CallHandle {
-        CallHandle { id, answer, session: self.clone(), next: Arc::default() }
+        CallHandle {
+            id,
+            answer,
+            session: self.clone(),
+            requested: String::new(),
+            harmless: false,
+            next: Arc::default(),
+        }
     }
 
     /// Hands in a call, for that listener. One that comes back is told at once that a person is asked.
@@ -235,13 +242,15 @@ impl SessionHandle {
             }
         }
         let id = admitted.call.id.clone();
+        let requested = admitted.call.tool.to_string();
+        let harmless = admitted.call.rules.contract.effect.is_read() || admitted.gates.refusal.is_some();
         let mut mail = Mail::call(admitted, made, answer_to, listener);
         if let Mail::Call { live, .. } = &mut mail {
             live.wanted = wanted;
         }
         // The driver ends only after every handle is gone.
         let _ = self.user.mail.send(mail);
-        CallHandle { id, answer, session: self.clone(), next: Arc::default() }
+        CallHandle { requested, harmless, ..self.waiting(id, answer) }
     }
 }
 

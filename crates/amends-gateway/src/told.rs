@@ -108,6 +108,7 @@ pub fn sentence(event: &Event) -> (&'static str, String) {
         Fact::ReversalRedeemed { call, of, .. } => format!("{call} undid {of}"),
         Fact::CancelRequested { reason, .. } => match reason {
             amends_core::dispatcher::cancel::CancelReason::Asked => "the agent asked".to_owned(),
+            amends_core::dispatcher::cancel::CancelReason::TurnEnded => "the agent's turn was stopped".to_owned(),
             amends_core::dispatcher::cancel::CancelReason::SessionEnded => "the agent ended its session".to_owned(),
             amends_core::dispatcher::cancel::CancelReason::Disconnected => "the agent is gone".to_owned(),
         },

@@ -21,7 +21,7 @@ use super::{
     A2aConfig, Access, Allowlists, AuthConfig, Config, ConfigError, ConsoleConfig, CostConfig, LedgerConfig, Limits,
     PiiConfig, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
-use super::{PeopleConfig, machine, people, reach, restraint};
+use super::{PeopleConfig, machine, needs, people, reach, restraint};
 use crate::pin::PinMode;
 use crate::router::Patterns;
 use crate::telemetry::{TelemetryConfig, traces_address};
@@ -57,14 +57,17 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     upstreams.extend(questions.upstream);
     let mut tools = BTreeMap::new();
     let mut evidence_tools = BTreeSet::new();
+    let mut needed = BTreeMap::new();
     for (name, tool) in spec.tools.into_iter().chain(questions.tools) {
         let config = ToolConfig { spec: tool, shared: retry.clone(), release: None };
         // Checked here against any upstream at all, so that a mistake is found before the tool is ever listed.
         let contract = config.contract(&name, &anywhere(), repeat_window)?;
         config.playbook(&name, &contract)?;
+        needed.insert(name.clone(), needs::of(&contract));
         evidence_tools.extend(contract.evidence.into_iter().map(|reading| reading.tool));
         tools.insert(name, config);
     }
+    needs::check(&needed, &tools)?;
     let http = spec.listen.http.as_deref().unwrap_or("127.0.0.1:7070");
     let config = Config {
         ledger: LedgerConfig::settle(spec.ledger)?,

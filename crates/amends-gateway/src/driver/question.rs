@@ -31,7 +31,11 @@ impl SessionHandle {
         let questions = self.gateway.config().asks(tool).to_vec();
         let (to, answer) = oneshot::channel();
         let first = self.ask(&questions[0], params, &listener, at_once);
-        let handle = CallHandle { answer, id: first.id.clone(), session: self.clone(), next: first.next.clone() };
+        let handle = CallHandle {
+            requested: tool.to_owned(),
+            next: first.next.clone(),
+            ..self.waiting(first.id.clone(), answer)
+        };
         let (session, params) = (self.clone(), params.to_owned());
         let asked = async move { session.asked(questions, first, params, listener, at_once, to).await };
         tokio::spawn(shown::with(shown::scopes(), asked));
@@ -65,17 +69,12 @@ impl SessionHandle {
                 return;
             }
         }
-        let call = self.made(&completed(&params, given), subject(&params), listener, at_once);
+        let mut call = self.made(&completed(&params, given), subject(&params), listener, at_once);
         let _ = next.set(call.id.clone());
         let mut to = to;
-        let mut answer = call.answer;
         let answered = tokio::select! {
-            answered = &mut answer => answered,
-            () = to.closed() => {
-                let session = self.clone();
-                CallHandle { answer, id: call.id, session, next: call.next }.cancel(CancelReason::Disconnected);
-                return;
-            }
+            answered = &mut call.answer => answered,
+            () = to.closed() => return call.cancel(CancelReason::Disconnected),
         };
         if let Ok(mut answered) = answered {
             match &mut answered.delivery {

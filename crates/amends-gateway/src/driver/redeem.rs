@@ -1,6 +1,5 @@
 //! Redeeming a token: the call that undoes a write, made from what the ledger kept of it.
 
-use std::sync::Arc;
 
 use amends_core::{CallId, Digest, Fact, Principal, Redeems, Refusal, RefusalKind, ReversalState, Timestamp};
 use amends_ledger::{Error, ReversalRow, StoredUndo, Trace};
@@ -52,7 +51,7 @@ impl SessionHandle {
             let _ = user.mail.send(Mail::call(admitted, made, answer_to, listener));
         };
         tokio::spawn(shown::with(shown::scopes(), redeeming));
-        CallHandle { id, answer, session: self.clone(), next: Arc::default() }
+        CallHandle { requested: REVERSE_TOOL.to_owned(), ..self.waiting(id, answer) }
     }
 }
 

@@ -112,7 +112,7 @@ impl SessionHandle {
         let session = self.elsewhere(&waiting, mail);
         // Where the call is over, or its driver ends just now, nobody takes it.
         let Ok(id) = taking.await else { return Ok(None) };
-        Ok(Some(CallHandle { id, answer: answered, session, next: Arc::default() }))
+        Ok(Some(session.waiting(id, answered)))
     }
 
     /// Goes on with the move that the state names. One that is over is not made again: its agent hears what became of it.
@@ -159,7 +159,7 @@ impl SessionHandle {
         let (answer_to, answer) = oneshot::channel();
         // It is taken a line further on.
         let _ = answer_to.send(told::answered(rendered));
-        Ok(Some(CallHandle { id: of, answer, session: self.clone(), next: Arc::default() }))
+        Ok(Some(self.waiting(of, answer)))
     }
 
     /// The session of a call that waits, used by whoever came back to it.
@@ -223,7 +223,7 @@ impl SessionHandle {
         let id: CallId = admitted.call.id.clone();
         // The driver ends only after every handle is gone.
         let _ = self.user.mail.send(Mail::call(admitted, made, answer_to, listener));
-        CallHandle { id, answer, session: self.clone(), next: Arc::default() }
+        CallHandle { requested: call.name().to_owned(), ..self.waiting(id, answer) }
     }
 
     fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Box<Refusal>> {

@@ -137,6 +137,7 @@ impl Session {
         };
         match fate {
             Ok(appended) => {
+                self.recorded = appended.seq;
                 if let Input::Call(call) = &turn.input {
                     self.gateway.stored_rules.add(&call.rules_hash);
                 }
@@ -325,8 +326,10 @@ impl Session {
                 }
                 // A join sends nothing, so that it is never too late for it.
                 if attempt.purpose != Purpose::Join && clock::until(attempt.send_by).is_zero() {
-                    // It took too long to record that it may be sent.
-                    let report = Report::silent(Failure::of(Code::StoreUnavailable), Certainty::NotSent);
+                    // It took too long to record that it may be sent, or our lease is over.
+                    let lost = clock::until(self.gateway.lease_until() - LEASE_MARGIN_MS).is_zero();
+                    let code = if lost { Code::LeaseLost } else { Code::StoreUnavailable };
+                    let report = Report::silent(Failure::of(code), Certainty::NotSent);
                     let gates = self.gates();
                     return self.take(Input::Result { attempt: attempt.id, report: Box::new(report) }, gates);
                 }

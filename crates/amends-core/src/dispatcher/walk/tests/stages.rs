@@ -63,6 +63,23 @@ fn what_is_called_last_is_called_though_the_time_is_over() {
 }
 
 #[test]
+fn a_person_may_settle_a_doubt_while_what_is_called_last_is_made() {
+    for (pick, state) in [(choice::HAPPENED, "paid"), (choice::DID_NOT_HAPPEN, "created")] {
+        let mut world = World::new(cleared("60s"));
+        let pay = world.wish("pay");
+        world.result(failed(Code::ConnectionLost, Certainty::InDoubt));
+        assert_eq!(exits(&world).len(), 1);
+        says(&mut world, pick);
+        world.done();
+        world.done();
+        if pick == choice::DID_NOT_HAPPEN {
+            world.put(Input::Cancel { call: pay.clone(), reason: CancelReason::Asked });
+        }
+        assert_eq!((world.state().as_str(), world.standing()), (state, Standing::Free));
+    }
+}
+
+#[test]
 fn each_try_clears_up_after_itself() {
     let mut world = World::new(cleared("60s"));
     world.wish("pay");
