@@ -18,7 +18,7 @@ use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
 
 impl Dispatcher {
-    pub(super) fn answer(&mut self, now: Timestamp, gates: &Gates, id: InteractionId, answer: Box<PersonAnswer>) {
+    pub(super) fn answer(&mut self, now: Timestamp, gates: &Gates, id: InteractionId, mut answer: Box<PersonAnswer>) {
         let Some(question) = self.state.questions.get(&id).cloned() else {
             return self.ignore(now, format!("the question `{id}` is not open"));
         };
@@ -34,7 +34,7 @@ impl Dispatcher {
         }
         let picked = answer.choice.clone();
         // What was asked for passes by the core: the driver takes it from where the question is.
-        let answer = Box::new(PersonAnswer { content: None, ..*answer });
+        answer.content = None;
         self.emit(now, Fact::InteractionAnswered { interaction: id.clone(), answer, gates: gates.clone() });
         let call = question.interaction.call.clone();
         match (question.interaction.subject, picked.as_str()) {

@@ -67,7 +67,7 @@ fn a_result_that_holds_what_is_refused_is_withheld_as_a_whole() {
     let (_, plain) = gateway.call("get_order", r#"{"order":"ord_1"}"#);
     assert_eq!(plain["status"], "success", "{plain}");
     // The shop says what it was asked for.
-    let (_, told) = gateway.call("get_order", r#"{"order":"ada@example.org"}"#);
+    let (_, told) = gateway.call("get_order", r#"{"order":"ord_ada@example.org"}"#);
     assert_eq!(told["status"], "degraded", "{told}");
     let text = told.to_string();
     assert!(text.contains("[withheld:contact]") && !text.contains("ada@example.org"), "{text}");
