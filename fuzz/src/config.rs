@@ -46,6 +46,9 @@ fn refused(error: &ConfigError, text: &str) {
             assert!(wrong.findings().all(|(line, _)| line.is_none_or(|line| lines.contains(&line))), "{error}");
         }
         ConfigError::Document(_) => assert!(text.contains("openapi") || text.contains('\\'), "{error}"),
+        ConfigError::Cycle { key, tool, path, .. } => {
+            assert!(!key.is_empty() && path.last() == Some(tool), "{error}");
+        }
         ConfigError::Unreadable { .. } => panic!("no file was read"),
     }
 }

@@ -1,5 +1,6 @@
 //! What the agent gets: one shape for success and failure, on every door, for every tool.
 
+mod interruption;
 mod partial;
 mod reversal_note;
 pub mod schema;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub use interruption::Interruption;
 pub use partial::Partial;
 pub use reversal_note::ReversalNote;
 pub use trouble::{Trouble, Upstream};

@@ -8,10 +8,12 @@ mod cost;
 mod fragment;
 mod ledger;
 mod machine;
+mod needs;
 mod people;
 mod pii;
 mod policy;
 mod privacy;
+mod question;
 mod reach;
 mod release;
 mod restraint;
@@ -33,7 +35,7 @@ use amends_core::expression::Expression;
 use amends_core::machine::Machines;
 use amends_core::playbook::{Layers, PlaybookSpec, RefusedSection, Release, RetryLayer};
 use amends_core::restraint::{BreakerRules, BudgetRules, Rate};
-use amends_core::{EffectKind, Playbook, Rules, UpstreamName};
+use amends_core::{Code, EffectKind, Playbook, Rules, UpstreamName};
 use amends_wire::a2a::agent::LOOK;
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
@@ -50,15 +52,17 @@ pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
 pub(crate) use auth::is_here;
 pub use auth::{AuthConfig, AuthSpec, OAuthConfig, OAuthSpec, ScopeSpec, TokenConfig, TokenSpec};
-pub use console::ConsoleConfig;
+pub use console::{ConsoleConfig, OidcConfig, OidcSpec};
 pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
 pub use people::{ApprovalSpec, PeopleConfig, PeopleSpec, QueueConfig, QueueSpec, WebhookConfig};
+pub(crate) use pii::withheld;
 pub use pii::{ArgumentsRule, PiiConfig, PiiSpec, ResultsRule, Sieves};
 pub use policy::{Allowlists, PolicySpec, PrincipalSpec};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
+pub use question::{PEOPLE, QuestionSpec};
 pub use release::Released;
 pub use settle::settle;
 pub use source::Source;
@@ -266,14 +270,56 @@ pub enum ConfigError {
     /// Machines were refused.
     #[error(transparent)]
     Machines(WrongMachines),
+    /// Tools need each other in a circle.
+    #[error("{}`{key}`: `{tool}` would need itself by way of `{}`", at(.place), .path.join("`, `"))]
+    Cycle {
+        /// The file, or what stands for it, and the line, where they are known.
+        place: Option<(String, usize)>,
+        /// The key that closes the circle.
+        key: String,
+        /// The tool.
+        tool: String,
+        /// The tools by way of which it would need itself.
+        path: Vec<String>,
+    },
+}
+
+fn at(place: &Option<(String, usize)>) -> String {
+    place.as_ref().map(|(origin, line)| format!("{origin}:{line}: ")).unwrap_or_default()
 }
 
 impl ConfigError {
+    /// What it is called in the registry.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Cycle { .. } => Code::DependencyCycle,
+            Self::Machines(wrong) => {
+                wrong.findings().next().map_or(Code::ConfigSchemaViolation, |(_, finding)| finding.code)
+            }
+            Self::Unreadable { .. }
+            | Self::Malformed { .. }
+            | Self::Invalid { .. }
+            | Self::Document(_)
+            | Self::Playbook(_) => Code::ConfigSchemaViolation,
+        }
+    }
+
+    /// The line it is about, where that is known.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Malformed { line, .. } => Some(*line),
+            Self::Cycle { place, .. } => place.as_ref().map(|(_, line)| *line),
+            Self::Machines(wrong) => wrong.findings().find_map(|(line, _)| line),
+            Self::Unreadable { .. } | Self::Invalid { .. } | Self::Document(_) | Self::Playbook(_) => None,
+        }
+    }
+
     /// The key it is about, where it is about one.
     pub(super) fn key(&self) -> Option<String> {
         match self {
             Self::Invalid { key, .. } => Some(key.clone()),
             Self::Playbook(refused) => Some(refused.key()),
+            Self::Cycle { key, .. } => Some(key.clone()),
             Self::Unreadable { .. } | Self::Malformed { .. } | Self::Document(_) | Self::Machines(_) => None,
         }
     }
@@ -298,6 +344,11 @@ impl Config {
     /// Whether a link to sign in at the console with is printed: there is no other way in.
     pub fn has_console_link(&self) -> bool {
         self.console.has_link() && !self.auth.is_asked_for()
+    }
+
+    /// The questions that people answer before the tool of that served name is called.
+    pub fn asks(&self, tool: &str) -> &[String] {
+        self.tools.get(tool).map_or(&[], |declared| &declared.spec.ask)
     }
 
     /// The playbook of a tool of which nothing was declared.

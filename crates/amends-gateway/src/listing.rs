@@ -252,7 +252,13 @@ fn sign(reply: Option<&Reply>) -> Sign {
             | Fault::SessionGone
             | Fault::SessionPerhapsGone { .. },
         )) => Sign::Up,
-        Some(Reply::Fault(Fault::ConnectRefused | Fault::Handshake { .. } | Fault::NotWritten | Fault::Lost))
+        Some(Reply::Fault(
+            Fault::ConnectRefused
+            | Fault::Handshake { .. }
+            | Fault::Unstartable { .. }
+            | Fault::NotWritten
+            | Fault::Lost,
+        ))
         | None => Sign::Down,
     }
 }

@@ -2,7 +2,7 @@
 
 use amends_core::gates::Ruling;
 use amends_core::walk::Weighed;
-use amends_core::{Event, Fact, Inquiry, Timestamp};
+use amends_core::{Event, Fact, Inquiry, PersonAnswer, Timestamp};
 use amends_ledger::{Closing, QueueEntry, QueueState};
 use serde_json::Value;
 
@@ -108,6 +108,7 @@ pub fn sentence(event: &Event) -> (&'static str, String) {
         Fact::ReversalRedeemed { call, of, .. } => format!("{call} undid {of}"),
         Fact::CancelRequested { reason, .. } => match reason {
             amends_core::dispatcher::cancel::CancelReason::Asked => "the agent asked".to_owned(),
+            amends_core::dispatcher::cancel::CancelReason::TurnEnded => "the agent's turn was stopped".to_owned(),
             amends_core::dispatcher::cancel::CancelReason::SessionEnded => "the agent ended its session".to_owned(),
             amends_core::dispatcher::cancel::CancelReason::Disconnected => "the agent is gone".to_owned(),
         },
@@ -190,6 +191,8 @@ pub fn question(entry: &QueueEntry) -> Value {
     let mut json = serde_json::to_value(&entry.interaction).unwrap_or_default();
     json["state"] = standing(entry.state).into();
     if let Some(answer) = &entry.answer {
+        // What was asked for is for the call.
+        let answer = PersonAnswer { content: None, ..answer.clone() };
         json["answer"] = serde_json::to_value(answer).unwrap_or_default();
     }
     json

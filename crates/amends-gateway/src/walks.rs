@@ -17,7 +17,7 @@ use amends_core::dispatcher::walk::Look;
 use amends_core::id::MachineName;
 use amends_core::machine::{Course, Drift, MachineSpec, Machines};
 use amends_core::walk::Beginning;
-use amends_core::{Digest, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
+use amends_core::{Code, Digest, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
 use amends_wire::mcp::steps::Inputs;
 use serde_json::Map;
 use tokio::sync::oneshot;
@@ -238,11 +238,12 @@ pub async fn look(gateway: &Arc<Gateway>, principal: &Principal, session: &Sessi
     let written = gateway.ledger.fields(session).await.map_err(|error| unread(&error))?;
     let folded = Dispatcher::restore(&events, |_| Some(Arc::new(no_rules()))).map_err(|error| {
         tracing::error!(%session, %error, "the trace cannot be folded");
-        unknown()
+        unfit()
     })?;
     let walk = folded.walk().ok_or_else(unknown)?;
     let mut view =
         look_from_outside(session, &walk, &events, &written).map_err(|error| unread(&error))?.ok_or_else(unknown)?;
+    gateway.config().pii.shared().hide(&mut view.fields);
     fill_in_schemas(&mut view, &walk, &gateway.catalogue.now());
     Ok(view)
 }
@@ -371,8 +372,17 @@ fn no_rules() -> Rules {
 
 fn unread(error: &amends_ledger::Error) -> Box<Refusal> {
     tracing::warn!(%error, "a walk could not be read");
+    if let amends_ledger::Error::Corrupt { .. } = error {
+        return unfit();
+    }
     let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is done");
     Box::new(Refusal { retry_after_ms: Some(5000), ..refusal })
+}
+
+/// The refusal of a walk of which the ledger does not hold what it should.
+fn unfit() -> Box<Refusal> {
+    let message = "what the ledger holds of this walk does not fit together, so that it cannot go on; nothing was done";
+    Box::new(Refusal { code: Code::ResumeMismatch, ..Refusal::of(RefusalKind::InternalError, message) })
 }
 
 fn unknown() -> Box<Refusal> {

@@ -7,11 +7,13 @@ use crate::error::Error;
 
 /// A claim as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ClaimRow {
-    pub(crate) held: Held,
-    pub(crate) kind: ClaimKind,
+pub struct ClaimRow {
+    /// Who holds it, and since when.
+    pub held: Held,
+    /// What it is a claim of.
+    pub kind: ClaimKind,
     /// When it ends by itself; never where nothing is said.
-    pub(crate) until: Option<Timestamp>,
+    pub until: Option<Timestamp>,
 }
 
 impl ClaimRow {
@@ -22,11 +24,11 @@ impl ClaimRow {
 }
 
 /// What is left of a claim after a step: a row to write, or nothing.
-pub(crate) type Left = (Digest, Option<ClaimRow>);
+pub type Left = (Digest, Option<ClaimRow>);
 
 /// Decides what a step's changes leave of each claim it touches, without touching one: a step that is refused has changed
 /// nothing. Later changes of a step see the earlier ones.
-pub(crate) fn decide<E: From<Error>>(
+pub fn decide<E: From<Error>>(
     changes: Vec<ClaimChange>,
     session: &SessionId,
     at: Timestamp,

@@ -42,6 +42,7 @@ use serde_json::Value;
 
 pub use append::{Append, Appended, Commit, Form, OpenWork, StoredAnswer, StoredArguments, StoredFields};
 pub use chain::{digest, keyed_digest, rules_digest};
+pub use claims::{ClaimRow, Left as ClaimLeft, decide as decide_claims};
 pub use error::Error;
 pub use glance::Glance;
 pub use grant::Grant;
@@ -52,7 +53,7 @@ pub use memory::MemoryLedger;
 pub use node::{Node, uptime_ms};
 pub use pin::{Definition, PinnedTool};
 pub use postgres::{LeaseClock, PostgresLedger};
-pub use reversals::{ReversalRow, StoredUndo};
+pub use reversals::{ReversalRow, StoredUndo, decide as decide_reversals};
 pub use row::{Lease, SessionRow, StoredEvent, StoredRecord, StoredSession, StoredTip, Trace};
 pub use sqlite::SqliteLedger;
 pub use vault::{KeyError, Vault, new_key};

@@ -50,7 +50,7 @@ impl ReversalRow {
 
 /// Decides what a step's changes leave of each token it touches, without touching one. Later changes of a step see the
 /// earlier ones. A token that is new is not among those stored.
-pub(crate) fn decide<E: From<Error>>(
+pub fn decide<E: From<Error>>(
     changes: Vec<ReversalChange>,
     mut undo: Vec<StoredUndo>,
     session: &SessionId,

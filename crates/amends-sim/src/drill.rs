@@ -28,7 +28,7 @@ pub use fault::Fault;
 pub use promise::{Broken, Promise};
 pub use row::{Asked, Drilled, Row, Story, drill};
 pub use stage::Person;
-pub use subject::{Assume, Subject};
+pub use subject::{Assume, Scene, Subject};
 pub use told::Told;
 
 #[cfg(test)]

@@ -20,7 +20,9 @@ pub use expect::{ExpectSpec, NoSpec};
 pub use faked::reports;
 pub use report::{Mismatch, Report, StepReport};
 pub use spec::{Scenario, StepSpec};
+pub(crate) use telling::BEGIN;
 pub use telling::{Cast, tell};
+pub(crate) use telling::{Happened, retell};
 
 /// Why a scenario cannot be told.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

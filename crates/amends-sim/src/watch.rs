@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use amends_core::{
     Attempt, AttemptId, CallId, Certainty, Code, Digest, Dispatcher, Effect, Event, Fact, Gates, Input, Reply, Report,
-    Rules, SessionId, Step, Timestamp, Verdict,
+    Rules, SessionId, Step, Timestamp,
 };
 
 use crate::catalog::Tool;
@@ -88,7 +88,8 @@ pub struct Watch {
     credited: BTreeMap<String, u64>,
     /// When the upstream said that an attempt may be followed by another.
     not_before: BTreeMap<AttemptId, u64>,
-    first_verdicts: BTreeMap<CallId, Verdict>,
+    /// How often each call was answered for good, and how often a person said what became of it after its end.
+    answered: BTreeMap<CallId, (u32, u32)>,
     tokens: BTreeMap<Digest, TokenView>,
     questions: BTreeMap<Place, QuestionView>,
     /// Whether people are asked before calls are sent.
@@ -131,7 +132,7 @@ impl Watch {
             asked: BTreeMap::new(),
             credited: BTreeMap::new(),
             not_before: BTreeMap::new(),
-            first_verdicts: BTreeMap::new(),
+            answered: BTreeMap::new(),
             tokens: BTreeMap::new(),
             questions: BTreeMap::new(),
             asks_first: false,
@@ -243,7 +244,8 @@ impl Watch {
                 | Fact::InteractionAnswered { .. }
                 | Fact::InteractionLapsed { .. }
                 | Fact::InteractionWithdrawn { .. } => self.one_answer(session, event)?,
-                Fact::DoubtResolved { .. } => {
+                Fact::DoubtResolved { call, .. } => {
+                    self.answered.entry(call.clone()).or_default().1 += 1;
                     self.resolved_by_answer(session, event)?;
                     self.truthful_resolution(event, book)?;
                     self.settles_its_token(event)?;
@@ -271,8 +273,9 @@ impl Watch {
     }
 
     /// An answer is given.
-    pub(crate) fn replies(&self, session: &SessionId, reply: &Reply, book: &Book) -> Verdicts {
+    pub(crate) fn replies(&mut self, session: &SessionId, reply: &Reply, book: &Book) -> Verdicts {
         self.result_before_answer(session, reply)?;
+        self.one_answer_for_good(reply)?;
         self.truthful_envelope(reply, book)
     }
 
@@ -365,16 +368,6 @@ impl Watch {
         move |hash| {
             let tool = tools.iter().find(|tool| tool.hash == *hash);
             tool.map(|tool| tool.rules.clone())
-        }
-    }
-
-    /// Uses the first verdict for every later attempt: a planted flaw.
-    pub(crate) fn judge_once(&mut self, step: &mut Step) {
-        for event in &mut step.events {
-            if let Fact::FailureJudged { attempt, verdict, .. } = &mut event.fact {
-                let first = self.first_verdicts.entry(attempt.call.clone());
-                *verdict = *first.or_insert(*verdict);
-            }
         }
     }
 }

@@ -5,6 +5,7 @@ mod happening;
 mod inquiries;
 mod legs;
 mod line;
+mod misled;
 mod nodes;
 mod people;
 pub(crate) mod record;
@@ -30,6 +31,7 @@ use crate::upstream::{Book, Request, Upstream};
 use crate::watch::{Broken, Watch};
 use happening::Due;
 pub(crate) use happening::{Happening, News};
+use misled::Misled;
 pub(crate) use people::GRANTED_FOR_MS;
 use walks::Walks;
 
@@ -98,6 +100,8 @@ pub struct World {
     heap: BinaryHeap<Due>,
     pub(crate) chance: Chance,
     pub(crate) flaw: Option<Flaw>,
+    /// What a flawed dispatcher remembers.
+    misled: Misled,
     pub(crate) tools: &'static [Tool],
     pub(crate) fault_percent: u64,
     pub(crate) slow_ms: u64,
@@ -177,6 +181,7 @@ impl World {
             slow_ms: chance.pick(&[0, 3, 3, 200]),
             chance,
             flaw,
+            misled: Misled::default(),
             tools,
             root,
             nodes,

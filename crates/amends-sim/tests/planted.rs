@@ -124,7 +124,7 @@ fn arming_a_spent_token_again_is_seen() {
 
 #[test]
 fn taking_an_answer_twice_is_seen() {
-    check(Flaw::AnswerTwice, &["people"]);
+    check(Flaw::AnswerTwice, &["at_most_once", "truthful"]);
 }
 
 #[test]
@@ -144,7 +144,10 @@ fn asking_nobody_is_seen() {
 
 #[test]
 fn taking_silence_for_a_yes_is_seen() {
-    check(Flaw::DefaultApprove, &["people"]);
+    // Where nothing could be sent after the yes that nobody gave, only deciding the trace again shows it.
+    check(Flaw::DefaultApprove, &["people", "same_inputs"]);
+    let sent = (0..WORLDS).filter_map(|seed| many::run_all(&[seed], Some(Flaw::DefaultApprove)).err());
+    assert!(sent.into_iter().any(|failed| failed.broken.invariant == "people"), "nothing was sent without a yes");
 }
 
 #[test]
@@ -169,7 +172,7 @@ fn sending_again_what_is_in_doubt_is_seen() {
 
 #[test]
 fn taking_the_answer_to_an_inquiry_twice_is_seen() {
-    check(Flaw::InputsTwice, &["inquiries", "one_end"]);
+    check(Flaw::InputsTwice, &["at_most_once", "truthful", "one_token_one_undo"]);
 }
 
 #[test]

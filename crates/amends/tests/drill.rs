@@ -114,6 +114,41 @@ fn evidence_objects_reversals_and_queues_are_drilled_as_declared() {
 }
 
 #[test]
+fn undoings_another_agent_and_what_nobody_declared_are_drilled_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tools = r#"
+        [tools.shop__refund]
+        effect = "write"
+        object = "args.order"
+        reverse = { tool = "shop__cancel", args = { id = "result.id" }, within = "24h" }
+        [tools.shop__cancel]
+        effect = "write"
+    "#;
+    let output = drill(&["--config", &config(folder.path(), tools), "--no-pairs", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let tool = |name: &str| {
+        let tools = document["tools"].as_array().expect("a list");
+        tools.iter().find(|tool| tool["tool"] == name).unwrap_or_else(|| panic!("`{name}` is drilled")).clone()
+    };
+    let row = |rows: &Value, fault: &str, after_ms: Option<u64>| {
+        let wanted = |row: &&Value| row["faults"][0] == fault && row["after_ms"].as_u64() == after_ms;
+        rows.as_array().expect("a list").iter().find(wanted).expect("it is drilled").clone()
+    };
+    let refund = tool("shop__refund");
+    let undone = row(&refund["undoing"], "lose_response", None);
+    assert_eq!((&undone["sends"], &undone["effects"]), (&1.into(), &1.into()), "{undone}");
+    assert_eq!(undone["outcomes"][0], "unresolved");
+    assert_eq!(row(&refund["beside"], "lose_response", Some(60_000))["other"][0], "in_flight");
+    assert_eq!(row(&refund["beside"], "ok", Some(60_000))["other"][0], "succeeded");
+    let other = tool("shop__*");
+    assert_eq!((&other["declared"], &other["effect"]), (&false.into(), &"write".into()));
+    let lost = row(&other["faults"], "lose_response", None);
+    assert_eq!((&lost["sends"], &lost["asked"]), (&1.into(), &serde_json::json!([])), "nobody is asked: {lost}");
+    assert_eq!(lost["who_must_act"], "agent");
+}
+
+#[test]
 fn pairs_are_listed_or_left_out_as_asked() {
     let summed = stdout(&drill(&["--tool", "charge_card"]));
     assert!(summed.contains(" pairs: at most "), "{summed}");

@@ -254,7 +254,7 @@ fn answer(bytes: &mut Bytes<'_>, at: Timestamp) -> PersonAnswer {
     let choices = ["happened", "did_not_happen", "approve", "deny", "seen", "unknown", "", "approve_arguments"];
     let choice = bytes.one_of(&choices);
     let by = bytes.one_of(&["ada", "bob"]);
-    PersonAnswer { choice: choice.into(), by: by.into(), note: None, at }
+    PersonAnswer { choice: choice.into(), by: by.into(), note: None, at, content: None }
 }
 
 fn status_reader(by_key: bool) -> StatusReader {
@@ -346,7 +346,7 @@ fn gates(bytes: &mut Bytes<'_>) -> Gates {
     let runs = UPSTREAMS.iter().take(seen).map(|upstream| ((*upstream).into(), run)).collect();
     let spent = if bytes.once_in(4) { [UPSTREAMS[0].into()].into() } else { Default::default() };
     let (queue, policy) = ("ops".to_owned(), String::new());
-    let approval = || Approval { queue, persons: 2, policy, requester_may: false };
+    let approval = || Approval { queue, persons: 2, policy, requester_may: false, form: None };
     let approval = bytes.once_in(3).then(|| Box::new(approval()));
     Gates { refusal, runs, spent, approval, ..Gates::default() }
 }

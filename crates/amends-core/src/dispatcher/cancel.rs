@@ -19,6 +19,9 @@ use crate::time::Timestamp;
 pub enum CancelReason {
     /// The agent said so.
     Asked,
+    /// The agent's turn was stopped, and with it everything that it was doing: a move of a machine with all its calls, or a run of
+    /// many calls.
+    TurnEnded,
     /// The agent ended its session, and with it everything that runs in it.
     SessionEnded,
     /// The agent's connection is gone. What was sent goes on, so that the repeat finds its answer.
@@ -28,13 +31,14 @@ pub enum CancelReason {
 impl CancelReason {
     /// Whether the agent wants it stopped, rather than being gone.
     pub const fn is_wish(self) -> bool {
-        matches!(self, Self::Asked | Self::SessionEnded)
+        matches!(self, Self::Asked | Self::TurnEnded | Self::SessionEnded)
     }
 
     /// What it is called in an envelope.
     pub(super) const fn code(self) -> Code {
         match self {
             Self::Asked | Self::Disconnected => Code::ToolCancelled,
+            Self::TurnEnded => Code::TurnCancelled,
             Self::SessionEnded => Code::SessionCancelled,
         }
     }

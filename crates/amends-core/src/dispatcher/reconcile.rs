@@ -106,6 +106,8 @@ impl Dispatcher {
                     self.end_in_doubt(now, id)
                 }
             },
+            // Reading again would fail in the same way: the reader is not there, or is given what it does not take.
+            None if is_hopeless(read) => self.end_in_doubt(now, id),
             None => self.read_again(now, id, None),
         }
     }
@@ -214,6 +216,12 @@ fn asked_by_reader(call: &CallState) -> u64 {
     let read = call.attempts.iter().rfind(|attempt| attempt.purpose == Purpose::Status);
     let failure = read.and_then(|read| read.end.as_ref()).and_then(|end| end.report.failure.as_ref());
     failure.and_then(|failure| failure.retry_after_ms).unwrap_or_default()
+}
+
+/// Whether a status read failed in a way that only another configuration, or another upstream, changes.
+fn is_hopeless(read: &AttemptState) -> bool {
+    let failure = read.end.as_ref().and_then(|end| end.report.failure.as_ref());
+    failure.is_some_and(|failure| failure.code.verdict() == Verdict::CapabilityMissing)
 }
 
 pub(super) fn can_read_status(call: &CallState) -> bool {

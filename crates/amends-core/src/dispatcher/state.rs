@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::gates::Approval;
 use crate::id::{CallId, Digest, InteractionId, Principal, SessionId, ToolName};
 use crate::inquiry::Unanswered;
-use crate::interaction::{Interaction, PersonAnswer, Subject, choice};
+use crate::interaction::{Interaction, PersonAnswer, Subject};
 use crate::outcome::Outcome;
 use crate::registry::Code;
 use crate::reversal::Redeems;
@@ -503,7 +503,8 @@ impl Session {
         else {
             return;
         };
-        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|_| choice::is_yes(&answer.choice)) {
+        let said_yes = question.interaction.is_yes(&answer.choice);
+        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|_| said_yes) {
             call.said_yes.push(answer.clone());
         }
     }

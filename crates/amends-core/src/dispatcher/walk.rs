@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{KEYED_MS, MoveState, Question, REPEATED_MS, WalkState};
+use crate::dispatcher::state::{KEYED_MS, LegState, MoveState, Question, REPEATED_MS, WalkState};
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
@@ -135,7 +135,11 @@ impl Dispatcher {
     pub(super) fn cancel_move(&mut self, now: Timestamp, id: CallId, reason: CancelReason) {
         self.emit(now, Fact::CancelRequested { call: id, reason });
         let legs: Vec<CallId> = match self.state.open_move() {
-            Some(open) => open.legs.iter().filter(|leg| leg.end.is_none()).map(|leg| leg.call.clone()).collect(),
+            // What is called last is made however it went.
+            Some(open) => {
+                let stops = |leg: &&LegState| leg.end.is_none() && leg.part != Part::Exit;
+                open.legs.iter().filter(stops).map(|leg| leg.call.clone()).collect()
+            }
             None => return,
         };
         for leg in legs {

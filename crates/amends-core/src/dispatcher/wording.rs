@@ -13,7 +13,7 @@ use crate::interaction::Subject;
 use crate::outcome::Outcome;
 use crate::recovery::Recovery;
 use crate::refusal::RefusalKind;
-use crate::registry::{Code, WhoMustAct};
+use crate::registry::{Class, Code, WhoMustAct};
 use crate::time::Timestamp;
 
 /// The envelope of a call that failed or is in doubt. Without an outcome it is still being settled.
@@ -204,7 +204,9 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
             format!("nobody gave what `{upstream}` asked for")
         }
         Code::ToolCancelled => format!("`{tool}` was stopped"),
+        Code::TurnCancelled => format!("`{tool}` was stopped with the agent's turn"),
         Code::SessionCancelled => format!("`{tool}` was stopped with its session"),
+        Code::LifecycleFailure => format!("`{upstream}` does not start"),
         code => lower_first(code.means()),
     };
     // What failed was our reading, not what the agent asked for.
@@ -215,9 +217,7 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
         None => Some(contract.status.as_ref()?.tool.as_str()),
     });
     let what = match reader {
-        Some(reader)
-            if call.changed.is_empty() && !matches!(failure.code, Code::ToolCancelled | Code::SessionCancelled) =>
-        {
+        Some(reader) if call.changed.is_empty() && failure.code.class() != Class::Cancellation => {
             format!("`{reader}` could not be read before `{tool}` was sent ({})", lower_first(failure.code.means()))
         }
         _ => what,

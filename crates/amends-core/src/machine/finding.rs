@@ -2,11 +2,15 @@
 
 use std::fmt;
 
+use crate::registry::Code;
+
 /// Something about a machine's declaration that is wrong, or that its author should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// How bad it is.
     pub weight: Weight,
+    /// What it is called in the registry.
+    pub code: Code,
     /// Where, from the machine down: `["actions", "pay", "guard"]`.
     pub at: Vec<String>,
     /// What is found.
@@ -34,6 +38,12 @@ impl Finding {
         Self::new(Weight::Warning, at, message, fix)
     }
 
+    /// The same under another code of the registry than that of a declaration that does not say what it must.
+    pub(super) const fn as_code(mut self, code: Code) -> Self {
+        self.code = code;
+        self
+    }
+
     /// The same of a part: its place begins with that part's name.
     pub fn of(mut self, part: &str) -> Self {
         self.at.insert(0, part.to_owned());
@@ -42,7 +52,7 @@ impl Finding {
 
     fn new(weight: Weight, at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
         let at = at.iter().map(|part| (*part).to_owned()).collect();
-        Self { weight, at, message: message.into(), fix: fix.into() }
+        Self { weight, code: Code::ConfigSchemaViolation, at, message: message.into(), fix: fix.into() }
     }
 }
 

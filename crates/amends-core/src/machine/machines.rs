@@ -6,6 +6,7 @@ use super::{Does, Finding, Machine, MachineSpec};
 use crate::id::{ActionName, MachineName};
 use crate::limits::MACHINE_DEPTH_MAX;
 use crate::nearest::nearest;
+use crate::registry::Code;
 
 /// Machines that are declared together, in which every machine that one of them runs is known, and none runs itself.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,8 +80,8 @@ impl Machines {
     fn unfit(&self, machine: &Machine) -> Vec<Finding> {
         let mut found = Vec::new();
         for (name, run) in machine.runs() {
-            let mut wrong = |part, message, fix: String| {
-                found.push(Finding::error(&["actions", name.as_str(), part], message, fix));
+            let mut wrong_as = |code, part, message, fix: String| {
+                found.push(Finding::error(&["actions", name.as_str(), part], message, fix).as_code(code));
             };
             let Some(other) = self.declared.get(run) else {
                 if !self.specs.contains_key(run) {
@@ -88,15 +89,17 @@ impl Machines {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => format!("declare it: `[machines.{run}]`"),
                     };
-                    wrong("machine", format!("there is no machine `{run}`"), fix);
+                    wrong_as(Code::DependencyMissing, "machine", format!("there is no machine `{run}`"), fix);
                 }
                 continue;
             };
             if self.definition(run).contains_key(&machine.name) {
                 let fix = "make it an action that leads back, with a bound".to_owned();
-                wrong("machine", format!("`{}` would run itself by way of `{run}`", machine.name), fix);
+                let message = format!("`{}` would run itself by way of `{run}`", machine.name);
+                wrong_as(Code::DependencyCycle, "machine", message, fix);
                 continue;
             }
+            let mut wrong = |part, message, fix| wrong_as(Code::ConfigSchemaViolation, part, message, fix);
             if self.is_deep(machine) {
                 let message = format!("more than {MACHINE_DEPTH_MAX} machines would run in each other");
                 wrong("machine", message, "run some of them one after the other".into());

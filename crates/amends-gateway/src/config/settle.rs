@@ -12,6 +12,7 @@ use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};
 use amends_wire::mcp::TranslateRule;
 
+use super::question::Questions;
 use super::spec::{
     AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, TelemetrySpec, ToolSpec, TranslateSpec,
     UpstreamSpec,
@@ -20,7 +21,7 @@ use super::{
     A2aConfig, Access, Allowlists, AuthConfig, Config, ConfigError, ConsoleConfig, CostConfig, LedgerConfig, Limits,
     PiiConfig, PrivacyConfig, Reach, Span, ToolConfig, UpstreamConfig,
 };
-use super::{PeopleConfig, machine, people, reach, restraint};
+use super::{PeopleConfig, machine, needs, people, reach, restraint};
 use crate::pin::PinMode;
 use crate::router::Patterns;
 use crate::telemetry::{TelemetryConfig, traces_address};
@@ -31,6 +32,8 @@ const DEADLINE: Duration = Duration::from_secs(50);
 const AGENT_TIMEOUT: Duration = Duration::from_secs(120);
 const AGENT_DEADLINE: Duration = Duration::from_secs(300);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
+/// For how long what a person answered is given again, where it may not have led to anything.
+const ANSWERED_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const WALK_IDLE: Duration = Duration::from_secs(60);
 const CONCURRENCY: usize = 256;
 const QUEUE: usize = 1024;
@@ -50,16 +53,21 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     let privacy = PrivacyConfig::settle(&spec.privacy, &spec.tools)?;
     let pii = PiiConfig::settle(&spec.pii, &spec.privacy, &spec.tools)?;
     let cost = CostConfig::settle(&spec.limits.cost, &spec.tools)?;
+    let questions = Questions::settle(spec.questions, &spec.tools, &upstreams)?;
+    upstreams.extend(questions.upstream);
     let mut tools = BTreeMap::new();
     let mut evidence_tools = BTreeSet::new();
-    for (name, tool) in spec.tools {
+    let mut needed = BTreeMap::new();
+    for (name, tool) in spec.tools.into_iter().chain(questions.tools) {
         let config = ToolConfig { spec: tool, shared: retry.clone(), release: None };
         // Checked here against any upstream at all, so that a mistake is found before the tool is ever listed.
         let contract = config.contract(&name, &anywhere(), repeat_window)?;
         config.playbook(&name, &contract)?;
+        needed.insert(name.clone(), needs::of(&contract));
         evidence_tools.extend(contract.evidence.into_iter().map(|reading| reading.tool));
         tools.insert(name, config);
     }
+    needs::check(&needed, &tools)?;
     let http = spec.listen.http.as_deref().unwrap_or("127.0.0.1:7070");
     let config = Config {
         ledger: LedgerConfig::settle(spec.ledger)?,
@@ -97,7 +105,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         allowlists: Allowlists::settle(&spec.principals)?,
         cost,
         telemetry: telemetry(&spec.telemetry)?,
-        console: ConsoleConfig::settle(spec.console),
+        console: ConsoleConfig::settle(spec.console)?,
         a2a: A2aConfig::settle(spec.a2a)?,
         agui: spec.agui,
     };
@@ -142,7 +150,8 @@ pub(super) fn contract(
         object: spec.object.as_deref().map(|text| expression(&key("object"), text)).transpose()?,
         timeout_ms: ms(some_time(&key("timeout"), spec.timeout, upstream.timeout)?),
         deadline_ms: ms(some_time(&key("deadline"), spec.deadline, upstream.deadline)?),
-        repeat_window_ms: ms(repeat_window),
+        // What a person answered is kept until it has led somewhere.
+        repeat_window_ms: if spec.question.is_some() { ms(ANSWERED_KEPT) } else { ms(repeat_window) },
         rejects_before_effect: spec
             .rejects_before_effect
             .clone()
@@ -156,7 +165,8 @@ pub(super) fn contract(
             .as_ref()
             .map(|approval| people::approval(&key("approval"), approval))
             .transpose()?
-            .map(Box::new),
+            .map(Box::new)
+            .or_else(|| spec.question.clone()),
         answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
         input_within_ms: spec.input_within.map_or(INPUT_WITHIN_MS, |span| ms(span.0)),
         answer: answer(&key("answer"), &spec.answer)?,

@@ -87,6 +87,10 @@ impl Source {
     pub(super) fn placed(&self, error: ConfigError) -> ConfigError {
         let error = match error {
             ConfigError::Machines(wrong) => return ConfigError::Machines(wrong.placed(self)),
+            ConfigError::Cycle { key, tool, path, .. } => {
+                let place = self.line(&key).map(|line| (self.origin.clone(), line));
+                return ConfigError::Cycle { place, key, tool, path };
+            }
             error => error,
         };
         match error.key().and_then(|key| self.line(&key)) {

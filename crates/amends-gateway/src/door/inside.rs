@@ -59,7 +59,7 @@ impl Inside {
         let mut waiting = Waiting { handle, over: false };
         let answered = (&mut waiting.handle.answer).await;
         waiting.over = true;
-        let mut answered = walk::dressed(&self.gateway, answered.ok()?, instead);
+        let mut answered = walk::dressed(&self.gateway, answered.unwrap_or_else(|_| waiting.handle.broken()), instead);
         let envelope = answered.rendered.envelope_json();
         if let Some(delivery) = answered.delivery.take() {
             delivery.confirm();

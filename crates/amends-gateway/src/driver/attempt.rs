@@ -24,10 +24,11 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::session::{Carried, Live, Mail, Session};
-use super::undo;
-use crate::catalogue::ServedTool;
+use super::{question, undo};
+use crate::catalogue::{Listing, ServedTool};
 use crate::clock::{self, Awake};
 use crate::gateway::Gateway;
+use crate::mint;
 use crate::upstream::{self, AgentFault, Asides, Exchange, Fault, Reply, Request};
 
 /// How long a cancelled or timed-out attempt is still listened for.
@@ -48,6 +49,7 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     }
     let (abort, aborted) = oneshot::channel();
     live.attempts.insert(attempt.id.clone(), abort);
+    live.sent |= matches!(attempt.purpose, Purpose::Act | Purpose::Join | Purpose::Reverse);
     if attempt.purpose == Purpose::Join {
         let returns = live.listener.way == Way::Return;
         tokio::spawn(join(gateway, attempt, returns, aborted, mail));
@@ -73,6 +75,14 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     }
     tokio::spawn(async move {
         let (id, purpose) = (attempt.id.clone(), attempt.purpose);
+        if let (Ok(outgoing), Some(asked)) = (&mut prepared, &attempt.said) {
+            let params = outgoing.request.params.as_deref().unwrap_or("{}");
+            match question::said(&gateway, asked, &attempt.id, params).await {
+                Ok(Some(params)) => outgoing.request.params = Some(params),
+                Ok(None) => prepared = Err(Code::EvidenceStale),
+                Err(_) => prepared = Err(Code::StoreUnavailable),
+            }
+        }
         let (mut report, carried) = match prepared {
             Ok(outgoing) => exchange(outgoing, &attempt, whose, aborted, &mail).await,
             Err(code) => (Report::silent(Failure::of(code), Certainty::NotSent), Carried::Nothing),
@@ -212,7 +222,10 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
 /// A call of ours to another tool than the agent's: to read, or to undo.
 fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by: Instant) -> Result<Outgoing, Code> {
     let listing = gateway.catalogue.now();
-    let tool = listing.find(attempt.tool.as_str()).cloned().ok_or(Code::ConnectRefused)?;
+    let tool = listing.find(attempt.tool.as_str()).cloned().ok_or_else(|| absent(gateway, &listing))?;
+    if !takes(&tool, &attempt.id, args) {
+        return Err(Code::ConfigSchemaViolation);
+    }
     let mut params = serde_json::json!({ "name": tool.local, "arguments": args }).to_string();
     if tool.upstream.era() == Some(Era::Modern) {
         params = era::with_own_meta(Some(&params), era::MODERN);
@@ -239,6 +252,22 @@ fn read(gateway: &Gateway, attempt: &Attempt, args: &Map<String, Value>, send_by
         on_line: false,
         tool,
     })
+}
+
+/// Whether a tool takes what a contract gives it. The key of its effect is ours to give, and comes with the sending.
+fn takes(tool: &ServedTool, attempt: &AttemptId, args: &Map<String, Value>) -> bool {
+    let Some(schema) = &tool.input else { return true };
+    let mut args = args.clone();
+    if let Some(Place::Argument(name)) = tool.rules.contract.key.as_ref().map(|key| &key.place) {
+        args.entry(name).or_insert_with(|| mint::effect_key(&attempt.call).into());
+    }
+    schema.check(&Value::Object(args)).is_empty()
+}
+
+/// What is wrong where a contract names a tool that is not listed: nobody serves it, or somebody has yet to say what they serve.
+fn absent(gateway: &Gateway, listing: &Listing) -> Code {
+    let all_listed = gateway.upstreams().keys().all(|name| listing.has_listed(name));
+    if all_listed { Code::DependencyMissing } else { Code::ConnectRefused }
 }
 
 /// The headers that repeat arguments, as they are sent, where the upstream's era has such headers.

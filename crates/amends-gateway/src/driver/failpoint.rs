@@ -1,8 +1,12 @@
-//! Points of a write's life at which a test lets the process die, as `kill -9` would end it. A release build has none.
+//! Points of a write's life at which a test lets the process die, as `kill -9` would end it, or the driver fail, as a mistake of
+//! ours would make it. A release build has none.
 
 /// The variable that names the point to die at.
 #[cfg(debug_assertions)]
 const VARIABLE: &str = "AMENDS_CRASH_AT";
+/// The variable that names the point at which the first driver that reaches it fails.
+#[cfg(debug_assertions)]
+const FAILS: &str = "AMENDS_PANIC_AT";
 
 /// A point of a write's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +40,16 @@ pub(super) fn reach(point: Point) {
     if std::env::var_os(VARIABLE).is_some_and(|named| named == point.as_str()) {
         std::process::abort();
     }
+    if std::env::var_os(FAILS).is_some_and(|named| named == point.as_str())
+        && !FAILED.swap(true, std::sync::atomic::Ordering::Relaxed)
+    {
+        panic!("a test lets the driver fail at {}", point.as_str());
+    }
 }
+
+/// Whether a driver has failed on purpose in this process.
+#[cfg(debug_assertions)]
+static FAILED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
 /// Nothing happens here.
 #[cfg(not(debug_assertions))]

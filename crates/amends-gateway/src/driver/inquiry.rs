@@ -5,6 +5,7 @@ use std::time::Instant;
 use amends_core::attempt::Payload;
 use amends_core::effect::Effect;
 use amends_core::inquiry::{Asking, Telling};
+use amends_core::privacy::Sieve;
 use amends_core::{Ask, AttemptId, CallId, Fact, Gates, Input, Inquiry, Report, Timestamp, Unanswered, Way};
 use amends_ledger::{Append, Form as StoredForm, StoredAnswer, StoredArguments, keyed_digest};
 use amends_wire::mcp::inputs::{responses, unaskable, with_inputs};
@@ -221,9 +222,10 @@ impl Session {
     }
 
     fn sealed(&self, call: &CallId, n: u32, live: &Live, asked: &InputRequired, due: Timestamp) -> Option<String> {
-        let (name, arguments) = match &live.leg {
-            Some(leg) => self.subject_of_move(leg)?,
-            None => subject(&live.params)?,
+        let (name, arguments) = match (&live.leg, &live.wanted) {
+            (Some(leg), _) => self.subject_of_move(leg)?,
+            (None, Some(wanted)) => wanted.clone(),
+            (None, None) => subject(&live.params)?,
         };
         let state = RequestState {
             principal: self.principal.clone(),
@@ -242,6 +244,9 @@ impl Session {
         if !self.dispatcher.is_asking(&call, n) {
             return;
         }
+        let config = self.gateway.config();
+        let sieves = live.tool.as_ref().map_or(config.pii.shared(), |tool| config.pii.of(tool.name.as_str()));
+        let answers: Vec<_> = answers.into_iter().map(|answer| passing(&sieves.arguments, answer)).collect();
         let told: Vec<String> = answers.iter().map(written).collect();
         if inquiry.held.is_none() {
             let questions = inquiry.asked.questions.iter().zip(&answers);
@@ -286,6 +291,13 @@ impl Session {
         let given =
             Returned::read(&params).ok().flatten().and_then(|returned| returned.inputs).map(|inputs| inputs.get());
         let inputs = payload(&self.gateway.secret, given.unwrap_or("{}"));
+        let config = self.gateway.config();
+        let sieves = live.tool.as_ref().map_or(config.pii.shared(), |tool| config.pii.of(tool.name.as_str()));
+        if asking && given.is_some_and(|given| !sieves.arguments.finds(given).is_empty()) {
+            // What may not pass is not given, and the call is not gone on with.
+            let reason = amends_core::dispatcher::cancel::CancelReason::Asked;
+            return self.take(Input::Cancel { call, reason }, Gates::default());
+        }
         if asking {
             live.listener = listener;
             let held = match live.inquiries.get_mut(&n).filter(|inquiry| inquiry.held.is_some()) {
@@ -303,8 +315,9 @@ impl Session {
                 None => false,
             };
             if !held {
-                // A call that is made for a move keeps its own tool and arguments.
-                let base = if leg.is_some() { live.params.as_ref() } else { params.as_str() };
+                // A call that is made for a move keeps its own tool and arguments, and so does one before which people answered.
+                let own = leg.is_some() || live.wanted.is_some();
+                let base = if own { live.params.as_ref() } else { params.as_str() };
                 live.params = with_inputs(base, given, theirs.as_deref()).into();
             }
         }
@@ -414,6 +427,15 @@ fn answers_of(asked: &InputRequired, params: &str) -> Option<Vec<Result<String, 
     let returned = Returned::read(params).ok().flatten()?;
     let answer = |question: &Question| Some(Ok(returned.answer(&question.key)?.get().to_owned()));
     asked.questions.iter().map(answer).collect()
+}
+
+/// An answer, unless it holds what the tool is not to be sent.
+fn passing(sieve: &Sieve, answer: Result<String, RpcFault>) -> Result<String, RpcFault> {
+    let found = answer.as_ref().map(|given| sieve.finds(given)).unwrap_or_default();
+    match found.first() {
+        Some(category) => Err(refusal(&format!("what was given holds `{}`, which may not pass", category.as_str()))),
+        None => answer,
+    }
 }
 
 /// An answer as the next round can carry it.

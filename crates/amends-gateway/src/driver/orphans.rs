@@ -8,6 +8,7 @@ use amends_core::{CallId, Digest, Dispatcher, Fact, Gates, Input, Rules, Session
 use amends_ledger::{Error, StoredEvent, Trace};
 use tokio::sync::mpsc;
 
+use super::interrupted::{AfterFailure, drive};
 use super::listener::Listener;
 use super::session::{Live, Mail, Session};
 use super::{admission, basis, walk};
@@ -151,6 +152,7 @@ pub(super) async fn raise(
                 shown: HashMap::new(),
                 recorded: HashMap::new(),
                 attempts: HashMap::new(),
+                sent: true,
                 room: None,
                 place: None,
                 made: None,
@@ -159,6 +161,7 @@ pub(super) async fn raise(
                 asking: None,
                 // What it cost was counted by whoever began it.
                 reserved: None,
+                wanted: None,
                 named: named(&trace, call),
             },
         );
@@ -183,13 +186,14 @@ pub(super) async fn raise(
     }
     let witness = Witness::of_trace(gateway, &trace, |call| live.get(call).map(|live: &Live| &*live.params));
     let (mail, inbox) = mpsc::unbounded_channel();
-    let mut session = Session {
+    let session = Session {
         gateway: gateway.clone(),
         id: id.clone(),
         principal: principal.clone(),
         door: door.clone(),
         seed: *seed,
         epoch: lease.epoch,
+        recorded: lease.seq,
         dispatcher,
         live,
         turns: std::collections::VecDeque::new(),
@@ -208,14 +212,13 @@ pub(super) async fn raise(
         let _ = session.mail.send(first);
     }
     let driven = gateway.drives(id, session.mail.clone());
-    tokio::spawn(async move {
+    let resumes = move |session: &mut Session| {
         let gates = Gates { clock_behind: session.ahead_ms > CLOCK_BEHIND_MS, ..session.gates() };
         // What nothing is open in has nothing to be judged.
         if open > 0 || from == Take::Orphaned {
             session.take(Input::Resume, gates);
         }
-        session.run(inbox, false).await;
-        drop(driven);
-    });
+    };
+    drive(session, inbox, false, driven, AfterFailure::Left, resumes);
     Ok(Some(reached))
 }

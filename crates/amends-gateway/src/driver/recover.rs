@@ -5,21 +5,17 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_core::envelope::{Body, Trouble};
+use amends_core::envelope::Interruption;
 use amends_core::{
-    AttemptId, Call, CallId, Certainty, ClaimState, Code, Dispatcher, Envelope, Failure, Gates, Held, Input, Refusal,
+    AttemptId, Call, CallId, Certainty, ClaimState, Code, Dispatcher, Failure, Gates, Held, Input, Refusal,
     RefusalKind, Report,
 };
 use amends_ledger::{Error, Trace};
-use amends_wire::mcp::Receipt;
 
-use super::answer::{Answered, Form, Rendered};
 use super::redeem;
 use super::session::{Mail, Session};
 use super::turn::Turn;
-use super::walk::told;
 use crate::clock;
-use crate::mint;
 use crate::witness::Witness;
 
 /// The waits for a ledger that is away.
@@ -34,7 +30,7 @@ impl Session {
         tracing::debug!(session = %self.id, %cause, steps = failed.len(), "a step was not recorded");
         if let Error::Fenced { .. } = cause {
             self.hand_on(&failed);
-            return self.give_up(&cause);
+            return self.give_up(Interruption::LeaseLost, &cause);
         }
         if let Error::Held(held) = &cause
             && let Some(Turn { input, gates, .. }) = failed.front_mut()
@@ -68,10 +64,15 @@ impl Session {
         let away = matches!(cause, Error::Unavailable { .. } | Error::Corrupt { .. });
         let refused = if away { self.refuse_unsent(&mut failed) } else { Vec::new() };
         let Some(trace) = self.read_back(away).await else {
-            return self.give_up(&cause);
+            return self.give_up(Interruption::LedgerAway, &cause);
         };
-        if self.restore(trace.as_ref()).await.is_err() || self.restore_walk(trace.as_ref()).await.is_err() {
-            return self.give_up(&cause);
+        if let Err(by) = self.restore(trace.as_ref()) {
+            return self.give_up(by, &cause);
+        }
+        match self.restore_walk(trace.as_ref()).await {
+            Ok(()) => {}
+            Err(Error::Corrupt { .. }) => return self.give_up(Interruption::ResumeMismatch, &cause),
+            Err(_) => return self.give_up(Interruption::LedgerAway, &cause),
         }
         let durable = self.dispatcher.seq();
         for call in refused {
@@ -145,7 +146,11 @@ impl Session {
         None
     }
 
-    async fn restore(&mut self, trace: Option<&Trace>) -> Result<(), ()> {
+    fn restore(&mut self, trace: Option<&Trace>) -> Result<(), Interruption> {
+        if !self.goes_on_from(trace) {
+            tracing::error!(session = %self.id, "the ledger no longer holds what was recorded of the session");
+            return Err(Interruption::ResumeMismatch);
+        }
         let Some(trace) = trace else {
             self.dispatcher = Dispatcher::open(self.id.clone(), self.seed, self.principal.clone(), &self.door);
             self.witness = Witness::default();
@@ -153,7 +158,7 @@ impl Session {
         };
         if trace.epoch != self.epoch {
             tracing::error!(session = %self.id, "another node drives the session now");
-            return Err(());
+            return Err(Interruption::LeaseLost);
         }
         let rules = &self.rules;
         match Dispatcher::restore(trace.events.iter().map(|stored| &stored.event), |hash| rules.get(hash).cloned()) {
@@ -165,7 +170,7 @@ impl Session {
             }
             Err(error) => {
                 tracing::error!(session = %self.id, %error, "the trace cannot be folded");
-                Err(())
+                Err(Interruption::ResumeMismatch)
             }
         }
     }
@@ -188,73 +193,12 @@ impl Session {
             _ => true,
         });
         for call in &refused {
-            self.answer_unrecorded(call);
+            self.answer_unrecorded(call, Interruption::LedgerAway);
         }
         for of in &moves {
             let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is done");
             self.refuse_move(of, &Refusal { retry_after_ms: Some(5000), ..refusal });
         }
         refused
-    }
-
-    /// Nobody can drive this session here any more. Whoever still uses it goes on in a new one.
-    fn give_up(&mut self, cause: &Error) {
-        tracing::error!(session = %self.id, %cause, "the session is given up");
-        let open: Vec<_> = self.live.keys().cloned().collect();
-        for call in open {
-            self.answer_unrecorded(&call);
-        }
-        let moves: Vec<_> = self.walking.iter().flat_map(|walking| walking.moves.keys().cloned()).collect();
-        for of in moves {
-            self.refuse_move(&of, &told::elsewhere());
-        }
-        // A walk has one session: whoever goes on with it takes that one up.
-        self.resting |= self.walking.take().is_some();
-        self.turns.clear();
-        self.witness = Witness::default();
-        if !matches!(cause, Error::Fenced { .. }) {
-            self.gateway.gives_up(&self.id);
-        }
-        self.id = mint::session();
-        self.epoch = 1;
-        self.dispatcher = Dispatcher::open(self.id.clone(), self.seed, self.principal.clone(), &self.door);
-    }
-
-    fn answer_unrecorded(&mut self, call: &CallId) {
-        let Some(mut live) = self.live.remove(call) else {
-            return;
-        };
-        let sent = !live.attempts.is_empty() || !live.results.is_empty();
-        let tool = live.tool.as_ref().map_or("", |tool| tool.name.as_str());
-        let mut refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is sent");
-        refusal.retry_after_ms = Some(5000);
-        let mut error = Trouble::refused(tool, &refusal);
-        let body = if sent {
-            error.message = "the ledger cannot record what became of this call; it may have happened".into();
-            error.certainty = Certainty::InDoubt;
-            error.safe_to_repeat = false;
-            error.retryable = false;
-            Body::Error { outcome: None, error: Box::new(error) }
-        } else {
-            Body::Refused { error: Box::new(error) }
-        };
-        if let Some(door) = live.answer.take() {
-            let envelope = Box::new(Envelope::of(body));
-            let rendered = Rendered { form: Form::Envelope { envelope, payload: None }, replayed: false };
-            // Whoever asked may be gone.
-            let _ = door.send(Answered {
-                rendered,
-                receipt: Some(Receipt {
-                    trace: self.id.to_string(),
-                    sequence: None,
-                    hash: None,
-                    checkpoint: self.gateway.newest_checkpoint(),
-                    unrecorded: Some(RefusalKind::StoreUnavailable),
-                }),
-                last: !sent,
-                delivery: None,
-                declares_output: live.tool.as_ref().is_some_and(|tool| tool.output.is_some()),
-            });
-        }
     }
 }

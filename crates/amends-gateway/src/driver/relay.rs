@@ -68,7 +68,7 @@ impl SessionHandle {
         listener: Listener,
     ) -> CallHandle {
         let (mut answer_to, answer) = oneshot::channel();
-        let handle = CallHandle { id: waiting.call.clone(), answer, session: self.clone() };
+        let handle = self.waiting(waiting.call.clone(), answer);
         let Listener { way, capabilities, .. } = listener;
         let brought = Brought { waiting, theirs, params: params.to_owned(), way, capabilities };
         let session = self.clone();

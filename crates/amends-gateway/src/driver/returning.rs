@@ -1,5 +1,7 @@
 //! An agent comes back with what it was asked for: the call that waits goes on, wherever it waits.
 
+use std::sync::Arc;
+
 use amends_core::claim::ClaimState;
 use amends_core::refusal::ArgumentFault;
 use amends_core::{CallId, Fact, Held, InteractionId, Refusal, RefusalKind};
@@ -110,7 +112,7 @@ impl SessionHandle {
         let session = self.elsewhere(&waiting, mail);
         // Where the call is over, or its driver ends just now, nobody takes it.
         let Ok(id) = taking.await else { return Ok(None) };
-        Ok(Some(CallHandle { id, answer: answered, session }))
+        Ok(Some(session.waiting(id, answered)))
     }
 
     /// Goes on with the move that the state names. One that is over is not made again: its agent hears what became of it.
@@ -157,7 +159,7 @@ impl SessionHandle {
         let (answer_to, answer) = oneshot::channel();
         // It is taken a line further on.
         let _ = answer_to.send(told::answered(rendered));
-        Ok(Some(CallHandle { id: of, answer, session: self.clone() }))
+        Ok(Some(self.waiting(of, answer)))
     }
 
     /// The session of a call that waits, used by whoever came back to it.
@@ -169,7 +171,7 @@ impl SessionHandle {
             gateway: self.gateway.clone(),
             principal: self.principal.clone(),
             door: self.door.clone(),
-            user: std::sync::Arc::new(User { mail }),
+            user: Arc::new(User { mail }),
         }
     }
 
@@ -221,7 +223,7 @@ impl SessionHandle {
         let id: CallId = admitted.call.id.clone();
         // The driver ends only after every handle is gone.
         let _ = self.user.mail.send(Mail::call(admitted, made, answer_to, listener));
-        CallHandle { id, answer, session: self.clone() }
+        CallHandle { requested: call.name().to_owned(), ..self.waiting(id, answer) }
     }
 
     fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Box<Refusal>> {

@@ -99,6 +99,8 @@ pub(crate) struct Live {
     pub(super) shown: HashMap<AttemptId, Bytes>,
     pub(super) recorded: HashMap<AttemptId, StoredAnswer>,
     pub(super) attempts: HashMap<AttemptId, oneshot::Sender<()>>,
+    /// Whether something was sent for it, or by the call it repeats, that may have changed something.
+    pub(super) sent: bool,
     /// Held while the call is open.
     pub(super) room: Option<Occupied>,
     /// The same, for its upstream.
@@ -113,6 +115,8 @@ pub(crate) struct Live {
     pub(super) asking: Option<Asking>,
     /// What it will have cost its principal, until it is begun.
     pub(super) reserved: Option<Reserved>,
+    /// The tool and the arguments that its agent called with, where a person is asked before that call is made.
+    pub(super) wanted: Option<(String, String)>,
     /// What its upstream calls what it does for it.
     pub(super) named: Option<String>,
 }
@@ -126,6 +130,8 @@ pub(super) struct Session {
     pub(super) door: String,
     pub(super) seed: u64,
     pub(super) epoch: u64,
+    /// The sequence of the last event that is known to be on the ledger.
+    pub(super) recorded: u64,
     pub(super) dispatcher: Dispatcher,
     pub(super) live: HashMap<CallId, Live>,
     pub(super) turns: VecDeque<Turn>,
@@ -198,6 +204,7 @@ impl Live {
             shown: HashMap::new(),
             recorded: HashMap::new(),
             attempts: HashMap::new(),
+            sent: false,
             room,
             place,
             made: None,
@@ -205,6 +212,7 @@ impl Live {
             approval: None,
             asking: None,
             reserved: None,
+            wanted: None,
             named: None,
         }
     }
@@ -251,6 +259,7 @@ impl Session {
             door: door.to_owned(),
             seed,
             epoch: 1,
+            recorded: 0,
             live: HashMap::new(),
             turns: VecDeque::new(),
             rules: HashMap::new(),
@@ -416,7 +425,7 @@ impl Session {
             Mail::Stop(answer) => {
                 let open = self.dispatcher.walk().and_then(|walk| walk.open.map(|open| open.id.clone()));
                 if let Some(call) = open {
-                    self.take(Input::Cancel { call, reason: CancelReason::Asked }, Gates::default());
+                    self.take(Input::Cancel { call, reason: CancelReason::TurnEnded }, Gates::default());
                 }
                 // Whoever looks may be gone.
                 let _ = answer.send(self.view());

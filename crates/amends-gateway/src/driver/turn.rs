@@ -137,6 +137,7 @@ impl Session {
         };
         match fate {
             Ok(appended) => {
+                self.recorded = appended.seq;
                 if let Input::Call(call) = &turn.input {
                     self.gateway.stored_rules.add(&call.rules_hash);
                 }
@@ -257,6 +258,7 @@ impl Session {
         self.append_undo(&mut append);
         self.append_move(&mut append, input);
         append_questions(&mut append, input, acts);
+        self.show_evidence(&mut append);
         self.append_inquiry(&mut append, input, acts);
         self.mask(input, &mut append);
         if let Input::Call(call) = input
@@ -324,8 +326,10 @@ impl Session {
                 }
                 // A join sends nothing, so that it is never too late for it.
                 if attempt.purpose != Purpose::Join && clock::until(attempt.send_by).is_zero() {
-                    // It took too long to record that it may be sent.
-                    let report = Report::silent(Failure::of(Code::StoreUnavailable), Certainty::NotSent);
+                    // It took too long to record that it may be sent, or our lease is over.
+                    let lost = clock::until(self.gateway.lease_until() - LEASE_MARGIN_MS).is_zero();
+                    let code = if lost { Code::LeaseLost } else { Code::StoreUnavailable };
+                    let report = Report::silent(Failure::of(code), Certainty::NotSent);
                     let gates = self.gates();
                     return self.take(Input::Result { attempt: attempt.id, report: Box::new(report) }, gates);
                 }
@@ -381,6 +385,7 @@ impl Session {
             mail: self.mail.clone(),
             deliveries: self.gateway.deliveries.clone(),
             leaving: None,
+            with: Vec::new(),
             user: None,
         });
         let declares_output = live.tool.as_ref().is_some_and(|tool| tool.output.is_some());

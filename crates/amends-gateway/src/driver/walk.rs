@@ -348,6 +348,7 @@ impl Session {
         let fields = walking.course.fields().as_object().cloned().unwrap_or_default();
         let listing = self.gateway.catalogue.now();
         let mut view = crate::walks::view::view(&self.id, &look, fields, self.now())?;
+        self.gateway.config().pii.shared().hide(&mut view.fields);
         crate::walks::fill_in_schemas(&mut view, &look, &listing);
         Some(view)
     }

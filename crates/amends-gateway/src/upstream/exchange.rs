@@ -156,6 +156,11 @@ pub enum Fault {
         /// Why.
         reason: String,
     },
+    /// It is our child, and does not start.
+    Unstartable {
+        /// Why.
+        reason: String,
+    },
     /// No byte of it left us.
     NotWritten,
     /// The line broke, or the process died, after the first byte.
@@ -222,6 +227,7 @@ impl Fault {
         match self {
             Self::ConnectRefused => Signal::ConnectRefused,
             Self::Handshake { reason } => Signal::Handshake { reason },
+            Self::Unstartable { reason } => Signal::Unstartable { reason },
             Self::NotWritten => Signal::NotWritten,
             Self::Lost => Signal::Lost,
             Self::TooLarge => Signal::TooLarge,
@@ -256,7 +262,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ConnectRefused => f.write_str("it cannot be reached"),
-            Self::Handshake { reason } => f.write_str(reason),
+            Self::Handshake { reason } | Self::Unstartable { reason } => f.write_str(reason),
             Self::NotWritten => f.write_str("nothing was sent"),
             Self::Lost => f.write_str("the connection broke before its answer"),
             Self::TooLarge => f.write_str("its answer is too large"),

@@ -55,6 +55,8 @@ struct Shared {
     /// What it asked and waits for.
     questions: Arc<Questions>,
     last_words: LastWords,
+    /// Whether it ends again and again, and is only tried from time to time.
+    looping: AtomicBool,
     stop: Notify,
     next: AtomicU64,
 }
@@ -84,6 +86,7 @@ impl Child {
             unheard: Unheard::default(),
             questions: Arc::default(),
             last_words: LastWords::default(),
+            looping: AtomicBool::new(false),
             stop: Notify::new(),
             next: AtomicU64::new(1),
         });
@@ -202,7 +205,17 @@ impl Shared {
         if (!is_ready || self.traffic.write(out).is_err())
             && let Some(ticket) = ticket
         {
-            self.traffic.answer(ticket, Reply::Fault(Fault::ConnectRefused));
+            self.traffic.answer(ticket, Reply::Fault(self.absence()));
+        }
+    }
+
+    /// Why it takes no requests. One that ends again and again is not waited for.
+    fn absence(&self) -> Fault {
+        match &*self.health.borrow() {
+            Health::Down { reason } if self.looping.load(Ordering::Acquire) => {
+                Fault::Unstartable { reason: reason.clone() }
+            }
+            Health::Down { .. } | Health::Starting | Health::Ready { .. } => Fault::ConnectRefused,
         }
     }
 

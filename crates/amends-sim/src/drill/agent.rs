@@ -4,12 +4,28 @@ use amends_core::attempt::Payload;
 use amends_core::claim::ClaimKind;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::{Evidence, EvidenceSource};
-use amends_core::{Call, CallId, Claim, Digest, Input, SessionId, ToolName};
+use amends_core::{Call, CallId, Claim, Digest, Input, Redeems, SessionId, ToolName};
 
 use super::promise::{Judged, Promise, broken};
 use super::stage::{AWAY_MS, Happening, Stage};
+use super::subject::Scene;
 use super::told::Told;
 use super::upstream::Request;
+
+/// The call of the other agent.
+const OTHER: &str = "another";
+/// What the calls that redeem a token are called.
+const UNDO: &str = "undo_";
+
+/// Whether that is the call of the other agent.
+pub(super) fn is_other(call: &CallId) -> bool {
+    call.as_str() == OTHER
+}
+
+/// Whether that call redeems a token.
+pub(super) fn is_undoing(call: &CallId) -> bool {
+    call.as_str().starts_with(UNDO)
+}
 
 /// How an agent takes an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +90,8 @@ impl Stage<'_> {
         self.agent.asked += 1;
         self.agent.waiting_since.get_or_insert(self.now);
         let n = self.agent.asked;
-        let (call, session) = (CallId::new(format!("call_{n}")), SessionId::new(format!("session_{n}")));
+        let what = if self.written { UNDO } else { "call_" };
+        let (call, session) = (CallId::new(format!("{what}{n}")), SessionId::new(format!("session_{n}")));
         self.agent.call = Some((call.clone(), session.clone()));
         self.note(|| format!("agent: asks ({call})"));
         let input = self.call(call);
@@ -82,16 +99,41 @@ impl Stage<'_> {
         self.turn(&session, Input::Call(Box::new(input)))
     }
 
+    /// Another agent writes something else to the same object.
+    pub(super) fn ask_beside(&mut self) -> Judged {
+        let (call, session) = (CallId::new(OTHER), SessionId::new("session_of_another"));
+        self.note(|| format!("the other agent: asks ({call})"));
+        let input = self.call(call);
+        self.open(&session);
+        self.turn(&session, Input::Call(Box::new(input)))
+    }
+
+    /// Whether the faults of this run are for that call.
+    pub(super) fn is_drilled(&self, call: &CallId) -> bool {
+        !is_other(call) && (self.plan.scene != Scene::Undoing || is_undoing(call))
+    }
+
     fn call(&self, id: CallId) -> Call {
-        let tool = &self.tools[0];
+        let tool = &self.tools[usize::from(is_undoing(&id))];
         let contract = tool.contract();
-        let fingerprint = Digest::new("arguments");
+        let what = match () {
+            () if is_other(&id) => "other-arguments",
+            () if is_undoing(&id) => "undoing-arguments",
+            () => "equal-arguments",
+        };
+        let fingerprint = Digest::new(what);
         let claim = |kind, name: &str| Claim { name: name.into(), fingerprint: fingerprint.clone(), kind };
         let mut claims = Vec::new();
         if !contract.effect.is_read() {
-            claims.push(claim(ClaimKind::Arguments, "equal-arguments"));
+            claims.push(claim(ClaimKind::Arguments, what));
             claims.extend(contract.object.as_ref().map(|_| claim(ClaimKind::Object, "same-object")));
         }
+        // The first write has the first token.
+        let redeems = is_undoing(&id).then(|| Redeems {
+            token: "token-of-call_1".into(),
+            session: "session_1".into(),
+            call: "call_1".into(),
+        });
         let evidence = contract.evidence.iter().map(|reading| Evidence {
             tool: ToolName::new(reading.tool.as_str()),
             reference: Digest::new(reading.tool.as_str()),
@@ -112,7 +154,7 @@ impl Stage<'_> {
             repeat_of: None,
             evidence: evidence.collect(),
             reversal: contract.reverse.as_ref().map(|_| Digest::new(format!("token-of-{id}"))),
-            redeems: None,
+            redeems,
             view: None,
             leg: None,
             id,
@@ -137,6 +179,9 @@ impl Stage<'_> {
         self.note(|| format!("agent: hears `{}`, {:?}", told.outcome, told.certainty));
         self.agent.hears(self.now, told.clone());
         self.agent.heard_of = Some(call.clone());
+        if self.plan.scene == Scene::Undoing && !self.written {
+            return self.goes_on_to_undo(call, session);
+        }
         let again = match self.plan.manner {
             Manner::Polite => {
                 (told.failed() && told.safe_to_repeat).then(|| told.retry_after_ms.unwrap_or(0).max(1_000))
@@ -152,6 +197,15 @@ impl Stage<'_> {
             return self.turn(session, Input::Delivery { call: call.clone() });
         }
         Ok(())
+    }
+
+    /// The write is done, and the agent has its token: from here on it is the undoing that is drilled.
+    fn goes_on_to_undo(&mut self, call: &CallId, session: &SessionId) -> Judged {
+        self.written = true;
+        self.agent.told.clear();
+        self.agent.wait_ms = 0;
+        self.later(50, Happening::Ask);
+        self.turn(session, Input::Delivery { call: call.clone() })
     }
 
     /// The agent wants its call stopped.

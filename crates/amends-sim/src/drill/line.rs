@@ -4,6 +4,7 @@ use amends_core::{Answer, Attempt, AttemptId, CallId, Input, Purpose, Reply, Rep
 use amends_ledger::Ledger as _;
 use amends_wire::mcp::classify::Signal;
 
+use super::agent::{is_other, is_undoing};
 use super::fault::Fault;
 use super::promise::{Judged, Promise, broken};
 use super::stage::{Happening, Stage, TRANSIT_MS};
@@ -36,6 +37,7 @@ impl Stage<'_> {
         let request = Request {
             effect_key: self.judge.effect_key(&attempt.id.call),
             deadline: self.judge.deadline(&attempt.id.call),
+            undoes: is_undoing(&attempt.id.call),
             attempt: attempt.id,
             purpose: attempt.purpose,
             session: session.clone(),
@@ -45,14 +47,15 @@ impl Stage<'_> {
         };
         let other_run = attempt.run.is_some_and(|run| run != self.upstream.seen_run());
         if other_run || fault == Fault::Refused {
-            let report = self.upstream.signal(Signal::ConnectRefused);
+            let report = self.upstream.signal(&request, Signal::ConnectRefused);
             self.later(ANSWER_MS, Happening::Answer(Box::new(request), report));
             return Ok(());
         }
-        if request.purpose == Purpose::Act {
-            self.sends += 1;
-        } else {
-            self.reads += 1;
+        if self.is_drilled(&request.attempt.call) {
+            match request.purpose {
+                Purpose::Act => self.sends += 1,
+                _ => self.reads += 1,
+            }
         }
         if fault == Fault::CancelBefore {
             self.cancel(&request, 1);
@@ -66,6 +69,12 @@ impl Stage<'_> {
         let of_call: Vec<AttemptId> = self.slots.keys().filter(|attempt| attempt.call == reply.call).cloned().collect();
         if of_call.iter().any(|attempt| self.fires(attempt, Fault::KillBeforeReply)) {
             self.kill();
+            return Ok(());
+        }
+        if is_other(&reply.call) {
+            let told = self.told(reply);
+            self.note(|| format!("the other agent: hears `{}`, {:?}", told.outcome, told.certainty));
+            self.other.push(told);
             return Ok(());
         }
         if self.agent.call.as_ref().is_none_or(|(call, _)| *call != reply.call) {

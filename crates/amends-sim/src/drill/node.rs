@@ -5,14 +5,16 @@ use std::sync::Arc;
 use amends_core::dispatcher::redecide::redecide;
 use amends_core::gates::Gates;
 use amends_core::{
-    CallId, Certainty, Digest, Dispatcher, Effect, Event, Fact, Input, Outcome, Purpose, Rules, SessionId, Step,
+    CallId, Certainty, Digest, Dispatcher, Effect, Event, Fact, Input, Outcome, Purpose, Refusal, RefusalKind, Rules,
+    SessionId, Step,
 };
 use amends_ledger::{Error, Form, Ledger as _, OpenWork, StoredAnswer};
 use bytes::Bytes;
 
+use super::agent::is_other;
 use super::fault::Fault;
 use super::promise::{Judged, Promise, broken};
-use super::stage::{AWAY_MS, Happening, Stage};
+use super::stage::{AWAY_MS, Happening, Stage, UNDO_RULES};
 use super::told::Told;
 use crate::driver::{Driver, Waiting};
 use crate::world::record;
@@ -32,8 +34,9 @@ impl Stage<'_> {
 
     /// Takes one input: handles it, records the step, and only then performs its effects.
     pub(super) fn turn(&mut self, session: &SessionId, mut input: Input) -> Judged {
+        let mut refusal = None;
         for _ in 0..HOLDERS_MAX {
-            let (now, gates) = (self.time(), self.gates());
+            let (now, gates) = (self.time(), Gates { refusal: refusal.take(), ..self.gates() });
             let Some(driver) = self.drivers.get_mut(session) else {
                 return Ok(());
             };
@@ -62,7 +65,16 @@ impl Stage<'_> {
                     self.restore(session)?;
                     return self.unrecorded(session, input);
                 }
-                Err(error @ Error::Spent { .. }) => return broken(Promise::TokenedReversals, error.to_string()),
+                Err(error @ Error::Spent { .. }) => {
+                    self.unassign(&step);
+                    self.restore(session)?;
+                    let Input::Call(call) = &mut input else {
+                        return broken(Promise::TokenedReversals, error.to_string());
+                    };
+                    self.note(|| format!("ledger: {error}"));
+                    call.redeems = None;
+                    refusal = Some(Box::new(Refusal::of(RefusalKind::ReversalRefused, "the token is spent")));
+                }
                 Err(error) => return broken(Promise::SameDecisions, format!("the ledger refuses a step: {error}")),
             }
         }
@@ -75,6 +87,9 @@ impl Stage<'_> {
             let Fact::AttemptStarted { attempt, purpose, .. } = &event.fact else {
                 continue;
             };
+            if !self.is_drilled(&attempt.call) {
+                continue;
+            }
             let counts = *purpose == Purpose::Act || !self.slots.is_empty() || self.plan.reading_first;
             if *purpose != Purpose::Join && counts && !self.slots.contains_key(attempt) {
                 self.slots.insert(attempt.clone(), self.slots.len());
@@ -133,7 +148,7 @@ impl Stage<'_> {
         for effect in &step.effects {
             if let Effect::Reply(reply) = effect {
                 let told = self.told(reply);
-                self.judge.answers(&reply.call, &told, &self.upstream.book, self.upstream.undone)?;
+                self.judge.answers(&reply.call, &told, &self.upstream)?;
                 if reply.last {
                     self.answers.insert(reply.call.clone(), told);
                 }
@@ -201,6 +216,7 @@ impl Stage<'_> {
     /// What could not be recorded: a call is refused, since nothing may be sent for it; the rest waits.
     fn unrecorded(&mut self, session: &SessionId, input: Input) -> Judged {
         match input {
+            Input::Call(call) if is_other(&call.id) => self.other.push(Told::unrecorded()),
             Input::Call(call) => {
                 self.note(|| format!("gateway: refuses {}, since it cannot record", call.id));
                 self.agent.hears(self.now, Told::unrecorded());
@@ -301,8 +317,8 @@ impl Stage<'_> {
     }
 
     fn rules(&self) -> impl Fn(&Digest) -> Option<Arc<Rules>> + use<> {
-        let rules = self.plan.subject.rules.clone();
-        move |_| Some(rules.clone())
+        let (rules, undo) = (self.plan.subject.rules.clone(), self.plan.subject.undo.clone());
+        move |hash| if hash.as_str() == UNDO_RULES { undo.clone() } else { Some(rules.clone()) }
     }
 
     fn gates(&self) -> Gates {

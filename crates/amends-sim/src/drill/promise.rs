@@ -9,8 +9,10 @@ use amends_core::{
     AttemptId, CallId, Certainty, Code, Compensation, Effect, EffectKind, Event, Fact, Purpose, Rules, Step, WhoMustAct,
 };
 
+use super::agent::{is_other, is_undoing};
+use super::subject::Subject;
 use super::told::Told;
-use super::upstream::Done;
+use super::upstream::{Done, Upstream};
 
 /// A promise that a drill can see broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +39,8 @@ pub enum Promise {
     SameDecisions,
     /// What an agent stopped is not sent any more.
     Cancellation,
+    /// While a write to an object is under way or in doubt, no other one is sent to it.
+    OneObject,
 }
 
 impl Promise {
@@ -54,6 +58,7 @@ impl Promise {
             Self::WithinDeadline => "within_deadline",
             Self::SameDecisions => "same_decisions",
             Self::Cancellation => "cancellation",
+            Self::OneObject => "one_object",
         }
     }
 }
@@ -91,6 +96,8 @@ struct CallView {
     /// What went wrong with each attempt.
     codes: BTreeMap<u32, Code>,
     ends: u32,
+    /// Whether it was sent, and it is not known what became of that.
+    unknown: bool,
     stopped: bool,
     asked: bool,
     /// For how long people were waited for.
@@ -101,13 +108,21 @@ struct CallView {
 /// The judge of one run.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
-    rules: &'a Rules,
+    subject: &'a Subject,
     calls: BTreeMap<CallId, CallView>,
 }
 
 impl<'a> Judge<'a> {
-    pub(super) const fn new(rules: &'a Rules) -> Self {
-        Self { rules, calls: BTreeMap::new() }
+    pub(super) const fn new(subject: &'a Subject) -> Self {
+        Self { subject, calls: BTreeMap::new() }
+    }
+
+    /// What governs a call.
+    fn rules(&self, call: &CallId) -> &'a Rules {
+        match &self.subject.undo {
+            Some(undo) if is_undoing(call) => undo,
+            _ => &self.subject.rules,
+        }
     }
 
     /// The key minted for a call's effect.
@@ -156,10 +171,14 @@ impl<'a> Judge<'a> {
             }
             return Ok(());
         }
-        let rules = self.rules;
+        if let Fact::AttemptStarted { attempt, purpose: Purpose::Act, .. } = &event.fact {
+            self.alone_on_its_object(&attempt.call)?;
+        }
+        let rules = event.fact.call().map_or(&*self.subject.rules, |call| self.rules(call));
         let Some((call, view)) = event.fact.call().and_then(|call| Some((call, self.calls.get_mut(call)?))) else {
             return Ok(());
         };
+        view.follow(&event.fact);
         match &event.fact {
             Fact::AttemptStarted { attempt, purpose, .. } => view.starts(attempt, *purpose, at),
             Fact::AttemptEnded { attempt, report, .. } => {
@@ -206,9 +225,23 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// No call of another agent to the same object is under way or in doubt. What may be repeated without harm is no doubt.
+    fn alone_on_its_object(&self, call: &CallId) -> Judged {
+        let harmless = self.subject.contract().effect == EffectKind::Idempotent;
+        let others = self.calls.iter().filter(|(other, _)| is_other(other) != is_other(call));
+        match others.into_iter().find(|(_, view)| view.unknown && !harmless) {
+            Some((other, _)) => {
+                broken(Promise::OneObject, format!("{call} is sent while it is not known what became of {other}"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// An answer is given for a call.
-    pub(super) fn answers(&mut self, call: &CallId, told: &Told, book: &[Done], undone: u32) -> Judged {
-        let effect = self.rules.contract.effect;
+    pub(super) fn answers(&mut self, call: &CallId, told: &Told, upstream: &Upstream<'_>) -> Judged {
+        let effect = self.rules(call).contract.effect;
+        let book = if is_undoing(call) { &upstream.undoings } else { &upstream.book };
+        let undone = upstream.undone;
         let Some(view) = self.calls.get_mut(call) else {
             return Ok(());
         };
@@ -247,16 +280,23 @@ impl<'a> Judge<'a> {
     }
 
     /// Something happened at the upstream.
-    pub(super) fn happened(&self, book: &[Done], undone: u32, adds_up: bool) -> Judged {
-        let effects = book.len() as u32;
+    pub(super) fn happened(&self, upstream: &Upstream<'_>, adds_up: bool) -> Judged {
+        let (book, undone) = (&upstream.book, upstream.undone);
+        let effects = book.iter().filter(|done| !is_other(&done.call)).count() as u32;
+        let undo = self.subject.undo.as_ref().map(|undo| undo.contract.effect);
+        if upstream.undoings.len() > 1 && (undo != Some(EffectKind::Idempotent) || adds_up) {
+            let what = format!("one token was redeemed, and it was undone {} times", upstream.undoings.len());
+            return broken(Promise::TokenedReversals, what);
+        }
         if undone > effects || undone > 1 {
             return broken(Promise::TokenedReversals, format!("{effects} effects were undone {undone} times"));
         }
-        if let Some(done) = book.iter().find(|done| self.calls.get(&done.call).is_some_and(|view| view.told_nothing)) {
+        let mut all = book.iter().chain(&upstream.undoings);
+        if let Some(done) = all.find(|done| self.calls.get(&done.call).is_some_and(|view| view.told_nothing)) {
             let what = format!("{} was told that nothing was done, and then it was", done.call);
             return broken(Promise::ToldTruthfully, what);
         }
-        let harmless = self.rules.contract.effect == EffectKind::Idempotent && !adds_up;
+        let harmless = self.subject.contract().effect == EffectKind::Idempotent && !adds_up;
         if effects - undone > 1 && !harmless {
             return broken(Promise::AtMostOnce, format!("one wish took effect {effects} times"));
         }
@@ -273,6 +313,17 @@ impl<'a> Judge<'a> {
 }
 
 impl CallView {
+    /// What is known of it after that.
+    fn follow(&mut self, fact: &Fact) {
+        match fact {
+            Fact::AttemptStarted { purpose: Purpose::Act, .. } => self.unknown = true,
+            Fact::CallEnded { certainty, replayed: false, .. } | Fact::DoubtResolved { certainty, .. } => {
+                self.unknown = *certainty == Certainty::InDoubt;
+            }
+            _ => {}
+        }
+    }
+
     fn starts(&mut self, attempt: &AttemptId, purpose: Purpose, at: u64) -> Judged {
         self.purposes.push(purpose);
         let late = matches!(purpose, Purpose::Act | Purpose::Baseline | Purpose::Evidence)

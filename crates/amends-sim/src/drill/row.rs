@@ -6,7 +6,7 @@ use super::agent::Manner;
 use super::fault::Fault;
 use super::promise::Broken;
 use super::stage::{Person, Plan, Played, play};
-use super::subject::{Assume, Subject};
+use super::subject::{Assume, Scene, Subject};
 use super::told::Told;
 
 /// A question to a person, as a row tells it.
@@ -25,6 +25,8 @@ pub struct Row {
     pub faults: Vec<Fault>,
     /// Whether the first of them met a read before the first send.
     pub reading_first: bool,
+    /// What happened beside it.
+    pub scene: Scene,
     /// How often the call was sent at most.
     pub sends: u32,
     /// How often the upstream was read at most, for the status or the evidence, or asked to undo.
@@ -35,6 +37,8 @@ pub struct Row {
     pub undone: u32,
     /// What a polite agent was told, in order.
     pub told: Vec<Told>,
+    /// What the other agent was told, where there was one.
+    pub other: Vec<Told>,
     /// What people were asked.
     pub asked: Vec<Asked>,
     /// The longest an agent was without an answer.
@@ -69,6 +73,8 @@ pub struct Drilled {
     pub singles: Vec<Row>,
     /// One row for each pair whose second fault an attempt met.
     pub pairs: Vec<Row>,
+    /// One row for each fault in each other scene: while its token is redeemed, and while another agent writes to its object.
+    pub scenes: Vec<Row>,
     /// How many pairs there are whose second fault nothing met, since the call was over.
     pub unmet: u32,
 }
@@ -76,7 +82,7 @@ pub struct Drilled {
 impl Drilled {
     /// Every row.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.singles.iter().chain(&self.pairs)
+        self.singles.iter().chain(&self.scenes).chain(&self.pairs)
     }
 }
 
@@ -84,8 +90,9 @@ impl Drilled {
 pub fn drill(subject: &Subject, assume: Option<Assume>, pairs: bool, seed: u64) -> Drilled {
     let contract = subject.contract();
     let faults: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| fault.concerns(contract)).collect();
+    let (manner, person) = (Manner::Polite, Person::Answers);
     let one = |faults: &[Fault], reading_first| {
-        row(&Plan { subject, assume, faults, reading_first, manner: Manner::Polite, person: Person::Answers, seed })
+        row(&Plan { subject, assume, scene: Scene::Alone, faults, reading_first, manner, person, seed })
     };
     let mut singles: Vec<Row> = faults.iter().map(|fault| one(&[*fault], false)).collect();
     let mut paired = Vec::new();
@@ -103,7 +110,15 @@ pub fn drill(subject: &Subject, assume: Option<Assume>, pairs: bool, seed: u64) 
         let reading = faults.iter().filter(|fault| fault.befalls_reading());
         singles.extend(reading.map(|fault| one(&[*fault], true)));
     }
-    Drilled { subject: subject.clone(), singles, pairs: paired, unmet }
+    let mut scenes = Vec::new();
+    for (scene, contract) in subject.scenes() {
+        let faults = Fault::ALL.into_iter().filter(|fault| fault.concerns(contract));
+        let plan = |fault: Fault| {
+            row(&Plan { subject, assume, scene, faults: &[fault], reading_first: false, manner, person, seed })
+        };
+        scenes.extend(faults.map(plan));
+    }
+    Drilled { subject: subject.clone(), singles, pairs: paired, scenes, unmet }
 }
 
 /// Plays a plan with every manner of agent and person, and puts together what was seen.
@@ -128,6 +143,7 @@ fn row(plan: &Plan<'_>) -> Row {
     Row {
         faults: plan.faults.to_vec(),
         reading_first: plan.reading_first,
+        scene: plan.scene,
         sends: most(|played| u64::from(played.sends)) as u32,
         reads: most(|played| u64::from(played.reads)) as u32,
         effects: most(|played| u64::from(played.effects)) as u32,
@@ -135,6 +151,7 @@ fn row(plan: &Plan<'_>) -> Row {
         wait_ms: most(|played| played.wait_ms),
         met: most(|played| played.met as u64) as usize,
         runs: all.len() as u32,
+        other: std::mem::take(&mut all[0].2.other),
         told: all.swap_remove(0).2.told,
         asked,
         broken,

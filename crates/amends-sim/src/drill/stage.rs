@@ -2,10 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use amends_core::interaction::{Subject as About, choice};
 use amends_core::{
-    AttemptId, CallId, Certainty, Input, Interaction, InteractionId, PersonAnswer, Report, SessionId, Timestamp,
+    AttemptId, CallId, Certainty, Input, Interaction, InteractionId, PersonAnswer, Report, Rules, SessionId, Timestamp,
+    ToolName,
 };
 use amends_ledger::{MemoryLedger, Node};
 
@@ -13,7 +15,7 @@ use super::agent::{Agent, Manner};
 use super::fault::Fault;
 use super::promise::{Broken, Judge, Judged, Promise, broken};
 use super::row::Asked;
-use super::subject::{Assume, Subject};
+use super::subject::{Assume, Scene, Subject};
 use super::told::Told;
 use super::upstream::{Reaction, Request, Upstream};
 use crate::catalog::{SHOP, Tool};
@@ -31,6 +33,8 @@ const PERSON_MS: u64 = 10 * 60 * 1000;
 const RECONNECT_MS: u64 = 1_500;
 /// How long a gateway takes to start again.
 const RESTART_MS: u64 = 1_000;
+/// The digest of the rules of the tool that undoes.
+pub(super) const UNDO_RULES: &str = "undo-rules";
 /// For how long the ledger is away.
 pub(super) const AWAY_MS: u64 = 3_000;
 
@@ -48,6 +52,7 @@ pub enum Person {
 pub(super) struct Plan<'a> {
     pub(super) subject: &'a Subject,
     pub(super) assume: Option<Assume>,
+    pub(super) scene: Scene,
     /// What the first attempt meets, the next, and so on.
     pub(super) faults: &'a [Fault],
     /// Whether a read before the first send counts as an attempt.
@@ -61,6 +66,7 @@ pub(super) struct Plan<'a> {
 #[derive(Debug)]
 pub(super) enum Happening {
     Ask,
+    AskBeside,
     Arrive(Box<Request>),
     Effect(Box<Request>),
     Answer(Box<Request>, Box<Report>),
@@ -80,7 +86,8 @@ pub(super) struct Stage<'a> {
     heap: std::collections::BinaryHeap<Reverse<(u64, u64)>>,
     due: BTreeMap<u64, Happening>,
     order: u64,
-    pub(super) tools: [Tool; 1],
+    /// The tool, and the one that undoes it.
+    pub(super) tools: Vec<Tool>,
     pub(super) ledger: MemoryLedger,
     pub(super) away: bool,
     pub(super) was_away: bool,
@@ -90,6 +97,10 @@ pub(super) struct Stage<'a> {
     pub(super) backlog: Vec<(SessionId, Input)>,
     pub(super) upstream: Upstream<'a>,
     pub(super) agent: Agent,
+    /// Whether the write is done whose token is redeemed.
+    pub(super) written: bool,
+    /// What the other agent was told.
+    pub(super) other: Vec<Told>,
     pub(super) judge: Judge<'a>,
     /// Which attempt, counted from the first, each one is.
     pub(super) slots: BTreeMap<AttemptId, usize>,
@@ -113,6 +124,7 @@ pub(super) struct Played {
     pub(super) effects: u32,
     pub(super) undone: u32,
     pub(super) told: Vec<Told>,
+    pub(super) other: Vec<Told>,
     pub(super) asked: Vec<Asked>,
     pub(super) wait_ms: u64,
     /// How many attempts there were that could meet a fault.
@@ -128,9 +140,10 @@ pub(super) fn play(plan: Plan<'_>, logged: bool) -> Played {
     Played {
         sends: stage.sends,
         reads: stage.reads,
-        effects: stage.upstream.book.len() as u32,
+        effects: stage.effects(),
         undone: stage.upstream.undone,
         told: stage.agent.told,
+        other: stage.other,
         asked: stage.asked,
         wait_ms: stage.agent.wait_ms,
         met: stage.slots.values().max().map_or(0, |slot| slot + 1),
@@ -142,23 +155,27 @@ pub(super) fn play(plan: Plan<'_>, logged: bool) -> Played {
 impl<'a> Stage<'a> {
     fn new(plan: Plan<'a>, logged: bool) -> Self {
         let subject = plan.subject;
-        let tool = Tool {
-            name: subject.tool.clone(),
+        let tool = |name: ToolName, rules: &Arc<Rules>, hash: &str| Tool {
+            name,
             place: SHOP,
             upstream: subject.upstream.clone(),
-            rules: subject.rules.clone(),
-            hash: "rules".into(),
-            life_ms: subject.contract().request_life_ms(),
+            rules: rules.clone(),
+            hash: hash.into(),
+            life_ms: rules.contract.request_life_ms(),
             object: None,
             undo: None,
         };
+        let mut tools = vec![tool(subject.tool.clone(), &subject.rules, "rules")];
+        if let Some((rules, reverse)) = subject.undo.as_ref().zip(subject.contract().reverse.as_ref()) {
+            tools.push(tool(ToolName::new(reverse.tool.as_str()), rules, UNDO_RULES));
+        }
         let node = Node { id: "drill".into(), place: String::new(), lease_ms: 10_000 };
         Self {
             now: BEGIN_MS,
             heap: Default::default(),
             due: BTreeMap::new(),
             order: 0,
-            tools: [tool],
+            tools,
             ledger: MemoryLedger::new(node),
             away: false,
             was_away: false,
@@ -168,7 +185,9 @@ impl<'a> Stage<'a> {
             backlog: Vec::new(),
             upstream: Upstream::new(subject, plan.assume),
             agent: Agent::new(),
-            judge: Judge::new(&subject.rules),
+            written: false,
+            other: Vec::new(),
+            judge: Judge::new(subject),
             slots: BTreeMap::new(),
             fired: BTreeSet::new(),
             answers: BTreeMap::new(),
@@ -184,6 +203,9 @@ impl<'a> Stage<'a> {
 
     fn run(&mut self) -> Judged {
         self.later(0, Happening::Ask);
+        if let Scene::Beside { after_ms } = self.plan.scene {
+            self.later(after_ms, Happening::AskBeside);
+        }
         let mut happenings = 0;
         while let Some(Reverse((at, order))) = self.heap.pop() {
             happenings += 1;
@@ -206,6 +228,8 @@ impl<'a> Stage<'a> {
         match what {
             Happening::Ask if !self.alive => self.later(RECONNECT_MS, Happening::Ask),
             Happening::Ask => return self.ask(),
+            Happening::AskBeside if !self.alive => self.later(RECONNECT_MS, Happening::AskBeside),
+            Happening::AskBeside => return self.ask_beside(),
             Happening::Arrive(request) => return self.arrive(*request),
             Happening::Effect(request) => {
                 self.upstream.late_effect(self.now, &request);
@@ -277,7 +301,13 @@ impl<'a> Stage<'a> {
 
     pub(super) fn happened(&self) -> Judged {
         let adds_up = self.plan.assume == Some(Assume::RepeatsAddUp);
-        self.judge.happened(&self.upstream.book, self.upstream.undone, adds_up)
+        self.judge.happened(&self.upstream, adds_up)
+    }
+
+    /// How often what is drilled took effect.
+    fn effects(&self) -> u32 {
+        let book = if self.written { &self.upstream.undoings } else { &self.upstream.book };
+        book.iter().filter(|done| self.is_drilled(&done.call)).count() as u32
     }
 
     /// An answer, or a broken line, reaches the gateway that sent the request, if that lives.
@@ -316,7 +346,8 @@ impl<'a> Stage<'a> {
             return Ok(());
         }
         let key = self.judge.effect_key(&question.call);
-        let happened = self.upstream.book.iter().any(|done| done.call == question.call || done.effect_key == key);
+        let mut books = self.upstream.book.iter().chain(&self.upstream.undoings);
+        let happened = books.any(|done| done.call == question.call || done.effect_key == key);
         let choice = match question.subject {
             About::Doubt if happened => choice::HAPPENED,
             About::Doubt => choice::DID_NOT_HAPPEN,
@@ -325,7 +356,8 @@ impl<'a> Stage<'a> {
             About::Notice => choice::SEEN,
         };
         self.note(|| format!("person: answers `{choice}`"));
-        let answer = PersonAnswer { choice: choice.to_owned(), by: "person".into(), note: None, at: self.time() };
+        let answer =
+            PersonAnswer { choice: choice.to_owned(), by: "person".into(), note: None, at: self.time(), content: None };
         let input = Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) };
         self.take_up(session)?;
         self.turn(session, input)?;

@@ -14,6 +14,8 @@ pub struct Subject {
     pub upstream: UpstreamName,
     /// Its contract and playbook.
     pub rules: Arc<Rules>,
+    /// The same of the tool that undoes it, where one does.
+    pub undo: Option<Arc<Rules>>,
     /// The upstream's own words.
     pub translate: Vec<TranslateRule>,
     /// Whether the upstream is our own process, whose restarts we see.
@@ -66,7 +68,41 @@ impl Assume {
     }
 }
 
+/// What happens beside the call that meets a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scene {
+    /// Nothing: one agent with one wish.
+    Alone,
+    /// The write is done, and its token is redeemed: the faults meet the undoing.
+    Undoing,
+    /// Another agent writes something else to the same object, so long after the first asked.
+    Beside {
+        /// After how many milliseconds.
+        after_ms: u64,
+    },
+}
+
+impl Scene {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Undoing => "undoing",
+            Self::Beside { .. } => "beside",
+        }
+    }
+}
+
 impl Subject {
+    /// The scenes in which it is drilled beside the one where it is alone, each with the contract that the faults meet.
+    pub fn scenes(&self) -> Vec<(Scene, &Contract)> {
+        let undoing = self.undo.iter().map(|undo| (Scene::Undoing, &undo.contract));
+        let writes = self.contract().object.is_some() && !self.contract().effect.is_read();
+        // While the first is in flight, and long after it should be over.
+        let beside = [30, 60_000].into_iter().filter(|_| writes);
+        undoing.chain(beside.map(|after_ms| (Scene::Beside { after_ms }, self.contract()))).collect()
+    }
+
     /// Its contract.
     pub fn contract(&self) -> &Contract {
         &self.rules.contract

@@ -8,7 +8,7 @@ use amends_core::expression::Expression;
 use amends_core::playbook::RuleSpec;
 use amends_core::{Contract, EffectKind, Playbook, Rules};
 
-use super::{Assume, Drilled, Fault, Promise, Row, Subject, drill};
+use super::{Assume, Drilled, Fault, Promise, Row, Scene, Subject, drill};
 
 const SEED: u64 = 1;
 
@@ -60,6 +60,47 @@ fn a_plain_write_in_doubt_is_sent_once_and_a_person_is_asked() {
     assert_eq!((row.sends, row.effects, row.asked.len()), (1, 1, 1));
     assert_eq!(row.told[0].outcome, "unresolved");
     assert!(!row.told[0].safe_to_repeat);
+}
+
+#[test]
+fn a_token_is_redeemed_once_whatever_befalls_the_undoing() {
+    let day_ms = 24 * 60 * 60 * 1000;
+    let reverse = Some(Reverse { tool: "undo".into(), args: BTreeMap::new(), within_ms: day_ms });
+    let undos = contracts().into_iter().filter(|(_, undo)| !undo.effect.is_read() && undo.reverse.is_none());
+    for (name, undo) in undos {
+        let mut subject = subject(name, Contract { reverse: reverse.clone(), ..plain() }, &[], true);
+        let playbook = Playbook::parse(&BTreeMap::new(), &undo).expect("it is a playbook");
+        subject.undo = Some(Arc::new(Rules { contract: undo, playbook }));
+        let drilled = drill(&subject, None, false, SEED);
+        assert_holds(&drilled);
+        let undoing: Vec<_> = drilled.scenes.iter().filter(|row| row.scene == Scene::Undoing).collect();
+        assert!(undoing.len() > 25, "{name}: {} rows", undoing.len());
+        assert!(undoing.iter().all(|row| row.effects <= 1 || name.contains("idempotent") || name == "on_an_object"));
+    }
+}
+
+#[test]
+fn an_undoing_in_doubt_is_not_sent_again() {
+    let reverse = Some(Reverse { tool: "undo".into(), args: BTreeMap::new(), within_ms: 600_000 });
+    let drilled = drill(&subject("reversible", Contract { reverse, ..plain() }, &[], true), None, false, SEED);
+    let row = drilled.scenes.iter().find(|row| row.faults == [Fault::LoseResponse]).expect("it is drilled");
+    assert_eq!((row.scene, row.sends, row.effects), (Scene::Undoing, 1, 1), "{row:?}");
+    assert_eq!(row.told[0].outcome, "unresolved");
+}
+
+#[test]
+fn another_agent_is_refused_while_a_write_to_the_same_object_is_in_doubt() {
+    let object = Some(Expression::parse("args.order").expect("it is an expression"));
+    let drilled = drill(&subject("on_an_object", Contract { object, ..plain() }, &[], true), None, false, SEED);
+    assert_holds(&drilled);
+    let beside = |fault: Fault, after_ms: u64| {
+        let wanted = |row: &&Row| row.faults == [fault] && row.scene == Scene::Beside { after_ms };
+        let row = drilled.scenes.iter().find(wanted).expect("it is drilled");
+        row.other.iter().map(|told| told.outcome).collect::<Vec<_>>()
+    };
+    assert_eq!(beside(Fault::Ok, 30), ["in_flight"]);
+    assert_eq!(beside(Fault::Ok, 60_000), ["succeeded"]);
+    assert_eq!(beside(Fault::LoseResponse, 60_000), ["in_flight"], "nobody knows what became of the first");
 }
 
 #[test]
@@ -126,9 +167,11 @@ fn subject(name: &str, contract: Contract, rules: &[(&str, &str)], restarts_seen
     };
     let spec: BTreeMap<_, _> = rules.iter().map(rule).collect();
     let playbook = Playbook::parse(&spec, &contract).expect("it is a playbook");
+    let plain = Arc::new(Rules { playbook: Playbook::default(), contract: plain() });
     Subject {
         tool: name.into(),
         upstream: "shop".into(),
+        undo: contract.reverse.is_some().then_some(plain),
         rules: Arc::new(Rules { contract, playbook }),
         translate: Vec::new(),
         restarts_seen,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use amends_core::attempt::Payload;
 use amends_core::gates::UNSEEN_RUN;
-use amends_core::{AttemptId, CallId, EffectKind, Purpose, Report, SessionId};
+use amends_core::{AttemptId, CallId, Contract, EffectKind, Purpose, Report, SessionId};
 use amends_wire::mcp::classify::{self, Signal};
 
 use super::fault::Fault;
@@ -34,6 +34,8 @@ pub(super) struct Request {
     pub(super) life: u32,
     /// When the call's deadline is.
     pub(super) deadline: u64,
+    /// Whether it is of the call that redeems a token.
+    pub(super) undoes: bool,
 }
 
 /// One effect that really happened.
@@ -66,6 +68,8 @@ pub(super) struct Upstream<'a> {
     pub(super) book: Vec<Done>,
     /// How often one of them was undone.
     pub(super) undone: u32,
+    /// Every undoing by a call of its own.
+    pub(super) undoings: Vec<Done>,
     keys: BTreeMap<String, u64>,
     busy: BTreeSet<String>,
     evidence: u32,
@@ -81,6 +85,7 @@ impl<'a> Upstream<'a> {
             run: 1,
             book: Vec::new(),
             undone: 0,
+            undoings: Vec::new(),
             keys: BTreeMap::new(),
             busy: BTreeSet::new(),
             evidence: 1,
@@ -98,7 +103,9 @@ impl<'a> Upstream<'a> {
     pub(super) fn restart(&mut self) {
         self.run += 1;
         self.busy.clear();
-        let durable = self.subject.contract().key.as_ref().is_some_and(|key| key.durable);
+        let contracts = [Some(self.subject.contract()), self.subject.undo.as_ref().map(|undo| &undo.contract)];
+        let mut keys = contracts.into_iter().flatten().filter_map(|contract| contract.key.as_ref());
+        let durable = keys.any(|key| key.durable);
         if self.subject.restarts_seen && !durable {
             self.keys.clear();
         }
@@ -112,10 +119,10 @@ impl<'a> Upstream<'a> {
     /// Takes a request that arrived.
     pub(super) fn arrive(&mut self, now: u64, request: &Request) -> Reaction {
         if !self.reaches(request) {
-            return Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost));
+            return Reaction::Answer(ANSWER_MS, self.signal(request, Signal::Lost));
         }
         let acts = matches!(request.purpose, Purpose::Act | Purpose::Reverse);
-        if acts && self.has_effect() { self.act(now, request) } else { self.read(now, request) }
+        if acts && self.has_effect(request) { self.act(now, request) } else { self.read(now, request) }
     }
 
     /// Takes the late effect of a request, unless its process has died since.
@@ -125,24 +132,32 @@ impl<'a> Upstream<'a> {
         }
     }
 
+    /// What governs the tool that a request is for.
+    fn contract(&self, request: &Request) -> &'a Contract {
+        match &self.subject.undo {
+            Some(undo) if request.undoes => &undo.contract,
+            _ => self.subject.contract(),
+        }
+    }
+
     /// Whether a request with that purpose changes something, whatever the contract says.
-    fn has_effect(&self) -> bool {
-        !self.subject.contract().effect.is_read() || self.assume == Some(Assume::ReadsWrite)
+    fn has_effect(&self, request: &Request) -> bool {
+        !self.contract(request).effect.is_read() || self.assume == Some(Assume::ReadsWrite)
     }
 
     fn act(&mut self, now: u64, request: &Request) -> Reaction {
-        let contract = self.subject.contract();
+        let contract = self.contract(request);
         let keyed = self.sees_key(request);
         let known = keyed && self.knows(now, request);
         if keyed && !known && self.busy.contains(&request.effect_key) {
-            return self.problem(409, "idempotency_key_in_flight", None);
+            return self.problem(request, 409, "idempotency_key_in_flight", None);
         }
         match request.fault {
             Fault::LoseRequest | Fault::CancelBefore => return Reaction::Silence,
-            Fault::ResetBefore => return Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost)),
+            Fault::ResetBefore => return Reaction::Answer(ANSWER_MS, self.signal(request, Signal::Lost)),
             Fault::CrashBefore => {
                 self.restart();
-                return Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost));
+                return Reaction::Answer(ANSWER_MS, self.signal(request, Signal::Lost));
             }
             Fault::Precondition => self.evidence += 1,
             Fault::LateEffect => {
@@ -175,62 +190,62 @@ impl<'a> Upstream<'a> {
                 self.reader_lags = true;
                 Reaction::Silence
             }
-            Fault::ResetAfter => Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost)),
+            Fault::ResetAfter => Reaction::Answer(ANSWER_MS, self.signal(request, Signal::Lost)),
             Fault::CrashAfter => {
                 self.restart();
-                Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost))
+                Reaction::Answer(ANSWER_MS, self.signal(request, Signal::Lost))
             }
-            Fault::Late => Reaction::Answer(contract.timeout_ms + LATE_MS, self.success()),
-            Fault::PastDeadline => Reaction::Answer(past(now, request), self.success()),
-            Fault::CancelAfter => Reaction::Answer(10 * ANSWER_MS, self.success()),
-            Fault::ErrorAfterEffect => self.problem(500, "internal_error", None),
-            Fault::ConflictDone => self.problem(409, "idempotency_key_processed", None),
-            Fault::Malformed => Reaction::Answer(ANSWER_MS, self.malformed()),
-            Fault::PlainErrorAfter => Reaction::Answer(ANSWER_MS, self.plain_error()),
-            _ => Reaction::Answer(ANSWER_MS, self.success()),
+            Fault::Late => Reaction::Answer(contract.timeout_ms + LATE_MS, self.success(request)),
+            Fault::PastDeadline => Reaction::Answer(past(now, request), self.success(request)),
+            Fault::CancelAfter => Reaction::Answer(10 * ANSWER_MS, self.success(request)),
+            Fault::ErrorAfterEffect => self.problem(request, 500, "internal_error", None),
+            Fault::ConflictDone => self.problem(request, 409, "idempotency_key_processed", None),
+            Fault::Malformed => Reaction::Answer(ANSWER_MS, self.malformed(request)),
+            Fault::PlainErrorAfter => Reaction::Answer(ANSWER_MS, self.plain_error(request)),
+            _ => Reaction::Answer(ANSWER_MS, self.success(request)),
         }
     }
 
     /// What a request is answered that is turned away before its effect; nothing where it goes on.
     fn before_effect(&self, request: &Request) -> Option<Reaction> {
-        let long_s = self.subject.contract().deadline_ms / 1000 + 60;
+        let long_s = self.contract(request).deadline_ms / 1000 + 60;
         Some(match request.fault {
-            Fault::Status500 => self.problem(500, "internal_error", None),
-            Fault::Status503 => self.problem(503, "unavailable", Some(1)),
-            Fault::Status503Bare => self.problem(503, "unavailable", None),
-            Fault::RateLimited => self.problem(429, "rate_limited", Some(1)),
-            Fault::RateLimitedBare => self.problem(429, "rate_limited", None),
-            Fault::RateLimitedLong => self.problem(429, "rate_limited", Some(long_s)),
-            Fault::ConflictInFlight => self.problem(409, "idempotency_key_in_flight", None),
-            Fault::ConflictReused => self.problem(409, "idempotency_key_reused", None),
-            Fault::Precondition | Fault::PreconditionSame => self.problem(412, "evidence_stale", None),
-            Fault::Forbidden => self.problem(403, "forbidden", None),
-            Fault::NotFound => self.problem(404, "not_found", None),
-            Fault::Unprocessable => self.problem(422, "invalid_argument", None),
-            Fault::PlainError => Reaction::Answer(ANSWER_MS, self.plain_error()),
+            Fault::Status500 => self.problem(request, 500, "internal_error", None),
+            Fault::Status503 => self.problem(request, 503, "unavailable", Some(1)),
+            Fault::Status503Bare => self.problem(request, 503, "unavailable", None),
+            Fault::RateLimited => self.problem(request, 429, "rate_limited", Some(1)),
+            Fault::RateLimitedBare => self.problem(request, 429, "rate_limited", None),
+            Fault::RateLimitedLong => self.problem(request, 429, "rate_limited", Some(long_s)),
+            Fault::ConflictInFlight => self.problem(request, 409, "idempotency_key_in_flight", None),
+            Fault::ConflictReused => self.problem(request, 409, "idempotency_key_reused", None),
+            Fault::Precondition | Fault::PreconditionSame => self.problem(request, 412, "evidence_stale", None),
+            Fault::Forbidden => self.problem(request, 403, "forbidden", None),
+            Fault::NotFound => self.problem(request, 404, "not_found", None),
+            Fault::Unprocessable => self.problem(request, 422, "invalid_argument", None),
+            Fault::PlainError => Reaction::Answer(ANSWER_MS, self.plain_error(request)),
             _ => return None,
         })
     }
 
     fn read(&mut self, now: u64, request: &Request) -> Reaction {
-        let contract = self.subject.contract();
+        let contract = self.contract(request);
         let reads_status = matches!(request.purpose, Purpose::Status | Purpose::Baseline);
         self.reader_fails |= request.fault == Fault::ReaderFails;
         self.reader_lags |= request.fault == Fault::ReaderLate;
         if reads_status && self.reader_fails {
-            return self.problem(500, "internal_error", None);
+            return self.problem(request, 500, "internal_error", None);
         }
         match request.fault {
             Fault::LoseRequest | Fault::LoseResponse | Fault::LateEffect | Fault::CancelBefore => Reaction::Silence,
-            Fault::ResetBefore | Fault::ResetAfter => Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost)),
+            Fault::ResetBefore | Fault::ResetAfter => Reaction::Answer(ANSWER_MS, self.signal(request, Signal::Lost)),
             Fault::CrashBefore | Fault::CrashAfter => {
                 self.restart();
-                Reaction::Answer(ANSWER_MS, self.signal(Signal::Lost))
+                Reaction::Answer(ANSWER_MS, self.signal(request, Signal::Lost))
             }
-            Fault::ErrorAfterEffect => self.problem(500, "internal_error", None),
-            Fault::ConflictDone => self.problem(409, "idempotency_key_processed", None),
-            Fault::Malformed => Reaction::Answer(ANSWER_MS, self.malformed()),
-            Fault::PlainErrorAfter => Reaction::Answer(ANSWER_MS, self.plain_error()),
+            Fault::ErrorAfterEffect => self.problem(request, 500, "internal_error", None),
+            Fault::ConflictDone => self.problem(request, 409, "idempotency_key_processed", None),
+            Fault::Malformed => Reaction::Answer(ANSWER_MS, self.malformed(request)),
+            Fault::PlainErrorAfter => Reaction::Answer(ANSWER_MS, self.plain_error(request)),
             Fault::Late => Reaction::Answer(contract.timeout_ms + LATE_MS, self.reading(now, request)),
             Fault::PastDeadline => Reaction::Answer(past(now, request), self.reading(now, request)),
             _ => match self.before_effect(request) {
@@ -251,18 +266,23 @@ impl<'a> Upstream<'a> {
         if keyed && self.knows(now, request) {
             return;
         }
-        self.book.push(Done { call: request.attempt.call.clone(), effect_key: request.effect_key.clone(), at: now });
+        let done = Done { call: request.attempt.call.clone(), effect_key: request.effect_key.clone(), at: now };
+        if request.undoes {
+            self.undoings.push(done)
+        } else {
+            self.book.push(done)
+        }
         if keyed {
             self.keys.insert(request.effect_key.clone(), now);
         }
     }
 
     fn sees_key(&self, request: &Request) -> bool {
-        self.subject.contract().effect == EffectKind::Keyed && request.purpose == Purpose::Act
+        self.contract(request).effect == EffectKind::Keyed && request.purpose == Purpose::Act
     }
 
     fn knows(&self, now: u64, request: &Request) -> bool {
-        let window_ms = self.subject.contract().key.as_ref().map_or(0, |key| key.window_ms);
+        let window_ms = self.contract(request).key.as_ref().map_or(0, |key| key.window_ms);
         let first = self.keys.get(&request.effect_key);
         self.assume != Some(Assume::UpstreamForgetsKeys)
             && first.is_some_and(|first| now < first.saturating_add(window_ms))
@@ -270,18 +290,19 @@ impl<'a> Upstream<'a> {
 
     /// What a read shows.
     fn reading(&self, now: u64, request: &Request) -> Box<Report> {
-        let mut report = self.success();
+        let mut report = self.success(request);
         match request.purpose {
             Purpose::Status | Purpose::Baseline => {
-                let contract = self.subject.contract();
+                let contract = self.contract(request);
+                let book = if request.undoes { &self.undoings } else { &self.book };
                 let settles = contract.settles_within_ms.unwrap_or(u64::MAX);
                 let lag = if self.reader_lags { READER_LAG_MS.min(settles / 2) } else { 0 };
                 let lies = self.assume == Some(Assume::StatusLies);
                 let seen = |done: &&Done| !lies && done.at + lag <= now;
                 let by_key = contract.status.as_ref().is_some_and(|status| status.by_key);
                 // Somebody else did the same before, which must not pass for this one.
-                let count = 1 + self.book.iter().filter(seen).count();
-                let own = self.book.iter().filter(seen).any(|done| done.effect_key == request.effect_key);
+                let count = 1 + book.iter().filter(seen).count();
+                let own = book.iter().filter(seen).any(|done| done.effect_key == request.effect_key);
                 report.happened = Some(if by_key { own } else { count > 0 });
                 report.fits = true;
                 report.payload = Some(payload(format!("seen-{count}")));
@@ -292,39 +313,37 @@ impl<'a> Upstream<'a> {
         report
     }
 
-    fn success(&self) -> Box<Report> {
-        let mut report = self.result(r#"{"content":[{"type":"text","text":"done"}]}"#);
+    fn success(&self, request: &Request) -> Box<Report> {
+        let mut report = self.result(request, r#"{"content":[{"type":"text","text":"done"}]}"#);
         report.payload = Some(payload(format!("done-{}", self.book.len())));
         report
     }
 
-    fn malformed(&self) -> Box<Report> {
-        let mut report = self.result(r#"{"content":"done"}"#);
+    fn malformed(&self, request: &Request) -> Box<Report> {
+        let mut report = self.result(request, r#"{"content":"done"}"#);
         report.payload = Some(payload("odd".to_owned()));
         report
     }
 
-    fn plain_error(&self) -> Box<Report> {
-        self.result(r#"{"isError":true,"content":[{"type":"text","text":"it did not work"}]}"#)
+    fn plain_error(&self, request: &Request) -> Box<Report> {
+        self.result(request, r#"{"isError":true,"content":[{"type":"text","text":"it did not work"}]}"#)
     }
 
-    fn problem(&self, status: u16, code: &str, retry_after: Option<u64>) -> Reaction {
+    fn problem(&self, request: &Request, status: u16, code: &str, retry_after: Option<u64>) -> Reaction {
         let wait = retry_after.map(|seconds| format!(r#","retry_after":{seconds}"#)).unwrap_or_default();
         let problem = format!(r#"{{"status":{status},"code":"{code}"{wait}}}"#);
         let raw = format!(r#"{{"isError":true,"content":[],"structuredContent":{problem}}}"#);
-        Reaction::Answer(ANSWER_MS, self.result(&raw))
+        Reaction::Answer(ANSWER_MS, self.result(request, &raw))
     }
 
     /// What our own classifier makes of a result.
-    fn result(&self, raw: &str) -> Box<Report> {
-        let subject = self.subject;
-        Box::new(classify::result(raw, subject.contract(), None, &subject.translate).report)
+    fn result(&self, request: &Request, raw: &str) -> Box<Report> {
+        Box::new(classify::result(raw, self.contract(request), None, &self.subject.translate).report)
     }
 
     /// What our own classifier makes of what the line says.
-    pub(super) fn signal(&self, signal: Signal<'_>) -> Box<Report> {
-        let subject = self.subject;
-        Box::new(classify::signal(signal, subject.contract(), &subject.translate, 0).report)
+    pub(super) fn signal(&self, request: &Request, signal: Signal<'_>) -> Box<Report> {
+        Box::new(classify::signal(signal, self.contract(request), &self.subject.translate, 0).report)
     }
 }
 

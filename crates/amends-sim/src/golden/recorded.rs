@@ -104,7 +104,13 @@ impl Maker<'_> {
                 }
                 Fact::InquiryWithdrawn { inquiry, .. } if ours => json!({ "withdraws": CALL, "inquiry": inquiry }),
                 Fact::CancelRequested { reason: CancelReason::Asked, .. } if ours => json!({ "cancel": CALL }),
-                Fact::CancelRequested { .. } if ours => json!({ "disconnect": CALL }),
+                Fact::CancelRequested { reason: CancelReason::TurnEnded, .. } if ours => json!({ "end_turn": CALL }),
+                Fact::CancelRequested { reason: CancelReason::SessionEnded, .. } if ours => {
+                    json!({ "end_session": CALL })
+                }
+                Fact::CancelRequested { reason: CancelReason::Disconnected, .. } if ours => {
+                    json!({ "disconnect": CALL })
+                }
                 Fact::AnswerDelivered { .. } if ours => json!({ "delivery": CALL }),
                 // A tick comes when it is due: the waits are as long, and their jitter is not.
                 Fact::Ticked { gates } if ours => json!({ "tick": true, "gates": self.gates(gates) }),

@@ -8,18 +8,20 @@ use amends_core::call::Received;
 use amends_core::claim::ClaimKind;
 use amends_core::evidence::Evidence;
 use amends_core::gates::{Approval, Patience};
+use amends_core::machine::MachineSpec;
 use amends_core::playbook::PlaybookSpec;
 use amends_core::refusal::{Refusal, RefusalKind};
 use amends_core::{
     Call, CallKey, Claim, ClaimState, Contract, Digest, EffectKind, Gates, Held, Playbook, Recovery, Redeems, Report,
-    Rules, Timestamp,
+    Rules, Timestamp, ToolName,
 };
 use serde::Deserialize;
 
 use super::GoldenError;
+use crate::scenario::StepSpec;
 
 /// When every story begins.
-pub(super) const BEGIN: Timestamp = Timestamp::from_ms(1_000_000);
+pub(super) use crate::scenario::BEGIN;
 
 /// A story as it is written.
 #[derive(Debug, Deserialize)]
@@ -33,7 +35,16 @@ pub(super) struct Story {
     pub(super) playbook: PlaybookSpec,
     /// The settled rules of a recorded call, in the place of `tool` and `playbook`.
     rules: Option<Rules>,
+    #[serde(default)]
     pub(super) inputs: Vec<InputSpec>,
+    /// The machine that the story is about, where it is about a walk.
+    pub(super) machine: Option<MachineSpec>,
+    /// What governs the tools that it calls; those that are left out are governed by `tool`.
+    #[serde(default)]
+    tools: BTreeMap<String, ToolSpec>,
+    /// What is done in the walk, in the place of `inputs`.
+    #[serde(default)]
+    pub(super) steps: Vec<StepSpec>,
     pub(super) expected: Option<Expected>,
 }
 
@@ -135,6 +146,8 @@ pub(super) struct InputSpec {
     /// The call to be stopped, and why.
     pub(super) cancel: Option<String>,
     pub(super) disconnect: Option<String>,
+    /// The agent's turn was stopped while this call ran.
+    pub(super) end_turn: Option<String>,
     /// The agent ended its session while this call ran.
     pub(super) end_session: Option<String>,
     pub(super) delivery: Option<String>,
@@ -168,22 +181,37 @@ impl Story {
         if let Some(rules) = &self.rules {
             return Ok(Arc::new(rules.clone()));
         }
-        let tool = &self.tool;
+        self.tool.rules(&self.playbook)
+    }
+
+    /// What governs each tool that is named; one that is not is governed by those rules.
+    pub(super) fn rules_of(&self, others: &Arc<Rules>) -> Result<impl Fn(&ToolName) -> Arc<Rules>, GoldenError> {
+        let mut named = BTreeMap::new();
+        for (name, tool) in &self.tools {
+            named.insert(ToolName::new(name.as_str()), tool.rules(&PlaybookSpec::default())?);
+        }
+        let others = others.clone();
+        Ok(move |tool: &ToolName| named.get(tool).unwrap_or(&others).clone())
+    }
+}
+
+impl ToolSpec {
+    fn rules(&self, playbook: &PlaybookSpec) -> Result<Arc<Rules>, GoldenError> {
         let contract = Contract {
-            effect: tool.effect,
-            declared: tool.declared,
-            key: tool.key.clone(),
-            status: tool.status.clone(),
-            settles_within_ms: tool.settles_within_ms,
-            rejects_before_effect: tool.rejects_before_effect.clone(),
-            reverse: tool.reverse.clone(),
-            queue: tool.queue.clone(),
-            answer_within_ms: tool.answer_within_ms,
-            input_within_ms: tool.input_within_ms,
-            ..Contract::undeclared(tool.timeout_ms, tool.deadline_ms, tool.repeat_window_ms)
+            effect: self.effect,
+            declared: self.declared,
+            key: self.key.clone(),
+            status: self.status.clone(),
+            settles_within_ms: self.settles_within_ms,
+            rejects_before_effect: self.rejects_before_effect.clone(),
+            reverse: self.reverse.clone(),
+            queue: self.queue.clone(),
+            answer_within_ms: self.answer_within_ms,
+            input_within_ms: self.input_within_ms,
+            ..Contract::undeclared(self.timeout_ms, self.deadline_ms, self.repeat_window_ms)
         };
-        let playbook = Playbook::parse(&self.playbook, &contract)
-            .map_err(|error| GoldenError::Senseless { what: error.to_string() })?;
+        let playbook =
+            Playbook::parse(playbook, &contract).map_err(|error| GoldenError::Senseless { what: error.to_string() })?;
         Ok(Arc::new(Rules { contract, playbook }))
     }
 }

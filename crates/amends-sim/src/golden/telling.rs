@@ -7,17 +7,26 @@ use amends_core::attempt::Payload;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::dispatcher::redecide::{call_under, redecide};
 use amends_core::gates::OpenBreaker;
+use amends_core::id::MachineName;
+use amends_core::machine::{MachineSpec, Machines};
 use amends_core::{
-    Answer, AttemptId, ClaimChange, Dispatcher, Effect, Event, Fact, Gates, Input, Inquiry, PersonAnswer, Report,
-    ReversalChange, Rules, Step, Timestamp, UpstreamName,
+    Answer, AttemptId, ClaimChange, Deadline, Dispatcher, Effect, Event, Fact, Gates, Input, Inquiry, PersonAnswer,
+    Report, ReversalChange, Rules, Step, Timestamp, UpstreamName,
 };
 use serde_json::Value;
 
 use super::story::{BEGIN, InputSpec, Story};
 use super::{GoldenError, says};
+use crate::scenario::{self, Cast, Happened, Scenario};
+
+/// What the machine of a story is called.
+const MACHINE: &str = "machine";
 
 /// Tells a story under those rules: feeds its inputs to a dispatcher and writes down what follows.
 pub(super) fn tell(story: &Story, rules: &Arc<Rules>) -> Result<String, GoldenError> {
+    if let Some(machine) = &story.machine {
+        return tell_walk(story, machine, rules);
+    }
     let mut dispatcher = Dispatcher::open("session".into(), 7, "local".into(), "stdio");
     let mut gates = Gates { runs: [(UpstreamName::from("shop"), 1)].into(), ..Gates::default() };
     let mut now = BEGIN;
@@ -53,12 +62,7 @@ pub(super) fn tell(story: &Story, rules: &Arc<Rules>) -> Result<String, GoldenEr
         let step = dispatcher.handle(now, &gates, input(spec, story, rules, now)?);
         history.extend(step.events.iter().cloned());
         write_step(&mut out, now, &step);
-        let deadline = dispatcher.deadline().map(|deadline| (deadline.at.since_ms(BEGIN), deadline.reason));
-        match deadline {
-            Some((at, reason)) => writeln!(out, "         ~ {at}: {reason}"),
-            None => writeln!(out, "         ~ nothing is due"),
-        }
-        .expect("a string takes everything");
+        write_due(&mut out, dispatcher.deadline());
     }
     let found = |_: &_| Some(Arc::clone(rules));
     let broken = |what: &str| GoldenError::Senseless { what: what.to_owned() };
@@ -69,6 +73,37 @@ pub(super) fn tell(story: &Story, rules: &Arc<Rules>) -> Result<String, GoldenEr
         return Err(broken("its trace is decided otherwise the second time, which is a bug of ours"));
     }
     Ok(out)
+}
+
+/// Tells a walk: the moves are wished for, the tools answer as it is written, and every step is written down.
+fn tell_walk(story: &Story, machine: &MachineSpec, rules: &Arc<Rules>) -> Result<String, GoldenError> {
+    let senseless = |what: String| GoldenError::Senseless { what };
+    let name = MachineName::new(MACHINE);
+    let machines = Machines::read(&[(name, machine.clone())].into()).map_err(|found| {
+        let words: Vec<String> = found.iter().map(ToString::to_string).collect();
+        senseless(words.join("; "))
+    })?;
+    let steps = story.steps.clone();
+    let scenario =
+        Scenario { story: story.story.clone(), config: "-".into(), machine: MACHINE.into(), export: None, steps };
+    let scenario = scenario.checked().map_err(|error| senseless(error.to_string()))?;
+    let rules = story.rules_of(rules)?;
+    let cast = Cast { machines: &machines, rules: &rules, recorded: &|_| None };
+    let happened = scenario::retell(&scenario, &cast).map_err(|error| senseless(error.to_string()))?;
+    let mut out = String::new();
+    for Happened { at, step, due } in happened {
+        write_step(&mut out, at, &step);
+        write_due(&mut out, due);
+    }
+    Ok(out)
+}
+
+fn write_due(out: &mut String, due: Option<Deadline>) {
+    match due {
+        Some(Deadline { at, reason, .. }) => writeln!(out, "         ~ {}: {reason}", at.since_ms(BEGIN)),
+        None => writeln!(out, "         ~ nothing is due"),
+    }
+    .expect("a string takes everything");
 }
 
 fn input(spec: &InputSpec, story: &Story, rules: &Arc<Rules>, now: Timestamp) -> Result<Input, GoldenError> {
@@ -91,6 +126,7 @@ fn input(spec: &InputSpec, story: &Story, rules: &Arc<Rules>, now: Timestamp) ->
                 by: spec.by.clone().unwrap_or("ada".into()),
                 note: None,
                 at: now,
+                content: None,
             };
             Input::Answer { interaction: interaction.as_str().into(), answer: Box::new(answer) }
         }
@@ -106,6 +142,7 @@ fn input(spec: &InputSpec, story: &Story, rules: &Arc<Rules>, now: Timestamp) ->
             Input::Withdrawal { call: call.as_str().into(), inquiry: *inquiry }
         }
         InputSpec { cancel: Some(call), .. } => stop(call, CancelReason::Asked),
+        InputSpec { end_turn: Some(call), .. } => stop(call, CancelReason::TurnEnded),
         InputSpec { end_session: Some(call), .. } => stop(call, CancelReason::SessionEnded),
         InputSpec { disconnect: Some(call), .. } => stop(call, CancelReason::Disconnected),
         InputSpec { delivery: Some(call), .. } => Input::Delivery { call: call.as_str().into() },

@@ -14,7 +14,7 @@ use amends_wire::Schema;
 use serde_json::{Map, Value};
 
 use super::answer::payload;
-use super::telling::{Called, Telling};
+use super::telling::{Called, Happened, Telling};
 use super::undo::Token;
 
 impl Telling<'_> {
@@ -23,7 +23,9 @@ impl Telling<'_> {
         let mut left = VecDeque::from([(gates.clone(), input)]);
         // Ends: an input leads to others only while a move goes on, and its parts are bounded.
         while let Some((gates, input)) = left.pop_front() {
-            let Step { events, effects, reversals, .. } = self.dispatcher.handle(self.now, &gates, input);
+            let step = self.dispatcher.handle(self.now, &gates, input);
+            self.happened.push(Happened { at: self.now, step: step.clone(), due: self.dispatcher.deadline() });
+            let Step { events, effects, reversals, .. } = step;
             for event in &events {
                 self.follow(&event.fact);
             }
@@ -189,7 +191,7 @@ impl Telling<'_> {
 
     /// A person answers.
     pub(super) fn say(&mut self, question: &Interaction, choice: String) -> bool {
-        let answer = PersonAnswer { choice, by: "ada".into(), note: None, at: self.now };
+        let answer = PersonAnswer { choice, by: "ada".into(), note: None, at: self.now, content: None };
         let input = Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) };
         self.put(&Gates::default(), input);
         true

@@ -45,6 +45,8 @@ pub struct StepSpec {
     pub after: Option<Span>,
     /// How long the agent waits for the answer. The default is `60s`.
     pub patience: Option<Span>,
+    /// After how long the agent's turn is stopped, and with it what is being done.
+    pub stopped: Option<Span>,
     /// What a person says if one is asked: `approve`, `deny`, `happened` or `did_not_happen`. Without it, nobody answers.
     pub person: Option<String>,
     /// What the tools answer, in the order of the calls to each.
@@ -61,10 +63,15 @@ impl Scenario {
             let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
             ScenarioError::Malformed { line, reason: unknown_key(error.message()) }
         })?;
-        if scenario.steps.is_empty() {
+        scenario.checked()
+    }
+
+    /// The same, if its steps make sense.
+    pub(crate) fn checked(self) -> Result<Self, ScenarioError> {
+        if self.steps.is_empty() {
             return Err(ScenarioError::Malformed { line: 1, reason: "it has no `[[steps]]`".into() });
         }
-        for (n, step) in scenario.steps.iter().enumerate() {
+        for (n, step) in self.steps.iter().enumerate() {
             let wrong = |reason: String| Err(ScenarioError::Senseless { step: n + 1, reason });
             if step.action.is_some() == step.reset {
                 return wrong("it has one of `action` and `reset = true`".into());
@@ -76,7 +83,7 @@ impl Scenario {
                 return wrong(reason);
             }
         }
-        Ok(scenario)
+        Ok(self)
     }
 }
 

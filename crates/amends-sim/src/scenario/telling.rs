@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use amends_core::call::CallKey;
+use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::dispatcher::redecide::redecide;
 use amends_core::id::{ActionName, MachineName};
 use amends_core::machine::{Course, Known, Machines, Position, Written};
 use amends_core::nearest::nearest;
 use amends_core::walk::{Beginning, Taking};
 use amends_core::{
-    AttemptId, CallId, Digest, Dispatcher, Envelope, Event, Fact, Gates, Input, Interaction, Report as Ended, Rules,
-    Timestamp, ToolName,
+    AttemptId, CallId, Deadline, Digest, Dispatcher, Envelope, Event, Fact, Gates, Input, Interaction, Report as Ended,
+    Rules, Step, Timestamp, ToolName,
 };
 use serde_json::{Map, Value};
 
@@ -22,7 +23,7 @@ use super::undo::Token;
 use super::{AnswerSpec, Mismatch, Report, Scenario, ScenarioError, StepReport};
 
 /// When every scenario begins.
-pub(super) const BEGIN: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+pub(crate) const BEGIN: Timestamp = Timestamp::from_ms(1_000_000);
 const PATIENCE_MS: u64 = 60_000;
 /// How many things may happen in one step.
 const HAPPENINGS_MAX: usize = 10_000;
@@ -62,12 +63,38 @@ pub fn tell(scenario: &Scenario, cast: &Cast<'_>) -> Result<Report, ScenarioErro
     Ok(report)
 }
 
+/// One step of the dispatcher, as it was told.
+#[derive(Clone, Debug)]
+pub(crate) struct Happened {
+    /// When.
+    pub(crate) at: Timestamp,
+    /// What followed.
+    pub(crate) step: Step,
+    /// What is due after it.
+    pub(crate) due: Option<Deadline>,
+}
+
+/// Tells a scenario without comparing, and gives back every step of the dispatcher. What its tools answer has to be written.
+pub(crate) fn retell(scenario: &Scenario, cast: &Cast<'_>) -> Result<Vec<Happened>, ScenarioError> {
+    let mut telling = Telling::begin(scenario, cast)?;
+    for (n, step) in scenario.steps.iter().enumerate() {
+        let wrong = |reason: String| ScenarioError::Senseless { step: n + 1, reason };
+        let (_, mismatches) = telling.step(step).map_err(wrong)?;
+        if let Some(Mismatch { what, expected, got }) = mismatches.first() {
+            return Err(wrong(format!("{what}: {expected}, but {got}")));
+        }
+    }
+    telling.decided_again().map_err(|reason| ScenarioError::Senseless { step: scenario.steps.len(), reason })?;
+    Ok(telling.happened)
+}
+
 /// A scenario being told.
 pub(super) struct Telling<'a> {
     pub(super) cast: &'a Cast<'a>,
     pub(super) machines: Arc<Machines>,
     pub(super) dispatcher: Dispatcher,
     pub(super) trace: Vec<Event>,
+    pub(super) happened: Vec<Happened>,
     pub(super) now: Timestamp,
     pub(super) course: Course,
     root: MachineName,
@@ -126,6 +153,7 @@ impl<'a> Telling<'a> {
             machines: Arc::new(cast.machines.clone()),
             dispatcher: Dispatcher::open("scenario".into(), 7, "agent".into(), "scenario"),
             trace: Vec::new(),
+            happened: Vec::new(),
             now: BEGIN,
             course,
             root: root.clone(),
@@ -178,6 +206,11 @@ impl<'a> Telling<'a> {
         };
         self.inputs.insert(id.clone(), inputs);
         self.put(&gates, Input::Move(Box::new(taking)));
+        if let Some(after) = step.stopped {
+            self.pass(self.now + ms(after.0));
+            let stop = Input::Cancel { call: id.clone(), reason: CancelReason::TurnEnded };
+            self.put(&Gates::default(), stop);
+        }
         let envelope = self.answer_of(&id);
         self.settle();
         let became = self.became(&id, envelope.as_ref());

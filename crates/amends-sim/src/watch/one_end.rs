@@ -1,6 +1,6 @@
 //! Each call ends exactly once.
 
-use amends_core::{Certainty, Event, Fact};
+use amends_core::{Certainty, Event, Fact, Reply};
 
 use crate::watch::{Verdicts, Watch};
 
@@ -26,5 +26,16 @@ impl Watch {
         }
         let what = format!("after its end there is still {:?}", event.fact);
         Err(self.broken("one_end", Some(call.clone()), what))
+    }
+
+    /// Each call is answered for good once, and once more for each time that a person settled it after its end.
+    pub(crate) fn one_answer_for_good(&mut self, reply: &Reply) -> Verdicts {
+        let (answers, settled) = self.answered.entry(reply.call.clone()).or_default();
+        *answers += u32::from(reply.last);
+        if *answers <= 1 + *settled {
+            return Ok(());
+        }
+        let what = format!("it is answered for the {answers}. time");
+        Err(self.broken("one_end", Some(reply.call.clone()), what))
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct MoveView {
     keyed: bool,
     /// It repeats another one.
     joined: bool,
+    /// Its agent was told that a person is asked.
+    awaited: bool,
     passed_over: bool,
     told: Told,
     /// Nothing more is heard of it but its delivery.
@@ -141,11 +143,12 @@ impl Watch {
     /// No answer to a wish is given before what it says is durable.
     pub(crate) fn move_before_answer(&self, reply: &Reply) -> Verdicts {
         let told = self.move_told(&reply.call);
-        if reply.last && self.moves.get(&reply.call).is_some_and(|view| view.joined) {
-            // It hears what whom it repeats was told: that a person is asked.
-            return Ok(());
-        }
-        let recorded = if reply.last { !matches!(told, Told::Nothing | Told::Awaited) } else { told == Told::Awaited };
+        let view = self.moves.get(&reply.call);
+        let recorded = match reply.last {
+            // A repeat hears what whom it repeats was told: that a person is asked.
+            true => !matches!(told, Told::Nothing | Told::Awaited) || view.is_some_and(|view| view.joined),
+            false => view.is_some_and(|view| view.awaited),
+        };
         if recorded {
             return Ok(());
         }
@@ -215,7 +218,7 @@ impl Watch {
             }
             Fact::InterimAnswered { call } => {
                 if let Some(view) = self.moves.get_mut(call) {
-                    view.told = Told::Awaited;
+                    (view.told, view.awaited) = (Told::Awaited, true);
                 }
                 Ok(())
             }
@@ -297,6 +300,7 @@ impl Watch {
             legs: Vec::new(),
             keyed: taking.key.is_some(),
             joined: false,
+            awaited: false,
             passed_over: false,
             told: Told::Nothing,
             over: false,
@@ -351,8 +355,9 @@ impl Watch {
 
     /// Whether somebody still finds out what a move did.
     fn settling(&self, of: &CallId) -> bool {
-        let mut calls = self.moves.get(of).into_iter().flat_map(|view| view.legs.iter().map(|(_, call)| call));
-        calls.any(|call| self.calls.get(call).is_some_and(CallView::is_open) || self.is_asked_about(call))
+        let acts = self.moves.get(of).into_iter().flat_map(|view| &view.legs).filter(|(leg, _)| leg.part == Part::Act);
+        acts.map(|(_, call)| call)
+            .any(|call| self.calls.get(call).is_some_and(CallView::is_open) || self.is_asked_about(call))
     }
 
     fn leg_begins(&mut self, session: &SessionId, leg: &LegOf, call: &CallId) -> Verdicts {

@@ -2,7 +2,7 @@
 
 use amends_core::interaction::Subject;
 use amends_core::{
-    AttemptId, CallId, Certainty, ClaimChange, Code, Digest, Dispatcher, Event, Fact, Failure, Input, Outcome, Purpose,
+    AttemptId, CallId, Certainty, ClaimChange, Code, Digest, Dispatcher, Event, Fact, Failure, Outcome, Purpose,
     RefusalKind, Report, ReversalChange, Step, Yes,
 };
 
@@ -101,79 +101,23 @@ fn made(history: &[Event], of: &CallId) -> Option<Fact> {
 }
 
 /// Alters a step. The number of its events stays, so that the next one still follows.
-pub(super) fn alter(flaw: Option<Flaw>, input: &Input, step: &mut Step) {
-    let Some(flaw) = flaw else {
-        return;
-    };
-    let first = step.events.iter().position(|event| matches!(event.fact, Fact::ReversalMinted { .. }));
-    match (flaw, input) {
-        (Flaw::MintLate, _) => {
-            if let Some(minted) = first.filter(|minted| minted + 1 < step.events.len()) {
-                let fact = step.events[minted].fact.clone();
-                step.events[minted].fact = std::mem::replace(&mut step.events[minted + 1].fact, fact);
-            }
-        }
-        (Flaw::AnswerTwice, Input::Answer { interaction, answer }) => {
-            for event in &mut step.events {
-                if matches!(event.fact, Fact::Ignored { .. }) {
-                    let (interaction, answer) = (interaction.clone(), answer.clone());
-                    event.fact = Fact::InteractionAnswered { interaction, answer, gates: Default::default() };
-                }
-            }
-        }
-        (Flaw::RequesterApproves, Input::Answer { interaction, answer }) if answer.by == "agent" => {
-            for event in &mut step.events {
-                if matches!(event.fact, Fact::Ignored { .. }) {
-                    let (interaction, answer) = (interaction.clone(), answer.clone());
-                    event.fact = Fact::InteractionAnswered { interaction, answer, gates: Default::default() };
-                }
-            }
-        }
-        (Flaw::GrantKept, _) => {
+pub(super) fn alter(flaw: Option<Flaw>, step: &mut Step) {
+    match flaw {
+        Some(Flaw::GrantKept) => {
             let spends = |event: &Event| matches!(event.fact, Fact::CallApproved { yes: Yes::Grant, .. });
             if step.events.iter().any(spends) {
                 step.claims.retain(|change| !matches!(change, ClaimChange::Take { over: Some(_), .. }));
             }
         }
-        (Flaw::InputsTwice, Input::Inputs { call, inquiry, inputs }) => {
-            for event in &mut step.events {
-                if matches!(event.fact, Fact::Ignored { .. }) {
-                    let (call, inputs) = (call.clone(), inputs.clone());
-                    event.fact = Fact::InputsGiven { call, inquiry: *inquiry, inputs, gates: Default::default() };
-                }
-            }
-        }
-        (Flaw::LateResultCounts, Input::Result { attempt, report }) if report.failure.is_none() => {
-            for event in &mut step.events {
-                if matches!(event.fact, Fact::LateResult { .. }) {
-                    event.fact = Fact::CallEnded {
-                        call: attempt.call.clone(),
-                        outcome: Outcome::SucceededAfterCompensation,
-                        certainty: Certainty::Processed,
-                        attempt: Some(attempt.clone()),
-                        replayed: false,
-                        granted: false,
-                    };
-                }
-            }
-        }
-        (Flaw::DefaultApprove, _) => {
-            for event in &mut step.events {
-                if let Fact::InteractionLapsed { default, .. } = &mut event.fact
-                    && default == "deny"
-                {
-                    *default = "approve".into();
-                }
-            }
-        }
-        (Flaw::NeverSpent, _) => {
+        Some(Flaw::NeverSpent) => {
             for change in &mut step.reversals {
                 if let ReversalChange::Spend { token, by } = change {
                     *change = ReversalChange::Rearm { token: token.clone(), by: by.clone() };
                 }
             }
         }
-        (Flaw::NobodyAsked, _) => {
+        // Nobody hears of a question that is not recorded.
+        Some(Flaw::NobodyAsked) => {
             for event in &mut step.events {
                 let asks = |fact: &Fact| matches!(fact, Fact::InteractionOpened { interaction } if interaction.subject == Subject::Doubt);
                 if asks(&event.fact) {

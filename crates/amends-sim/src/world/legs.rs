@@ -184,7 +184,7 @@ fn redone(history: &[Event]) -> u32 {
             Fact::CallReceived { received, .. } => {
                 last = received.leg.as_ref().map(|leg| leg.part).or(last);
             }
-            Fact::MoveReceived { .. } => (last, wanted) = (None, false),
+            Fact::MoveEnded { .. } => (last, wanted) = (None, false),
             // What comes after the setup is the gate; a move that goes on with what was done has no setup.
             Fact::MoveWeighed { weighed: Weighed::Retry, .. } => wanted = last != Some(Part::Setup),
             Fact::MoveWaits { .. } => {

@@ -57,13 +57,15 @@ impl World {
         let Some(driver) = machine.drivers.get_mut(session) else {
             return Ok(());
         };
+        let misled = self.misled.takes_for(self.flaw, &driver.history, &input, now);
+        let taken = misled.unwrap_or_else(|| input.clone());
         if probe {
             self.watch.early_tick(&driver.dispatcher, &gates)?;
         }
         let before = Standing::of(&driver.dispatcher);
-        let mut step = driver.dispatcher.handle(now, &gates, input.clone());
+        let mut step = driver.dispatcher.handle(now, &gates, taken.clone());
         driver.history.extend(step.events.iter().cloned());
-        self.watch.stepped(driver, &input, &step, now)?;
+        self.watch.stepped(driver, &taken, &step, now)?;
         self.watch.refusal_changes_nothing(before, &driver.dispatcher, &step)?;
         if step.events.is_empty() {
             return Ok(());
@@ -78,11 +80,9 @@ impl World {
                 *stop = true;
             }
         }
-        alter(self.flaw, &input, &mut step);
+        self.misled.behave(self.flaw, session, &input, &mut step);
+        alter(self.flaw, &mut step);
         astray(self.flaw, &driver.history, &mut step);
-        if self.flaw == Some(Flaw::JudgeOnce) {
-            self.watch.judge_once(&mut step);
-        }
         let open = OpenWork {
             calls: driver.dispatcher.open_calls() as u32,
             due: driver.dispatcher.deadline().map(|deadline| deadline.at),

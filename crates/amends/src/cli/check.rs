@@ -172,15 +172,8 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
 }
 
 fn refused(file: &str, error: &ConfigError) -> Value {
-    let line = match error {
-        ConfigError::Malformed { line, .. } => Some(*line),
-        ConfigError::Unreadable { .. }
-        | ConfigError::Invalid { .. }
-        | ConfigError::Document(_)
-        | ConfigError::Playbook(_) => None,
-        ConfigError::Machines(wrong) => wrong.findings().find_map(|(line, _)| line),
-    };
-    json!({ "file": file, "valid": false, "line": line, "error": error.to_string() })
+    let (line, code) = (error.line(), error.code());
+    json!({ "file": file, "valid": false, "line": line, "code": code, "error": error.to_string() })
 }
 
 impl Explained {

@@ -88,6 +88,8 @@ fn told(out: &mut String, name: &str, story: &Story) {
             "attempt_orphaned" => seen.push(format!("{n}: crashed, {rest}")),
             "late_result" => seen.push(format!("{n}, late: {rest}")),
             "cancel_requested" if rest == "Asked" => seen.push("the agent stopped it".to_owned()),
+            "cancel_requested" if rest == "TurnEnded" => seen.push("the agent's turn was stopped".to_owned()),
+            "cancel_requested" if rest == "SessionEnded" => seen.push("the agent ended its session".to_owned()),
             "cancel_requested" => seen.push("the agent went away".to_owned()),
             "resumed" => seen.push("taken up after a crash".to_owned()),
             "call_received" if !rest.is_empty() => seen.push(rest.to_owned()),
@@ -105,6 +107,10 @@ fn told(out: &mut String, name: &str, story: &Story) {
             "reversal_refused" => ended.push(format!("not undone: {rest}")),
             "failure_judged" => judged.push(format!("{n}: {}", rest.replace("->", "→"))),
             "doubt_settled" => judged.push(format!("settled: {}", rest.split(' ').next().unwrap_or(""))),
+            "move_received" => seen.push(format!("{} is wished for", code(rest))),
+            "move_made" => ended.push(format!("{} is made", code(rest.split(' ').next().unwrap_or("")))),
+            "move_refused" => ended.push(format!("refused: {}", code(rest))),
+            "move_ended" if !rest.starts_with("succeeded") => ended.push(format!("the move: {rest}")),
             "call_refused" => ended.push(format!("refused: {}", code(rest))),
             "interim_answered" => ended.push("an interim answer".to_owned()),
             "call_ended" => ended.push(rest.to_owned()),
@@ -124,6 +130,9 @@ fn told(out: &mut String, name: &str, story: &Story) {
 
 /// What the operator declared, in a few words.
 fn contract(story: &Story) -> String {
+    if story.machine.is_some() {
+        return "a machine".to_owned();
+    }
     let tool = story.tool.as_ref();
     let has = |name: &str| tool.and_then(|tool| tool.get(name));
     let mut words = vec![has("effect").and_then(toml::Value::as_str).unwrap_or("write").to_owned()];

@@ -42,7 +42,10 @@ pub(crate) struct Story {
     pub(crate) story: String,
     pub(crate) tool: Option<toml::Table>,
     pub(crate) playbook: Option<toml::Table>,
+    #[serde(default)]
     pub(crate) inputs: Vec<toml::Table>,
+    /// The machine it is about, where it is about a walk.
+    pub(crate) machine: Option<toml::Table>,
     expected: Expected,
 }
 

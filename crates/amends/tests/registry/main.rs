@@ -6,6 +6,7 @@ mod support;
 mod charter;
 mod decisions;
 mod envelopes;
+mod failures;
 mod generated;
 mod goldens;
 mod live;

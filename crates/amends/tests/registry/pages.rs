@@ -97,8 +97,7 @@ fn refusals() -> String {
     let mut out = format!(
         "{NOTE}# Refusals\n\n\
          A refusal is our No, before anything was sent (`action_timeout` and `action_error` ran, and `retry_later` may end what \
-         was tried; they answer in the same shape). Its `kind` is its own name, and it has the code and class it belongs to. \
-         Not every kind is produced yet: `fixtures/registry/awaiting.txt` lists those that wait for their part of the gateway.\n\n\
+         was tried; they answer in the same shape). Its `kind` is its own name, and it has the code and class it belongs to.\n\n\
          | kind | means | what to do | who must act | code | HTTP | MCP | A2A | AG-UI |\n|---|---|---|---|---|---|---|---|---|\n"
     );
     for kind in RefusalKind::ALL {

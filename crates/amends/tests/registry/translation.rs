@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use amends_core::refusal::RefusalKind;
-use amends_core::registry::{Code, Meaning};
+use amends_core::registry::{AgUi, Code, Meaning};
 
 use crate::pages::anchor;
 
@@ -60,7 +60,12 @@ pub(crate) fn page() -> String {
             meaning.means(),
             words(meaning, |code| code.mcp().words(), |kind| kind.mcp().words()),
             words(meaning, |code| code.a2a().words(), |kind| kind.a2a().words()) + asked_meanwhile(meaning),
-            words(meaning, |code| code.ag_ui().words().to_owned(), |kind| kind.ag_ui().words().to_owned()),
+            match meaning {
+                // The door looks at the certainty before the code.
+                Meaning::Doubt => AgUi::RunError.words().to_owned(),
+                meaning =>
+                    words(meaning, |code| code.ag_ui().words().to_owned(), |kind| kind.ag_ui().words().to_owned()),
+            },
             meaning.pydantic_ai(),
             lost(meaning),
         );

@@ -526,8 +526,10 @@ impl WalkState {
 
     /// Something becomes known of a call that had ended.
     fn settle(&mut self, call: &CallId, certainty: Certainty) {
-        let past = self.unsettled.as_mut().and_then(|past| past.legs.iter_mut().find(|leg| leg.call == *call));
-        if let Some(end) = past.and_then(|leg| leg.end.as_mut()) {
+        // The move may still be open: what is called last is made after the doubt.
+        let open = self.open.as_mut().into_iter().flat_map(|open| open.legs.iter_mut());
+        let past = self.unsettled.as_mut().into_iter().flat_map(|past| past.legs.iter_mut());
+        for end in open.chain(past).filter(|leg| leg.call == *call).filter_map(|leg| leg.end.as_mut()) {
             end.certainty = certainty;
             if certainty == Certainty::Processed {
                 end.outcome = Outcome::SucceededAfterCompensation;

@@ -6,6 +6,7 @@ use super::next::End;
 use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::approve::COME_BACK_MS;
+use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::{MoveState, WalkState};
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Data, Envelope, Trouble};
@@ -17,8 +18,9 @@ use crate::machine::Resolution;
 use crate::outcome::Outcome;
 use crate::recovery::Recovery;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::registry::{Code, WhoMustAct};
+use crate::registry::{Class, Code, WhoMustAct};
 use crate::time::Timestamp;
+use crate::verdict::Verdict;
 use crate::walk::Weighed;
 
 impl Dispatcher {
@@ -76,16 +78,20 @@ impl Dispatcher {
                 Fact::MoveEnded { of, outcome: Outcome::Escalated, certainty, not_before: None, granted: true };
             return self.emit(now, granted);
         }
+        let end = if open.is_stopped(&end, now) { End::Cancelled } else { end };
         let told = open.answered;
         let settled = certainty != Certainty::InDoubt;
         let outcome = match &end {
-            End::Cancelled => Outcome::Cancelled,
+            End::Cancelled if settled => Outcome::Cancelled,
             End::Failed { .. } | End::NotWell | End::TimedOut { .. } if settled => Outcome::Exhausted,
-            End::Failed { .. } | End::NotWell | End::TimedOut { .. } | End::Unclear { .. } | End::Granted => {
-                Outcome::Unresolved
-            }
+            End::Cancelled
+            | End::Failed { .. }
+            | End::NotWell
+            | End::TimedOut { .. }
+            | End::Unclear { .. }
+            | End::Granted => Outcome::Unresolved,
         };
-        let resolution = action.stage.resolution.filter(|_| settled && open.cancel.is_none());
+        let resolution = action.stage.resolution.filter(|_| settled && !open.is_left());
         let not_before = match resolution {
             Some(Resolution::RetryLater { after_ms }) => Some(now + after_ms),
             Some(Resolution::Skip | Resolution::AbortWorkflow) | None => None,
@@ -262,6 +268,19 @@ impl Dispatcher {
     }
 }
 
+impl MoveState {
+    /// Whether it ends so because somebody stopped it, and not by itself.
+    fn is_stopped(&self, end: &End, now: Timestamp) -> bool {
+        self.cancel.is_some_and(CancelReason::is_wish)
+            && match end {
+                End::Cancelled => true,
+                End::Failed { code, .. } => code.is_none_or(|code| code.class() == Class::Cancellation),
+                End::TimedOut { .. } => now < self.deadline,
+                End::NotWell | End::Unclear { .. } | End::Granted => false,
+            }
+    }
+}
+
 /// What happened below, without what follows from it: that is said of the move as a whole.
 fn first_clause(message: &str) -> String {
     message.split("; ").next().unwrap_or(message).to_owned()
@@ -323,7 +342,10 @@ fn trouble(
     let mut trouble = Trouble {
         kind,
         code,
-        verdict: quoted.as_ref().and_then(|trouble| trouble.verdict),
+        verdict: match end {
+            End::Cancelled => Some(Verdict::Cancelled),
+            _ => quoted.as_ref().and_then(|trouble| trouble.verdict),
+        },
         requested: action.to_string(),
         message: format!("{what}{consequence}"),
         certainty,

@@ -305,7 +305,8 @@ fn a_move_in_doubt_stops_the_others_and_is_applied_only_when_its_agent_comes_bac
         Fact::InteractionOpened { interaction } => Some(interaction.id.clone()),
         _ => None,
     });
-    let yes = PersonAnswer { choice: choice::HAPPENED.into(), by: "ann".into(), note: None, at: world.now };
+    let yes =
+        PersonAnswer { choice: choice::HAPPENED.into(), by: "ann".into(), note: None, at: world.now, content: None };
     world.put(Input::Answer { interaction: question.expect("a person is asked"), answer: Box::new(yes) });
     assert_eq!(world.standing(), Standing::Done(&"pay".into()));
     assert_eq!(world.state().as_str(), "ordered", "nothing moves behind the agent's back");
@@ -413,7 +414,7 @@ fn a_person_is_asked_before_anything_is_sent() {
         let pay = world.wish("pay");
         assert!(world.sent.is_empty());
         let (id, _) = world.dispatcher.state.questions.first_key_value().expect("a person is asked");
-        let answer = PersonAnswer { choice: pick.into(), by: "ann".into(), note: None, at: world.now };
+        let answer = PersonAnswer { choice: pick.into(), by: "ann".into(), note: None, at: world.now, content: None };
         let id = id.clone();
         world.now = world.now + 30_000;
         world.put(Input::Answer { interaction: id, answer: Box::new(answer) });
@@ -436,7 +437,8 @@ fn a_permission_that_comes_late_is_spent_by_the_next_equal_wish() {
     world.put(Input::Tick);
     assert_eq!(world.kind(&pay), "awaiting_person");
     let id = world.dispatcher.state.questions.keys().next().unwrap().clone();
-    let answer = PersonAnswer { choice: choice::APPROVE.into(), by: "ann".into(), note: None, at: world.now };
+    let answer =
+        PersonAnswer { choice: choice::APPROVE.into(), by: "ann".into(), note: None, at: world.now, content: None };
     world.put(Input::Answer { interaction: id, answer: Box::new(answer) });
     assert!(world.sent.is_empty(), "nobody waits for it any more");
     world.wish("pay");

@@ -86,15 +86,11 @@ pub(super) async fn call(
     let mut waiting = Waiting { handle, over: false };
     let answered = (&mut waiting.handle.answer).await;
     waiting.over = true;
-    match answered {
-        Ok(answered) => {
-            let mut answered = walk::dressed(&door.gateway, answered, instead);
-            let session = waiting.handle.session();
-            connection.answers(answered.delivery.take().map(|delivery| delivery.keeping(session)));
-            respond(&answered, door.gateway.config().dialect)
-        }
-        Err(_) => plain_text(StatusCode::INTERNAL_SERVER_ERROR, "the gateway stopped"),
-    }
+    let answered = answered.unwrap_or_else(|_| waiting.handle.broken());
+    let mut answered = walk::dressed(&door.gateway, answered, instead);
+    let session = waiting.handle.session();
+    connection.answers(answered.delivery.take().map(|delivery| delivery.keeping(session)));
+    respond(&answered, door.gateway.config().dialect)
 }
 
 /// What the headers say that goes on with the call, as an MCP client would say it: its key, and the trace it belongs to.

@@ -98,12 +98,13 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
                 }
             }
             answer = &mut handle.answer => {
+                let answer = answer.unwrap_or_else(|_| handle.broken());
                 let handle = open.0.take();
                 while let Ok(aside) = asides.try_recv() {
                     // Too late to be stopped: the answer is there, and its repeat would find it.
                     let _ = say(aside, &mut relay, &outbox, &mut running, &mut questions).await;
                 }
-                let answered = walk::dressed(&client.gateway, answer.ok()?, instead.take());
+                let answered = walk::dressed(&client.gateway, answer, instead.take());
                 let (mut message, code) = render(&asked.id, &answered, traits);
                 if tasks::wanted(params) {
                     message = with_our_task(message, &client, &parsed);

@@ -56,6 +56,10 @@ impl Session {
         let step = Step { machine: wish.machine.as_str(), action: wish.action.as_str(), state };
         let origin = Origin { session: self.id.as_str(), door: &self.door, step: Some(step) };
         let caller = Caller { principal: &self.principal, origin, counts: false, judged: true, keeps: false };
+        if let Some(question) = self.gateway.config().asks(tool).first() {
+            let words = format!("`{tool}` asks people first; in a machine, an action of its own calls `{question}`");
+            return admission::refused(&self.principal, tool, Refusal::of(RefusalKind::InvalidArgument, words));
+        }
         let parsed = serde_json::from_str::<&RawValue>(params).ok();
         match parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) {
             Some(call) => admission::admit(&self.gateway, &caller, Wish::Call { params, call: &call }),

@@ -56,6 +56,7 @@ impl Session {
             mail: self.mail.clone(),
             deliveries: self.gateway.deliveries.clone(),
             leaving: None,
+            with: Vec::new(),
             user: None,
         });
         for door in std::mem::take(&mut live.also) {

@@ -2,6 +2,7 @@
 
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncWriteExt, BufWriter};
@@ -63,6 +64,7 @@ pub(super) async fn supervise(shared: Arc<Shared>) {
         let End::Failed { why, ready_for } = live(&shared).await else { break };
         let wait = restarts.ended(Instant::now(), ready_for, chance());
         let reason = restarts.reason(why);
+        shared.looping.store(restarts.is_looping(), Ordering::Release);
         tracing::warn!(upstream = %shared.name, reason, "the upstream is down");
         // Down first: what is asked for from here on waits for the next life.
         shared.health.send_replace(Health::Down { reason });

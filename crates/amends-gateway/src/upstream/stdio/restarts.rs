@@ -46,6 +46,11 @@ impl Restarts {
         whole.mul_f64(1.0 - chance.clamp(0.0, 1.0) / 2.0)
     }
 
+    /// Whether the child ends so often that it is only tried from time to time.
+    pub(super) const fn is_looping(&self) -> bool {
+        self.looping
+    }
+
     /// What is said of a child that ended for that reason.
     pub(super) fn reason(&self, why: String) -> String {
         if !self.looping {

@@ -19,6 +19,11 @@ pub enum Signal<'a> {
         /// Why, in TLS's own words.
         reason: &'a str,
     },
+    /// What we host does not start: it ends again and again, and is only tried from time to time.
+    Unstartable {
+        /// Why, in our own words.
+        reason: &'a str,
+    },
     /// Nothing left us, for whatever reason.
     NotWritten,
     /// No answer came in time.
@@ -60,6 +65,9 @@ pub fn signal(signal: Signal<'_>, contract: &Contract, translate: &[TranslateRul
         Signal::ConnectRefused | Signal::NotWritten => silent(Code::ConnectRefused, Certainty::NotSent),
         Signal::Handshake { reason } => {
             Report::silent(Failure::of(Code::ConnectRefused).saying(reason), Certainty::NotSent)
+        }
+        Signal::Unstartable { reason } => {
+            Report::silent(Failure::of(Code::LifecycleFailure).saying(reason), Certainty::NotSent)
         }
         Signal::TimedOut => silent(Code::NetworkTimeout, Certainty::InDoubt),
         Signal::Lost => silent(Code::ConnectionLost, Certainty::InDoubt),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use amends_core::nearest::nearest;
-use amends_core::{Rules, ToolName, UpstreamName};
+use amends_core::{EffectKind, ToolName, UpstreamName};
 use amends_gateway::Config;
 use amends_gateway::config::{Reach, UpstreamConfig};
 use amends_sim::drill::Subject;
@@ -21,10 +21,14 @@ pub(super) fn config(file: Option<&Path>) -> Result<Config> {
     }
 }
 
-/// The tools that a configuration declares, or those of them that are asked for.
+/// The tools that a configuration declares, and for each upstream one that stands for all that it does not; or those of them that
+/// are asked for.
 pub(super) fn subjects(config: &Config, only: &[String]) -> Result<Vec<Subject>> {
+    let others: Vec<(String, &UpstreamName, &UpstreamConfig)> =
+        config.upstreams.iter().map(|(name, at)| (format!("{}*", at.prefix), name, at)).collect();
+    let is_other = |name: &String| others.iter().any(|(other, ..)| other == name);
     for name in only {
-        if !config.tools.contains_key(name) {
+        if !config.tools.contains_key(name) && !is_other(name) {
             let near = nearest(name, config.tools.keys().map(String::as_str));
             let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             bail!("the configuration declares no tool `{name}`{hint}");
@@ -34,20 +38,37 @@ pub(super) fn subjects(config: &Config, only: &[String]) -> Result<Vec<Subject>>
         !config.tools.is_empty(),
         "the configuration declares no tools (`[tools.NAME]`), so there is nothing to drill"
     );
-    let wanted = |name: &&String| only.is_empty() || only.contains(name);
-    config.tools.keys().filter(wanted).map(|name| subject(config, name)).collect()
+    let wanted = |name: &String| only.is_empty() || only.contains(name);
+    let mut subjects = Vec::new();
+    for name in config.tools.keys().filter(|name| wanted(name)) {
+        subjects.push(subject(config, name)?);
+    }
+    for (name, upstream, at) in others.iter().filter(|(name, ..)| wanted(name)) {
+        subjects.push(of(config, name, ((*upstream).clone(), at))?);
+    }
+    Ok(subjects)
 }
 
 fn subject(config: &Config, name: &str) -> Result<Subject> {
     let undeclared = UpstreamConfig::undeclared();
-    let (upstream, at) = home(config, name).unwrap_or_else(|| (UpstreamName::new("?"), &undeclared));
-    let tool = &config.tools[name];
-    let contract = tool.contract(name, at, config.repeat_window)?;
-    let playbook = tool.playbook(name, &contract)?;
+    of(config, name, home(config, name).unwrap_or_else(|| (UpstreamName::new("?"), &undeclared)))
+}
+
+/// A tool at that upstream. Where nothing is declared of it, the worst is assumed.
+fn of(config: &Config, name: &str, (upstream, at): (UpstreamName, &UpstreamConfig)) -> Result<Subject> {
+    let rules = config.rules(name, at, EffectKind::Write)?;
+    let undo = match &rules.contract.reverse {
+        Some(reverse) => {
+            let at = home(config, &reverse.tool).map_or(at, |(_, at)| at);
+            Some(Arc::new(config.rules(&reverse.tool, at, EffectKind::Write)?))
+        }
+        None => None,
+    };
     Ok(Subject {
         tool: ToolName::new(name),
         upstream,
-        rules: Arc::new(Rules { contract, playbook }),
+        rules: Arc::new(rules),
+        undo,
         translate: at.translate.clone(),
         restarts_seen: matches!(at.reach, Reach::Stdio { .. }),
     })

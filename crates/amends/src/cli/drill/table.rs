@@ -1,7 +1,7 @@
 //! What a drill found, as a table and as JSON.
 
 use amends_core::interaction::Subject as About;
-use amends_sim::drill::{Assume, Drilled, Fault, Manner, Person, Row, Story};
+use amends_sim::drill::{Assume, Drilled, Fault, Manner, Person, Row, Scene, Story};
 use serde_json::{Value, json};
 
 use super::live::LiveRow;
@@ -13,13 +13,14 @@ pub(super) fn text(drilled: &[Drilled], live: &[LiveRow], assume: Option<Assume>
     let mut out = String::new();
     for tool in drilled {
         let contract = tool.subject.contract();
+        let undeclared = if contract.declared { "" } else { "whatever is not declared: " };
         out.push_str(&format!(
-            "{} ({}, at `{}`)\n",
+            "{} ({undeclared}{}, at `{}`)\n",
             tool.subject.tool,
             contract.effect.as_str(),
             tool.subject.upstream
         ));
-        let listed = tool.singles.iter().chain(tool.pairs.iter().filter(|_| pairs));
+        let listed = tool.singles.iter().chain(&tool.scenes).chain(tool.pairs.iter().filter(|_| pairs));
         let of_tool: Vec<&LiveRow> = live.iter().filter(|row| row.tool == tool.subject.tool.as_str()).collect();
         let mut lines = vec![COLUMNS.map(str::to_owned)];
         lines.extend(listed.map(|row| cells(row, &of_tool)));
@@ -65,6 +66,9 @@ pub(super) fn json(drilled: &[Drilled], live: &[LiveRow], assume: Option<Assume>
                 "faults": tool.singles.iter().map(row_json).collect::<Vec<_>>(),
                 "pairs": tool.pairs.iter().map(row_json).collect::<Vec<_>>(),
                 "pairs_not_met": tool.unmet,
+                "declared": tool.subject.contract().declared,
+                "undoing": scene(tool, |scene| scene == Scene::Undoing),
+                "beside": scene(tool, |scene| matches!(scene, Scene::Beside { .. })),
             })
         })
         .collect();
@@ -79,11 +83,25 @@ pub(super) fn json(drilled: &[Drilled], live: &[LiveRow], assume: Option<Assume>
     document
 }
 
+/// The rows of one kind of scene.
+fn scene(tool: &Drilled, wanted: fn(Scene) -> bool) -> Vec<Value> {
+    tool.scenes.iter().filter(|row| wanted(row.scene)).map(row_json).collect()
+}
+
 fn all_broken(drilled: &[Drilled]) -> impl Iterator<Item = (&Drilled, &Row, &Story)> {
     drilled.iter().flat_map(|tool| tool.rows().filter_map(move |row| Some((tool, row, row.broken.as_ref()?))))
 }
 
 fn row_json(row: &Row) -> Value {
+    let mut said = one_json(row);
+    if let Scene::Beside { after_ms } = row.scene {
+        said["after_ms"] = after_ms.into();
+        said["other"] = row.other.iter().map(|told| told.outcome).collect();
+    }
+    said
+}
+
+fn one_json(row: &Row) -> Value {
     json!({
         "faults": row.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
         "reading_first": row.reading_first,
@@ -129,13 +147,14 @@ fn only_live(row: &LiveRow) -> [String; 8] {
 }
 
 fn cells(row: &Row, live: &[&LiveRow]) -> [String; 8] {
-    let single = |live: &&&LiveRow| !row.reading_first && row.faults.len() == 1 && row.faults[0].name() == live.kind;
+    let alone = row.scene == Scene::Alone && !row.reading_first && row.faults.len() == 1;
+    let single = |live: &&&LiveRow| alone && row.faults[0].name() == live.kind;
     let mark = row.broken.as_ref().map(|story| format!("  BROKEN {}", story.broken.promise.name())).unwrap_or_default();
     [
         name(row),
         row.sends.to_string(),
         if row.undone > 0 { format!("{} (undone)", row.effects) } else { row.effects.to_string() },
-        steps(row.told.iter().map(|told| told.outcome)),
+        outcome(row),
         steps(row.told.iter().map(|told| told.certainty.as_str())),
         asked(row),
         format!("{}{mark}", wait(row.wait_ms)),
@@ -145,8 +164,22 @@ fn cells(row: &Row, live: &[&LiveRow]) -> [String; 8] {
 
 fn name(row: &Row) -> String {
     let names: Vec<&str> = row.faults.iter().map(|fault| fault.name()).collect();
-    let before = if row.reading_first { "reading first: " } else { "" };
+    let before = match row.scene {
+        Scene::Alone if row.reading_first => "reading first: ".to_owned(),
+        Scene::Alone => String::new(),
+        Scene::Undoing => "undoing: ".to_owned(),
+        Scene::Beside { after_ms } => format!("another after {}: ", wait(after_ms)),
+    };
     format!("{before}{}", names.join(", "))
+}
+
+/// How it ended, and what another agent was told that wrote to the same object.
+fn outcome(row: &Row) -> String {
+    let own = steps(row.told.iter().map(|told| told.outcome));
+    match steps(row.other.iter().map(|told| told.outcome)) {
+        other if other.is_empty() => own,
+        other => format!("{own} (the other: {other})"),
+    }
 }
 
 /// What followed what, each said once.

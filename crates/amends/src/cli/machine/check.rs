@@ -54,6 +54,6 @@ fn words(file: &str, line: Option<usize>, finding: &Finding) -> String {
 
 fn to_json(line: Option<usize>, finding: &Finding) -> Value {
     let error = finding.weight == Weight::Error;
-    let Finding { at, message, fix, .. } = finding;
-    json!({ "line": line, "error": error, "at": at.join("."), "message": message, "fix": fix })
+    let Finding { code, at, message, fix, .. } = finding;
+    json!({ "line": line, "error": error, "code": code, "at": at.join("."), "message": message, "fix": fix })
 }

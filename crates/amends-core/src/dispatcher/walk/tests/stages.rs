@@ -63,6 +63,23 @@ fn what_is_called_last_is_called_though_the_time_is_over() {
 }
 
 #[test]
+fn a_person_may_settle_a_doubt_while_what_is_called_last_is_made() {
+    for (pick, state) in [(choice::HAPPENED, "paid"), (choice::DID_NOT_HAPPEN, "created")] {
+        let mut world = World::new(cleared("60s"));
+        let pay = world.wish("pay");
+        world.result(failed(Code::ConnectionLost, Certainty::InDoubt));
+        assert_eq!(exits(&world).len(), 1);
+        says(&mut world, pick);
+        world.done();
+        world.done();
+        if pick == choice::DID_NOT_HAPPEN {
+            world.put(Input::Cancel { call: pay.clone(), reason: CancelReason::Asked });
+        }
+        assert_eq!((world.state().as_str(), world.standing()), (state, Standing::Free));
+    }
+}
+
+#[test]
 fn each_try_clears_up_after_itself() {
     let mut world = World::new(cleared("60s"));
     world.wish("pay");
@@ -101,8 +118,13 @@ fn a_doubt_that_nobody_settled_in_time_leaves_ways_on() {
         assert_eq!(world.kind(&other), "in_flight");
         if late {
             let id = world.dispatcher.state.questions.keys().next().unwrap().clone();
-            let by =
-                PersonAnswer { choice: choice::DID_NOT_HAPPEN.into(), by: "ann".into(), note: None, at: world.now };
+            let by = PersonAnswer {
+                choice: choice::DID_NOT_HAPPEN.into(),
+                by: "ann".into(),
+                note: None,
+                at: world.now,
+                content: None,
+            };
             world.put(Input::Answer { interaction: id, answer: Box::new(by) });
             assert_eq!((world.state().as_str(), world.standing()), ("ordered", Standing::Free));
         } else {
@@ -114,14 +136,15 @@ fn a_doubt_that_nobody_settled_in_time_leaves_ways_on() {
 }
 
 fn asks(world: &mut World, hold_ms: u64) {
-    let approval = Approval { queue: "ops".into(), persons: 1, policy: String::new(), requester_may: false };
+    let approval =
+        Approval { queue: "ops".into(), persons: 1, policy: String::new(), requester_may: false, form: None };
     let patience = Patience { hold_ms, ..Patience::default() };
     world.gates = Gates { approval: Some(Box::new(approval)), patience: Some(Box::new(patience)), ..Gates::default() };
 }
 
 fn says(world: &mut World, pick: &str) {
     let id = world.dispatcher.state.questions.keys().next().expect("a person is asked").clone();
-    let answer = PersonAnswer { choice: pick.into(), by: "ann".into(), note: None, at: world.now };
+    let answer = PersonAnswer { choice: pick.into(), by: "ann".into(), note: None, at: world.now, content: None };
     world.put(Input::Answer { interaction: id, answer: Box::new(answer) });
 }
 
