@@ -38,14 +38,14 @@ const REFUSALS: &str = "\n## By refusal\n\n\
 const ANSWERS: &str = "
 ## What a person says
 
-| | MCP, a form | MCP, `_meta` of the repeat | A2A, a data part | PydanticAI | the call is told |
-|---|---|---|---|---|---|
-| yes | `accept` with `approve: true` | `amends/answer` with `approve` | `choice` is `approve` | `ToolApproved` | its result, once |
-| no | `accept` with `approve: false`, or `decline` | `amends/answer` with `deny` | `choice` is `deny` | `ToolDenied`, and `AmendsToolset.deny` | `approval_denied` |
-| nothing | `cancel`: the form was put away | | | the run is not taken up again | `awaiting_person`, until its time is over: `approval_expired` |
+| | MCP, a form | MCP, `_meta` of the repeat | A2A, a data part | AG-UI, `resume` | PydanticAI | the call is told |
+|---|---|---|---|---|---|---|
+| yes | `accept` with `approve: true` | `amends/answer` with `approve` | `choice` is `approve` | `approved: true` | `ToolApproved` | its result, once |
+| no | `accept` with `approve: false`, or `decline` | `amends/answer` with `deny` | `choice` is `deny` | `approved: false`, or `cancelled` | `ToolDenied`, and `AmendsToolset.deny` | `approval_denied` |
+| nothing | `cancel`: the form was put away | | | a `payload` without an answer | the run is not taken up again | `awaiting_person`, until its time is over: `approval_expired` |
 
 A yes of whoever called counts only on queues that let them: see [people](people.md). Over MCP, declining and saying no are the same;
-PydanticAI cannot tell a no from a form that was put away.
+over AG-UI, putting the form away is a no; PydanticAI cannot tell a no from a form that was put away.
 ";
 
 /// The whole page.
