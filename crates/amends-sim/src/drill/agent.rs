@@ -116,10 +116,10 @@ impl Stage<'_> {
     fn call(&self, id: CallId) -> Call {
         let tool = &self.tools[usize::from(is_undoing(&id))];
         let contract = tool.contract();
-        let what = match () {
-            () if is_other(&id) => "other-arguments",
-            () if is_undoing(&id) => "undoing-arguments",
-            () => "equal-arguments",
+        let what = match (is_other(&id), is_undoing(&id)) {
+            (true, _) => "other-arguments",
+            (false, true) => "undoing-arguments",
+            (false, false) => "equal-arguments",
         };
         let fingerprint = Digest::new(what);
         let claim = |kind, name: &str| Claim { name: name.into(), fingerprint: fingerprint.clone(), kind };
