@@ -2,6 +2,7 @@
 
 pub mod inputs;
 mod promises;
+pub mod walker;
 
 use amends_core::dispatcher::redecide::redecide;
 use amends_core::{Dispatcher, Event, Gates, Input, Step, Timestamp};
@@ -37,20 +38,20 @@ pub fn target(data: &[u8]) {
 }
 
 /// A session, its trace, and what it promised.
-struct Session {
-    dispatcher: Dispatcher,
-    events: Vec<Event>,
+pub(crate) struct Session {
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) events: Vec<Event>,
     promises: Promises,
 }
 
 impl Session {
-    fn open(seed: u64) -> Self {
+    pub(crate) fn open(seed: u64) -> Self {
         let dispatcher = Dispatcher::open("session".into(), seed, "local".into(), "fuzz");
         Self { dispatcher, events: Vec::new(), promises: Promises::default() }
     }
 
     /// Hands one input in. Afterwards the trace still folds to the live state.
-    fn hand_in(&mut self, world: &World, at: Timestamp, gates: &Gates, input: Input) -> Step {
+    pub(crate) fn hand_in(&mut self, world: &World, at: Timestamp, gates: &Gates, input: Input) -> Step {
         let said = format!("{input:?}");
         let step = self.dispatcher.handle(at, gates, input);
         self.events.extend(step.events.iter().cloned());
@@ -64,7 +65,7 @@ impl Session {
     }
 
     /// A tick before the deadline changes nothing; a tick at it moves it.
-    fn ticks_are_in_their_time(&self, now: Timestamp, gates: &Gates) {
+    pub(crate) fn ticks_are_in_their_time(&self, now: Timestamp, gates: &Gates) {
         let deadline = self.dispatcher.deadline();
         let early = match &deadline {
             Some(deadline) if deadline.at > now => Some(deadline.at - 1),

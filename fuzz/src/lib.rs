@@ -5,7 +5,7 @@
 //!
 //! The order to read in: how bytes become choices ([`bytes`]); what reads messages ([`scan`], [`lines`], [`events`],
 //! [`message`], [`tools`], [`call`]); what is made of them ([`classify`], [`schema`], [`envelope`]); what an operator writes
-//! ([`config`], [`expression`]); what is masked ([`privacy`]); and what decides ([`trace`], [`dispatcher`]).
+//! ([`config`], [`expression`]); what is masked ([`privacy`]); and what decides ([`trace`], [`dispatcher`], [`walk`]).
 
 pub mod bytes;
 pub mod call;
@@ -22,12 +22,13 @@ pub mod scan;
 pub mod schema;
 pub mod tools;
 pub mod trace;
+pub mod walk;
 
 /// A function that takes any bytes and panics where a promise is broken.
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its module and of its folder in `corpus`.
-pub const TARGETS: [(&str, Target); 14] = [
+pub const TARGETS: [(&str, Target); 15] = [
     ("scan", scan::target),
     ("lines", lines::target),
     ("events", events::target),
@@ -42,4 +43,5 @@ pub const TARGETS: [(&str, Target); 14] = [
     ("privacy", privacy::target),
     ("trace", trace::target),
     ("dispatcher", dispatcher::target),
+    ("walk", walk::target),
 ];

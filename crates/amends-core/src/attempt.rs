@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::certainty::Certainty;
 use crate::claim::Held;
 use crate::failure::Failure;
-use crate::id::{AttemptId, Digest, ToolName, UpstreamName};
+use crate::id::{AttemptId, Digest, InteractionId, ToolName, UpstreamName};
 use crate::inquiry::Inquiry;
 use crate::outcome::Outcome;
 use crate::privacy::Category;
@@ -69,6 +69,8 @@ pub struct Attempt {
     pub holder: Option<Held>,
     /// Which piece of evidence is read, from 0, for an attempt that reads evidence.
     pub item: Option<u32>,
+    /// The question whose answer is what this call gives, where a person was asked for more than a yes.
+    pub said: Option<InteractionId>,
 }
 
 /// What came of an attempt: what the signal proves, and what it said. Payloads are seen by digest and size.

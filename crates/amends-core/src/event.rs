@@ -39,8 +39,9 @@ pub struct Decider(u32);
 impl Decider {
     /// The one that wrote no name of its own.
     pub const FIRST: Self = Self(1);
-    /// The one of this program. The second measures a wait for quiet anew when a session is taken up.
-    pub const THIS: Self = Self(2);
+    /// The one of this program. The second measures a wait for quiet anew when a session is taken up; the third clears up after
+    /// a move whose time is over, and tells its agent that a person is asked about a call of it.
+    pub const THIS: Self = Self(3);
 
     /// Whether it is the one that wrote no name of its own.
     pub fn is_first(&self) -> bool {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::id::{ToolName, UpstreamName};
+use crate::interaction::Form;
 use crate::limits::{GRANTED_FOR_MS, HOLD_MS};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
@@ -68,6 +69,9 @@ pub struct Cost {
     /// How much the calls of one session may cost together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_max_milli: Option<u64>,
+    /// What its principal has left for today, where that is less than it costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day_left_milli: Option<u64>,
 }
 
 /// Who must say yes before a call is sent.
@@ -84,6 +88,9 @@ pub struct Approval {
     /// Whether the one who called may say yes as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requester_may: bool,
+    /// What is asked for, where that is more than a yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Box<Form>>,
 }
 
 /// How the wait for a person is spent, as it was configured when the call arrived.

@@ -97,6 +97,21 @@ pub struct Grounds {
     /// The policy that asks; empty where the contract does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub policy: String,
+    /// What is asked for, where that is more than a yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Box<Form>>,
+}
+
+/// What a person is asked for, where that is more than a yes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    /// The question, in a sentence.
+    pub message: String,
+    /// The JSON Schema of the answer, an object, as it was written.
+    pub schema: String,
+    /// The answers to choose from, where it is a choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
 }
 
 /// A fact that was read for a call.
@@ -106,13 +121,29 @@ pub struct Read {
     pub tool: ToolName,
     /// The hash of what it said.
     pub hash: Digest,
+    /// What it said, as far as it may be shown. Only the question has it, and no trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
 impl Interaction {
     /// Whether that name may give that answer. A no counts from anybody.
     pub fn admits(&self, by: &str, picked: &str) -> bool {
         let barred = self.grounds.as_ref().is_some_and(|grounds| grounds.barred.iter().any(|name| name == by));
-        !(barred && choice::is_yes(picked))
+        !(barred && self.is_yes(picked))
+    }
+
+    /// What is asked for, where that is more than a yes.
+    pub fn form(&self) -> Option<&Form> {
+        self.grounds.as_ref()?.form.as_deref()
+    }
+
+    /// Whether that lets the call go on. What is asked for in a form is given by every answer but a no.
+    pub fn is_yes(&self, picked: &str) -> bool {
+        match self.form() {
+            Some(_) => picked != choice::DENY,
+            None => choice::is_yes(picked),
+        }
     }
 }
 
@@ -128,6 +159,9 @@ pub struct PersonAnswer {
     pub note: Option<String>,
     /// When.
     pub at: Timestamp,
+    /// What was asked for. It rests with the question, and no trace has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<serde_json::Value>,
 }
 
 impl InteractionKind {
@@ -160,6 +194,8 @@ pub mod choice {
     pub const APPROVE_ARGUMENTS: &str = "approve_arguments";
     /// Do not go on.
     pub const DENY: &str = "deny";
+    /// What was asked for is given.
+    pub const ANSWER: &str = "answer";
     /// Taken notice of.
     pub const SEEN: &str = "seen";
 

@@ -13,6 +13,7 @@ mod people;
 mod pii;
 mod policy;
 mod privacy;
+mod question;
 mod reach;
 mod release;
 mod restraint;
@@ -51,15 +52,17 @@ pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
 pub(crate) use auth::is_here;
 pub use auth::{AuthConfig, AuthSpec, OAuthConfig, OAuthSpec, ScopeSpec, TokenConfig, TokenSpec};
-pub use console::ConsoleConfig;
+pub use console::{ConsoleConfig, OidcConfig, OidcSpec};
 pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
 pub use people::{ApprovalSpec, PeopleConfig, PeopleSpec, QueueConfig, QueueSpec, WebhookConfig};
+pub(crate) use pii::withheld;
 pub use pii::{ArgumentsRule, PiiConfig, PiiSpec, ResultsRule, Sieves};
 pub use policy::{Allowlists, PolicySpec, PrincipalSpec};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
+pub use question::{PEOPLE, QuestionSpec};
 pub use release::Released;
 pub use settle::settle;
 pub use source::Source;
@@ -225,6 +228,8 @@ pub struct Limits {
     pub rate: Option<Rate>,
     /// How often may be called in one session.
     pub session_rate: Option<Rate>,
+    /// How long a walk in which nothing goes on is kept in memory, before it is only on the ledger.
+    pub walk_idle: Duration,
 }
 
 /// Why a configuration was not taken.
@@ -339,6 +344,11 @@ impl Config {
     /// Whether a link to sign in at the console with is printed: there is no other way in.
     pub fn has_console_link(&self) -> bool {
         self.console.has_link() && !self.auth.is_asked_for()
+    }
+
+    /// The questions that people answer before the tool of that served name is called.
+    pub fn asks(&self, tool: &str) -> &[String] {
+        self.tools.get(tool).map_or(&[], |declared| &declared.spec.ask)
     }
 
     /// The playbook of a tool of which nothing was declared.

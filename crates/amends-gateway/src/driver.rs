@@ -15,6 +15,7 @@ mod orphans;
 mod permission;
 mod post;
 mod privacy;
+mod question;
 mod recover;
 mod redeem;
 mod relay;
@@ -26,7 +27,7 @@ mod turn;
 mod undo;
 mod walk;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::machine::Course;
@@ -97,6 +98,8 @@ pub struct CallHandle {
     requested: String,
     /// Whether it changes nothing, whatever becomes of it.
     harmless: bool,
+    /// The call that goes on in its place, once a person has answered what it asks.
+    next: Arc<OnceLock<CallId>>,
 }
 
 /// Says that an answer has arrived, once that is known.
@@ -106,6 +109,8 @@ pub struct Delivery {
     mail: mpsc::UnboundedSender<Mail>,
     deliveries: Arc<Deliveries>,
     leaving: Option<Leaving>,
+    /// What arrives with it: the answers of people that led to this one.
+    with: Vec<Delivery>,
     /// Kept while the delivery is not known, so that there is a driver to tell.
     user: Option<Arc<User>>,
 }
@@ -164,7 +169,14 @@ impl SessionHandle {
 
     /// A call of this session that waits for its answer there.
     pub(crate) fn waiting(&self, id: CallId, answer: oneshot::Receiver<Answered>) -> CallHandle {
-        CallHandle { id, answer, session: self.clone(), requested: String::new(), harmless: false }
+        CallHandle {
+            id,
+            answer,
+            session: self.clone(),
+            requested: String::new(),
+            harmless: false,
+            next: Arc::default(),
+        }
     }
 
     /// Hands in a call, for that listener. One that comes back is told at once that a person is asked.
@@ -183,6 +195,30 @@ impl SessionHandle {
             let token = arguments.as_ref().and_then(|arguments| arguments.get("token")?.as_str());
             return self.redeem(token, Redeemer::Agent, listener);
         }
+        if let Wish::Call { params, call } = &wish
+            && !self.gateway.config().asks(call.name()).is_empty()
+            && self.gateway.catalogue.now().find(call.name()).is_some()
+        {
+            if listener.task.is_some() {
+                // A task is one call; what people answer would be taken for what it gave.
+                let words = format!("`{}` asks people first, and cannot be made as a task", call.name());
+                let refusal = Box::new(amends_core::Refusal::of(amends_core::RefusalKind::InvalidArgument, words));
+                let wish = Wish::Unreadable { requested: call.name().to_owned(), refusal };
+                return self.hand_over_to_driver(wish, listener, at_once, None);
+            }
+            return self.ask_first(params, call.name(), listener, at_once);
+        }
+        self.hand_over_to_driver(wish, listener, at_once, None)
+    }
+
+    /// The same, whatever is asked of people before. `wanted` is what the agent called with, where that is something else.
+    fn hand_over_to_driver(
+        &self,
+        wish: Wish<'_>,
+        listener: Listener,
+        at_once: bool,
+        wanted: Option<(String, String)>,
+    ) -> CallHandle {
         let wish = match &wish {
             Wish::Call { call, .. } => match self.only_in_machines(call.name()) {
                 Some(refusal) => Wish::Unreadable { requested: call.name().to_owned(), refusal: Box::new(refusal) },
@@ -208,10 +244,13 @@ impl SessionHandle {
         let id = admitted.call.id.clone();
         let requested = admitted.call.tool.to_string();
         let harmless = admitted.call.rules.contract.effect.is_read() || admitted.gates.refusal.is_some();
-        let mail = Mail::call(admitted, made, answer_to, listener);
+        let mut mail = Mail::call(admitted, made, answer_to, listener);
+        if let Mail::Call { live, .. } = &mut mail {
+            live.wanted = wanted;
+        }
         // The driver ends only after every handle is gone.
         let _ = self.user.mail.send(mail);
-        CallHandle { id, answer, session: self.clone(), requested, harmless }
+        CallHandle { requested, harmless, ..self.waiting(id, answer) }
     }
 }
 
@@ -254,7 +293,9 @@ impl CallHandle {
 
     /// Asks for the call to be stopped.
     pub fn cancel(&self, reason: CancelReason) {
-        let _ = self.session.user.mail.send(Mail::Cancel { call: self.id.clone(), reason });
+        for call in std::iter::once(&self.id).chain(self.next.get()) {
+            let _ = self.session.user.mail.send(Mail::Cancel { call: call.clone(), reason });
+        }
     }
 }
 
@@ -268,11 +309,13 @@ impl Delivery {
     /// The answer begins to leave. From here on the agent may have read it before we know.
     pub fn leaves(&mut self) {
         self.leaving.get_or_insert_with(|| self.deliveries.begin(&self.call));
+        self.with.iter_mut().for_each(Self::leaves);
     }
 
     /// The answer has arrived.
     pub fn confirm(mut self) {
         self.leaves();
+        std::mem::take(&mut self.with).into_iter().for_each(Self::confirm);
         let _ = self.mail.send(Mail::Delivered { call: self.call, leaving: self.leaving });
     }
 }

@@ -205,6 +205,11 @@ impl Gateway {
         hub.meet(&upstreams);
         let signing_key = key::signing(&config.ledger, &amends_ledger::origin(&ledger.secret()))?;
         let signer = signing_key.map(|key| Signer::new(ledger.clone(), key, config.ledger.anchor.clone()));
+        let spending = Spending::default();
+        if config.cost.day_max_milli.is_some() {
+            let counted = spending.count(&*ledger, clock::now()).await;
+            counted.map_err(|source| StartError::Ledger { place: config.ledger.place.clone(), source })?;
+        }
         let metrics = Metrics::default();
         let gateway = Arc::new(Self {
             signer,
@@ -224,7 +229,7 @@ impl Gateway {
             room: Room::default(),
             rates: Rates::default(),
             session_rates: Rates::default(),
-            spending: Spending::default(),
+            spending,
             stored_rules: StoredRules::default(),
             deliveries: Arc::default(),
             telemetry: Telemetry::start(&config.telemetry, metrics.exports()),

@@ -8,6 +8,8 @@ mod fetch;
 mod keys;
 mod metadata;
 mod oauth;
+mod oidc;
+pub(crate) mod shown;
 mod signature;
 mod tokens;
 
@@ -21,6 +23,7 @@ use thiserror::Error;
 
 pub use denied::Denied;
 pub(crate) use metadata::{METADATA_PATH, metadata};
+pub(crate) use oidc::{Oidc, Unwelcome};
 
 use crate::config::{Config, OAuthConfig, TokenConfig};
 use crate::upstream::CredentialError;
@@ -96,6 +99,7 @@ pub enum IdentityError {
 pub struct Identity {
     tokens: Tokens,
     oauth: Option<Arc<OAuth>>,
+    oidc: Option<Oidc>,
     /// Who everybody is, where nobody has to say so.
     everybody: Option<Caller>,
 }
@@ -164,7 +168,8 @@ impl Identity {
             tokio::spawn(oauth::keep_fresh(Arc::downgrade(oauth)));
         }
         let tokens = Tokens::read(&config.auth.tokens)?;
-        Ok(Arc::new(Self { tokens, oauth, everybody: Caller::everybody(config) }))
+        let oidc = config.console.oidc.clone().map(Oidc::start);
+        Ok(Arc::new(Self { tokens, oauth, oidc, everybody: Caller::everybody(config) }))
     }
 
     /// Who sent a request with those headers.
@@ -193,6 +198,11 @@ impl Identity {
     /// The person who sent a request with those headers.
     pub async fn person(&self, headers: &HeaderMap) -> Result<Person, Denied> {
         self.caller(headers).await?.person()
+    }
+
+    /// The issuer at which people sign in.
+    pub(crate) fn oidc(&self) -> Option<&Oidc> {
+        self.oidc.as_ref()
     }
 
     /// Whether whoever comes has to say who they are.

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod config;
 pub mod door;
 pub mod driver;
+pub mod form;
 pub mod gateway;
 pub mod hindsight;
 pub mod hub;

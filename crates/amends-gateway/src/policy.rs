@@ -9,7 +9,7 @@ mod read;
 mod schema;
 mod shape;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use amends_core::contract::EffectKind;
 use amends_core::failure::bounded;
@@ -55,6 +55,8 @@ pub struct Asked<'a> {
     pub arguments: &'a Value,
     /// From where.
     pub origin: Origin<'a>,
+    /// What the token is good for that was shown, in its issuer's words.
+    pub scopes: &'a BTreeSet<String>,
     /// When.
     pub now: Timestamp,
 }
@@ -180,7 +182,7 @@ impl Policies {
     }
 
     fn request(&self, asked: &Asked<'_>) -> Result<(Request, Entities), String> {
-        let Asked { principal, tenant, tool, arguments, origin, now } = asked;
+        let Asked { principal, tenant, tool, arguments, origin, scopes, now } = asked;
         let names = &self.names;
         let groups = self.groups.get(*principal).map(Vec::as_slice).unwrap_or_default();
         let who = uid(&names.principal, principal.as_str());
@@ -213,6 +215,7 @@ impl Policies {
             ("args".to_owned(), tool.shape.arguments(arguments)?),
             ("session".to_owned(), string(origin.session)),
             ("door".to_owned(), string(origin.door)),
+            ("scopes".to_owned(), RestrictedExpression::new_set(scopes.iter().map(|scope| string(scope)))),
             ("now".to_owned(), RestrictedExpression::new_datetime(&moment.text)),
             ("hour".to_owned(), RestrictedExpression::new_long(moment.hour)),
             ("weekday".to_owned(), string(moment.weekday)),
@@ -256,8 +259,9 @@ fn groups_of(effect: EffectKind) -> [&'static str; 2] {
 pub(crate) fn stricter(one: Approval, other: Approval) -> Approval {
     let weight = |approval: &Approval| (approval.persons, !approval.requester_may);
     let (persons, requester_may) = (one.persons.max(other.persons), one.requester_may && other.requester_may);
+    let form = one.form.clone().or_else(|| other.form.clone());
     let strict = if weight(&other) > weight(&one) { other } else { one };
-    Approval { persons, requester_may, ..strict }
+    Approval { persons, requester_may, form, ..strict }
 }
 
 /// The id of a policy as a text.

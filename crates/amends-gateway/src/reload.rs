@@ -74,7 +74,9 @@ impl Gateway {
         let mut reloaded = Reloaded { fixed: keep_fixed(&mut config, &before.config), ..Reloaded::default() };
         config.auth.may_listen(config.http)?;
         // What the operator changed of who may come in counts for the next request.
-        let identity = (config.auth != before.config.auth).then(|| Identity::start(&config)).transpose()?;
+        let identity = (config.auth != before.config.auth || config.console != before.config.console)
+            .then(|| Identity::start(&config))
+            .transpose()?;
         let mut upstreams = Upstreams::new();
         for (name, declared) in &config.upstreams {
             let upstream = match before.upstreams.get(name) {

@@ -3,6 +3,9 @@
 //! A session is a text with a proof under the ledger's secret, so that it holds after a restart and at another node of the same
 //! ledger, and nothing has to be remembered of it.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use amends_core::{Digest, Timestamp};
 use amends_ledger::{digest, keyed_digest};
 use serde::{Deserialize, Serialize};
@@ -14,12 +17,32 @@ use crate::mint;
 /// How long somebody stays signed in.
 pub(crate) const SESSION_MS: u64 = 12 * 60 * 60 * 1000;
 
+/// How long somebody may take at an issuer.
+pub(crate) const VISIT_MS: u64 = 10 * 60 * 1000;
+/// How many visits to issuers are remembered as over.
+const VISITS_MAX: usize = 10_000;
+
 /// Who may sign in, and who is signed in.
 #[derive(Debug)]
 pub struct SignIn {
     secret: [u8; 32],
+    /// The visits to an issuer that are over, with the time until which they could have come back.
+    over: Mutex<HashMap<String, u64>>,
     /// The token of the link, which is another one as soon as it was used.
     token: watch::Sender<String>,
+}
+
+/// A browser's way to an issuer and back. Everything about it follows from its state, so that any node can take it up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Visit {
+    /// What comes back with the browser.
+    pub(crate) state: String,
+    /// What the issuer's token must repeat.
+    pub(crate) nonce: String,
+    /// What proves to the issuer that who comes back is who left: PKCE.
+    pub(crate) verifier: String,
+    /// What the browser keeps, so that nobody else's way back leads to it.
+    pub(crate) kept: String,
 }
 
 /// What a session says.
@@ -37,7 +60,7 @@ struct Session {
 impl SignIn {
     /// Nobody is signed in, and there is a link.
     pub(crate) fn new(secret: [u8; 32]) -> Self {
-        Self { secret, token: watch::Sender::new(mint::token()) }
+        Self { secret, over: Mutex::default(), token: watch::Sender::new(mint::token()) }
     }
 
     /// The token of the link, now and whenever it changes.
@@ -83,6 +106,34 @@ impl SignIn {
         (session.until > now.ms()).then_some(Person { name: session.name, tenant: session.tenant, role })
     }
 
+    /// Somebody leaves for an issuer.
+    pub(crate) fn leave(&self, now: Timestamp) -> Visit {
+        self.visit(mint::token(), (now + VISIT_MS).ms())
+    }
+
+    /// Somebody comes back from an issuer, with what their browser kept. It counts once, and not forever.
+    pub(crate) fn come_back(&self, kept: &str, state: &str, now: Timestamp) -> Option<Visit> {
+        let mut parts = kept.splitn(3, '.');
+        let (left_with, until) = (parts.next()?, parts.next()?.parse::<u64>().ok()?);
+        let visit = self.visit(left_with.to_owned(), until);
+        let same = |one: &str, other: &str| digest(one.as_bytes()) == digest(other.as_bytes());
+        if !same(&visit.kept, kept) || !same(&visit.state, state) || until <= now.ms() {
+            return None;
+        }
+        let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        over.retain(|_, until| *until > now.ms());
+        let first = over.len() < VISITS_MAX && over.insert(visit.state.clone(), until).is_none();
+        first.then_some(visit)
+    }
+
+    fn visit(&self, state: String, until: u64) -> Visit {
+        let derived = |what: &str| self.proof(what, &state).as_str().to_owned();
+        let (nonce, verifier) = (derived("console-nonce"), derived("console-verifier"));
+        let said = format!("{state}.{until}");
+        let kept = format!("{said}.{}", self.proof("console-visit", &said));
+        Visit { state, nonce, verifier, kept }
+    }
+
     /// What a page of that session shows with everything it wants done, and no page of anybody else can know.
     pub(crate) fn proof_of_page(&self, session: &str) -> String {
         self.proof("console-page", session).as_str().to_owned()
@@ -121,6 +172,24 @@ mod tests {
         assert!(sign_in.redeem(&first));
         assert!(!sign_in.redeem(&first));
         assert_ne!(*tokens.borrow(), first);
+    }
+
+    #[test]
+    fn a_visit_to_an_issuer_comes_back_once_to_the_browser_that_left() {
+        let (sign_in, now) = (SignIn::new([1; 32]), Timestamp::from_ms(1000));
+        let (mine, others) = (sign_in.leave(now), sign_in.leave(now));
+        assert_ne!((&mine.nonce, &mine.verifier), (&others.nonce, &others.verifier));
+        assert_eq!(sign_in.come_back(&mine.kept, &others.state, now), None, "another's way back");
+        assert_eq!(sign_in.come_back(&others.kept, &mine.state, now), None);
+        assert_eq!(sign_in.come_back(&mine.kept, &mine.state, now + VISIT_MS), None, "it took too long");
+        let longer = mine.kept.replacen(&(now + VISIT_MS).ms().to_string(), "99999999999999", 1);
+        for forged in [longer.as_str(), "", "a.b.c", &mine.state] {
+            assert_eq!(sign_in.come_back(forged, &mine.state, now), None, "{forged}");
+        }
+        assert_eq!(SignIn::new([2; 32]).come_back(&mine.kept, &mine.state, now), None, "another ledger");
+        assert_eq!(sign_in.come_back(&mine.kept, &mine.state, now).as_ref(), Some(&mine));
+        assert_eq!(sign_in.come_back(&mine.kept, &mine.state, now), None, "a second time");
+        assert_eq!(SignIn::new([1; 32]).come_back(&others.kept, &others.state, now), Some(others), "after a restart");
     }
 
     #[test]

@@ -1,14 +1,20 @@
-//! What principals have spent today. It is kept in memory: a restart forgets it, and other processes over the same ledger count
-//! for themselves. What a session has spent is in its trace.
+//! What principals have spent today. It is counted in memory, from what the ledger has of today when the process begins; other
+//! processes over the same ledger count for themselves from then on. What a session has spent is in its trace.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use amends_core::{Principal, Timestamp};
+use amends_core::{CallId, ClaimState, Fact, Principal, Purpose, Timestamp};
+use amends_ledger::{Error, Ledger};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// How many principals are remembered before those who spent nothing today are forgotten.
 const PRINCIPALS_MAX: usize = 10_000;
+
+/// How many sessions are listed at once.
+const SESSIONS_AT_ONCE: usize = 500;
+/// How old a session may be that goes on today.
+const OLDEST_MS: u64 = 30 * DAY_MS;
 
 /// What principals have spent today.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +38,46 @@ pub struct Reserved {
 }
 
 impl Spending {
+    /// Counts what was spent today by what is recorded: every call that costs something and was begun.
+    pub(crate) async fn count(&self, ledger: &dyn Ledger, now: Timestamp) -> Result<(), Error> {
+        let today = Timestamp::from_ms(now.ms() / DAY_MS * DAY_MS);
+        let mut after = None;
+        loop {
+            let rows = ledger.sessions_after(today - OLDEST_MS, after.as_ref(), SESSIONS_AT_ONCE).await?;
+            for row in rows.iter().filter(|row| row.updated >= today) {
+                let Some(trace) = ledger.trace(&row.session).await? else { continue };
+                let mut costs: HashMap<CallId, u64> = HashMap::new();
+                for event in trace.events.into_iter().map(|stored| stored.event) {
+                    match event.fact {
+                        Fact::CallReceived { received, gates } => {
+                            // A repeat is the call that it repeats, and that was counted.
+                            let held = received.repeat_of.as_ref();
+                            let counts = held.is_none_or(|held| held.state == ClaimState::Granted);
+                            let cost = gates.cost.filter(|_| counts);
+                            costs.extend(cost.map(|cost| (received.call.clone(), cost.milli)));
+                        }
+                        Fact::AttemptStarted { attempt, purpose, .. } if purpose != Purpose::Join => {
+                            let milli = costs.remove(&attempt.call).filter(|_| event.at >= today);
+                            self.add(&row.principal, milli.unwrap_or_default(), today);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            after = rows.last().cloned();
+            if rows.len() < SESSIONS_AT_ONCE {
+                return Ok(());
+            }
+        }
+    }
+
+    fn add(&self, principal: &Principal, milli: u64, today: Timestamp) {
+        if milli > 0 {
+            let day = today.ms() / DAY_MS;
+            self.held().entry(principal.clone()).or_insert(Spent { day, milli: 0 }).milli += milli;
+        }
+    }
+
     /// Sets the cost of a call aside, or says how much is left, which is less.
     pub fn reserve(&self, principal: &Principal, milli: u64, most: u64, now: Timestamp) -> Result<Reserved, u64> {
         let day = now.ms() / DAY_MS;

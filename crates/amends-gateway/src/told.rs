@@ -2,7 +2,7 @@
 
 use amends_core::gates::Ruling;
 use amends_core::walk::Weighed;
-use amends_core::{Event, Fact, Inquiry, Timestamp};
+use amends_core::{Event, Fact, Inquiry, PersonAnswer, Timestamp};
 use amends_ledger::{Closing, QueueEntry, QueueState};
 use serde_json::Value;
 
@@ -191,6 +191,8 @@ pub fn question(entry: &QueueEntry) -> Value {
     let mut json = serde_json::to_value(&entry.interaction).unwrap_or_default();
     json["state"] = standing(entry.state).into();
     if let Some(answer) = &entry.answer {
+        // What was asked for is for the call.
+        let answer = PersonAnswer { content: None, ..answer.clone() };
         json["answer"] = serde_json::to_value(answer).unwrap_or_default();
     }
     json

@@ -43,6 +43,8 @@ pub struct Order {
     pub key: Option<String>,
     /// How long the agent waits, where it says so.
     pub deadline_ms: Option<u64>,
+    /// The tool that was called, and its arguments as they were written, where the agent can be asked to call it again.
+    pub subject: Option<(String, String)>,
 }
 
 /// What is wanted of a walk.
@@ -116,6 +118,7 @@ pub async fn order(
         deadline_ms: order.deadline_ms,
         reset,
         refusal,
+        subject: order.subject,
         answer: answer_to,
         listener,
     };
@@ -240,6 +243,7 @@ pub async fn look(gateway: &Arc<Gateway>, principal: &Principal, session: &Sessi
     let walk = folded.walk().ok_or_else(unknown)?;
     let mut view =
         look_from_outside(session, &walk, &events, &written).map_err(|error| unread(&error))?.ok_or_else(unknown)?;
+    gateway.config().pii.shared().hide(&mut view.fields);
     fill_in_schemas(&mut view, &walk, &gateway.catalogue.now());
     Ok(view)
 }

@@ -317,14 +317,19 @@ impl Ledger for PostgresLedger {
 
     fn interaction(&self, id: &InteractionId) -> Pending<'_, Option<QueueEntry>> {
         let id = id.clone();
-        self.read(move |connection| {
+        let entry = self.read(move |connection| {
             let id = id.clone();
             Box::pin(async move { Ok(questions::interaction(connection, &id).await?.map(InteractionRow::entry)) })
-        })
+        });
+        Box::pin(async move { entry.await?.map(|entry| self.vault.open_content(entry)).transpose() })
     }
 
     fn answer_interaction(&self, id: &InteractionId, given: PersonAnswer) -> Pending<'_, AnswerFate> {
         let id = id.clone();
+        let given = match self.vault.seal_content(&id, given) {
+            Ok(given) => given,
+            Err(error) => return Box::pin(ready(Err(error))),
+        };
         self.hinting(self.write(move |connection| {
             let (id, given) = (id.clone(), given.clone());
             Box::pin(async move { questions::answer(connection, &id, &given).await })

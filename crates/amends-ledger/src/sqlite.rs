@@ -228,12 +228,17 @@ impl Ledger for SqliteLedger {
 
     fn interaction(&self, id: &InteractionId) -> Pending<'_, Option<QueueEntry>> {
         let id = id.clone();
-        self.read(move |connection| Ok(questions::interaction(connection, &id)?.map(InteractionRow::entry)))
+        let entry =
+            self.read(move |connection| Ok(questions::interaction(connection, &id)?.map(InteractionRow::entry)));
+        Box::pin(async move { entry.await?.map(|entry| self.vault.open_content(entry)).transpose() })
     }
 
     fn answer_interaction(&self, id: &InteractionId, given: PersonAnswer) -> Pending<'_, AnswerFate> {
         let id = id.clone();
-        self.hinting(self.write(move |answer| Work::AnswerInteraction { id, given, answer }))
+        match self.vault.seal_content(&id, given) {
+            Ok(given) => self.hinting(self.write(move |answer| Work::AnswerInteraction { id, given, answer })),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
     }
 
     fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>> {

@@ -8,7 +8,7 @@
 
 mod key;
 
-use amends_core::SessionId;
+use amends_core::{InteractionId, PersonAnswer, SessionId};
 use bytes::Bytes;
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::append::{Append, StoredAnswer, StoredArguments};
 use crate::error::Error;
+use crate::interactions::QueueEntry;
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::reversals::ReversalRow;
 use key::{ID_LEN, Key, KeyId};
@@ -79,6 +80,22 @@ impl Vault {
             undo.arguments = self.close("undo", undo.token.as_str(), &undo.arguments)?;
         }
         Ok(append)
+    }
+
+    /// Seals what a person was asked for.
+    pub(crate) fn seal_content(&self, id: &InteractionId, mut answer: PersonAnswer) -> Result<PersonAnswer, Error> {
+        answer.content = answer.content.map(|content| self.close_json("content", id.as_str(), content)).transpose()?;
+        Ok(answer)
+    }
+
+    /// Opens what a person was asked for.
+    pub(crate) fn open_content(&self, mut entry: QueueEntry) -> Result<QueueEntry, Error> {
+        if let Some(answer) = &mut entry.answer {
+            let opened =
+                answer.content.take().map(|content| self.open_json("content", entry.interaction.id.as_str(), content));
+            answer.content = opened.transpose()?;
+        }
+        Ok(entry)
     }
 
     /// Seals a letter.

@@ -92,6 +92,16 @@ impl Tokens {
         calls
     }
 
+    /// Whether what a call did is being undone.
+    pub fn is_redeeming(&self, call: &CallId) -> bool {
+        self.rows.get(&token_of(call)).is_some_and(|row| row.state == ReversalState::Redeeming)
+    }
+
+    /// Whether what a call did is undone.
+    pub fn is_redeemed(&self, call: &CallId) -> bool {
+        self.rows.get(&token_of(call)).is_some_and(|row| row.state == ReversalState::Redeemed)
+    }
+
     /// The session of a token's write.
     pub fn session(&self, token: &Digest) -> Option<SessionId> {
         self.rows.get(token).map(|row| row.session.clone())

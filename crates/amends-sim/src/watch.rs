@@ -312,6 +312,7 @@ impl Watch {
     pub(crate) fn finish(&self) -> Verdicts {
         self.liveness()?;
         self.every_move_over()?;
+        self.every_walk_unwound()?;
         self.every_inquiry_over()?;
         self.every_answer_counted()?;
         self.decided_again()

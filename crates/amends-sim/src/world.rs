@@ -43,7 +43,8 @@ const TROUBLE_MS: u64 = 100_000;
 const CALM_MS: u64 = 400_000;
 /// How many things happen in one world at most.
 const HAPPENINGS_MAX: u64 = 60_000;
-/// The worlds of seeds from here on have walks in them, and the others have none.
+/// The worlds of seeds from here on have walks in them, and the others have none. In some of them people are asked before calls
+/// are sent.
 pub const WALKS_FROM: u64 = 1 << 32;
 /// In the worlds of seeds from here on people are asked before calls are sent, and there are no walks.
 pub const APPROVALS_FROM: u64 = 1 << 33;
@@ -202,7 +203,7 @@ impl World {
             parked: BTreeMap::new(),
             asking: BTreeMap::new(),
             curious: seed % 4 == 3,
-            asks_first: seed >= APPROVALS_FROM,
+            asks_first: seed >= APPROVALS_FROM || (seed >= WALKS_FROM && seed % 4 == 1),
             lost: BTreeSet::new(),
             seed,
             watch: Watch::new(tools, logged),
@@ -259,6 +260,7 @@ impl World {
             Happening::Look(interaction) => self.look(*interaction),
             Happening::Second(place, answer) => self.second_answer(&place, *answer),
             Happening::Unwind(session) => self.unwind(&session),
+            Happening::Undoing(session, of, calls, left) => self.undoing(session, of, calls, left),
             Happening::Tired(attempt) => self.tired(&attempt),
             Happening::Stride(walker) => self.stride(walker)?,
             Happening::Weary(walker, of) => self.weary(walker, &of),

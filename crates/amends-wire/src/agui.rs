@@ -7,6 +7,3 @@ pub mod event;
 pub mod input;
 pub mod plan;
 pub mod reply;
-
-#[cfg(test)]
-mod goldens;

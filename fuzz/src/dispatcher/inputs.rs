@@ -20,6 +20,7 @@ use amends_core::{
 };
 
 use crate::bytes::Bytes;
+use crate::dispatcher::walker::Walker;
 
 const CALLS: [&str; 5] = ["c0", "c1", "c2", "c3", "c4"];
 const UPSTREAMS: [&str; 2] = ["shop", "bank"];
@@ -45,6 +46,8 @@ pub struct World {
     asked: Vec<InteractionId>,
     /// What upstreams asked of the agent.
     inquired: Vec<(CallId, u32)>,
+    /// What is known of its walk, where it has one.
+    pub walker: Option<Walker>,
 }
 
 impl World {
@@ -52,7 +55,7 @@ impl World {
     pub fn new(bytes: &mut Bytes<'_>) -> Self {
         let count = 1 + bytes.below(3);
         let rules = (0..count).map(|_| Arc::new(rules(bytes))).collect();
-        Self { now: BEGIN, rules, sent: Vec::new(), asked: Vec::new(), inquired: Vec::new() }
+        Self { now: BEGIN, rules, sent: Vec::new(), asked: Vec::new(), inquired: Vec::new(), walker: None }
     }
 
     /// Finds rules by their digest.
@@ -77,6 +80,9 @@ impl World {
 
     /// Notes what a step asked for, so that results can answer it.
     pub fn learn(&mut self, step: &Step) {
+        if let Some(walker) = &mut self.walker {
+            walker.learn(step);
+        }
         for effect in &step.effects {
             match effect {
                 Effect::Send(attempt) => self.sent.push(attempt.id.clone()),
@@ -95,7 +101,22 @@ impl World {
         }
     }
 
-    fn input(&self, bytes: &mut Bytes<'_>, now: Timestamp) -> Input {
+    /// What a driver does for the walk that has nothing else to do.
+    pub fn due(&mut self) -> Option<Input> {
+        let mut walker = self.walker.take()?;
+        let due = walker.due(|| self.call(&mut Bytes::new(&[]), self.now));
+        self.walker = Some(walker);
+        due
+    }
+
+    fn input(&mut self, bytes: &mut Bytes<'_>, now: Timestamp) -> Input {
+        if let Some(mut walker) = self.walker.take() {
+            let input = bytes.below(3).gt(&0).then(|| walker.input(bytes, now, |bytes| self.call(bytes, now)));
+            self.walker = Some(walker);
+            if let Some(input) = input {
+                return input;
+            }
+        }
         match bytes.below(15) {
             0..=2 => Input::Call(Box::new(self.call(bytes, now))),
             3..=6 => Input::Result { attempt: self.attempt(bytes), report: Box::new(report(bytes)) },
@@ -233,7 +254,7 @@ fn answer(bytes: &mut Bytes<'_>, at: Timestamp) -> PersonAnswer {
     let choices = ["happened", "did_not_happen", "approve", "deny", "seen", "unknown", "", "approve_arguments"];
     let choice = bytes.one_of(&choices);
     let by = bytes.one_of(&["ada", "bob"]);
-    PersonAnswer { choice: choice.into(), by: by.into(), note: None, at }
+    PersonAnswer { choice: choice.into(), by: by.into(), note: None, at, content: None }
 }
 
 fn status_reader(by_key: bool) -> StatusReader {
@@ -325,7 +346,7 @@ fn gates(bytes: &mut Bytes<'_>) -> Gates {
     let runs = UPSTREAMS.iter().take(seen).map(|upstream| ((*upstream).into(), run)).collect();
     let spent = if bytes.once_in(4) { [UPSTREAMS[0].into()].into() } else { Default::default() };
     let (queue, policy) = ("ops".to_owned(), String::new());
-    let approval = || Approval { queue, persons: 2, policy, requester_may: false };
+    let approval = || Approval { queue, persons: 2, policy, requester_may: false, form: None };
     let approval = bytes.once_in(3).then(|| Box::new(approval()));
     Gates { refusal, runs, spent, approval, ..Gates::default() }
 }

@@ -24,6 +24,7 @@ impl Promises {
         let mut ended = BTreeSet::new();
         let mut interim = BTreeSet::new();
         let mut inquired = BTreeSet::new();
+        let mut moved = BTreeSet::new();
         for event in &step.events {
             match &event.fact {
                 Fact::CallReceived { received, .. } => {
@@ -55,6 +56,11 @@ impl Promises {
                 Fact::InteractionOpened { interaction } => {
                     asked.insert(interaction.id.clone());
                 }
+                // Not every agent of a move is told: some were before.
+                Fact::MoveRefused { of, .. }
+                | Fact::MoveJoined { of, .. }
+                | Fact::MoveEnded { of, .. }
+                | Fact::WalkReset { of, .. } => drop(moved.insert(of.clone())),
                 // A person settled a call that had ended: its answer is written anew.
                 Fact::DoubtResolved { call, certainty: Certainty::Processed, .. } => {
                     ended.insert(call.clone());
@@ -66,7 +72,11 @@ impl Promises {
             match effect {
                 Effect::Send(attempt) => assert!(started.remove(&attempt.id), "{} has no event", attempt.id),
                 Effect::Reply(reply) => {
-                    let found = if reply.last { ended.remove(&reply.call) } else { interim.remove(&reply.call) };
+                    let found = if reply.last {
+                        ended.remove(&reply.call) || moved.remove(&reply.call)
+                    } else {
+                        interim.remove(&reply.call)
+                    };
                     assert!(found, "an answer to {} without its event", reply.call);
                     readable(&reply.answer);
                 }

@@ -46,4 +46,5 @@ targets! {
     privacy: 3_000;
     trace: 5_000;
     dispatcher: 5_000;
+    walk: 2_000;
 }

@@ -101,6 +101,13 @@ impl Dispatcher {
         if matches!(over, None | Some(Repeat::Allowed))
             && let Some(refusal) = self.too_dear(&id)
         {
+            if over.is_none() {
+                // A repeat costs nothing: where somebody holds what it would take, it comes back as one.
+                let names =
+                    call.claims.iter().filter(|claim| matches!(claim.kind, ClaimKind::Key | ClaimKind::Arguments));
+                let absent = names.map(|claim| ClaimChange::Absent { name: claim.name.clone() });
+                self.step.claims.extend(absent);
+            }
             return self.refuse(now, id, refusal);
         }
         let too_late = matches!(over, Some(Repeat::TooLate));
@@ -124,10 +131,16 @@ impl Dispatcher {
         self.start(now, gates, &id, first, None);
     }
 
-    /// The refusal of a call that would cost more than is left for its session. What was received and not begun counts as well.
+    /// The refusal of a call that would cost more than is left for its principal today, or for its session. What was received and
+    /// not begun counts as well.
     fn too_dear(&self, id: &CallId) -> Option<Refusal> {
         let call = self.state.calls.get(id)?;
         let cost = call.cost?;
+        if let Some(left) = cost.day_left_milli {
+            let (tool, cost, left) = (&call.received.tool, thousandths(cost.milli), thousandths(left));
+            let message = format!("`{tool}` would cost {cost}, and {left} is left for today; nothing was sent");
+            return Some(Refusal::of(RefusalKind::CostCapExceeded, message));
+        }
         let most = cost.session_max_milli?;
         let waiting = self.state.calls.values().filter(|other| other.received.call != *id);
         let promised = waiting.filter_map(CallState::unbegun_cost).fold(self.state.spent_milli, u64::saturating_add);

@@ -18,7 +18,7 @@ use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
 
 impl Dispatcher {
-    pub(super) fn answer(&mut self, now: Timestamp, gates: &Gates, id: InteractionId, answer: Box<PersonAnswer>) {
+    pub(super) fn answer(&mut self, now: Timestamp, gates: &Gates, id: InteractionId, mut answer: Box<PersonAnswer>) {
         let Some(question) = self.state.questions.get(&id).cloned() else {
             return self.ignore(now, format!("the question `{id}` is not open"));
         };
@@ -33,6 +33,8 @@ impl Dispatcher {
             return self.ignore(now, format!("the yes of `{}` to `{id}` does not count", answer.by));
         }
         let picked = answer.choice.clone();
+        // What was asked for passes by the core: the driver takes it from where the question is.
+        answer.content = None;
         self.emit(now, Fact::InteractionAnswered { interaction: id.clone(), answer, gates: gates.clone() });
         let call = question.interaction.call.clone();
         match (question.interaction.subject, picked.as_str()) {
@@ -43,7 +45,7 @@ impl Dispatcher {
             // `walk_on` goes on with it.
             (Subject::Move, choice::APPROVE) | (Subject::Notice, _) => {}
             (Subject::Move, _) => self.deny_move(now, &call, RefusalKind::ApprovalDenied),
-            (Subject::Call, picked) if choice::is_yes(picked) => self.said_yes(now, gates, &call, id),
+            (Subject::Call, picked) if question.interaction.is_yes(picked) => self.said_yes(now, gates, &call, id),
             (Subject::Call, _) => self.say_no(now, &call, RefusalKind::ApprovalDenied),
         }
     }

@@ -14,7 +14,7 @@ use crate::envelope::{Body, Envelope, Trouble};
 use crate::event::Fact;
 use crate::gates::{Approval, Gates, Headless};
 use crate::id::{CallId, InteractionId};
-use crate::interaction::{Grounds, Interaction, InteractionKind, Read, Subject, choice};
+use crate::interaction::{Form, Grounds, Interaction, InteractionKind, Read, Subject, choice};
 use crate::limits::{ATTEMPT_MS_MIN, PERSONS_MAX};
 use crate::outcome::Outcome;
 use crate::refusal::{Refusal, RefusalKind};
@@ -22,7 +22,7 @@ use crate::registry::Code;
 use crate::time::Timestamp;
 
 /// How long an agent that was told to come back had better wait.
-const COME_BACK_MS: u64 = 60 * 1000;
+pub(super) const COME_BACK_MS: u64 = 60 * 1000;
 
 impl Dispatcher {
     /// Goes on with a call that needs a yes: somebody gave it already, or a person is asked.
@@ -36,7 +36,7 @@ impl Dispatcher {
         if let Some((yes, of)) = self.given(call, approval) {
             return self.approve(now, gates, id, yes, Scope::Once, None, of);
         }
-        match call.patience.headless {
+        match call.patience.headless.map(|said| if approval.form.is_some() { Headless::Deny } else { said }) {
             Some(Headless::Approve) => return self.approve(now, gates, id, Yes::Headless, Scope::Once, None, None),
             Some(Headless::Deny) => {
                 let words = format!(
@@ -52,7 +52,7 @@ impl Dispatcher {
             return self.turn_away(now, id, Refusal { retry_after_ms: Some(COME_BACK_MS), ..refusal });
         }
         self.ask_for_call(now, id);
-        let told_at_once = |call: &CallState| call.patience.hold_ms == 0 && call.received.leg.is_none();
+        let told_at_once = |call: &CallState| call.patience.hold_ms == 0;
         if self.state.calls.get(id).is_some_and(told_at_once) {
             self.answer_interim(now, id);
         }
@@ -91,12 +91,12 @@ impl Dispatcher {
             0 => String::new(),
             _ => format!(" Said yes so far: {said_yes} of {persons}."),
         };
-        let mut options = vec![choice::APPROVE, choice::DENY];
-        if !received.claims.is_empty() {
-            options.insert(1, choice::APPROVE_ARGUMENTS);
-        }
-        options.insert(1, choice::APPROVE_SESSION);
-        let read = |(tool, hash): (&_, &_)| Read { tool: Clone::clone(tool), hash: Clone::clone(hash) };
+        let (kind, options) = answers(approval.form.as_deref(), !received.claims.is_empty());
+        let question = match &approval.form {
+            Some(form) => form.message.clone(),
+            None => format!("may `{}` be called for `{}`?{more}", received.tool, received.principal),
+        };
+        let read = |(tool, hash): (&_, &_)| Read { tool: Clone::clone(tool), hash: Clone::clone(hash), view: None };
         let within_ms = call.patience.answer_within_ms.unwrap_or(call.contract().answer_within_ms);
         let interaction = Interaction {
             id: question_id(id, call.said_yes.len()),
@@ -105,11 +105,11 @@ impl Dispatcher {
             tool: received.tool.clone(),
             principal: received.principal.clone(),
             queue: approval.queue.clone(),
-            kind: InteractionKind::Approve,
+            kind,
             subject: Subject::Call,
-            question: format!("may `{}` be called for `{}`?{more}", received.tool, received.principal),
+            question,
             view: received.view.clone(),
-            options: options.into_iter().map(str::to_owned).collect(),
+            options,
             default: choice::DENY.to_owned(),
             opened: now,
             due: now + within_ms.max(1),
@@ -121,6 +121,7 @@ impl Dispatcher {
                 said_yes,
                 barred,
                 policy: approval.policy.clone(),
+                form: approval.form.clone(),
             })),
         };
         let names = names(call);
@@ -243,7 +244,12 @@ impl Dispatcher {
             return;
         };
         let tool = &call.received.tool;
+        let asks = call.approval.as_ref().is_some_and(|approval| approval.form.is_some());
         let words = match kind {
+            RefusalKind::ApprovalDenied if asks => {
+                format!("a person does not want to answer what `{tool}` asks; that is final, nothing was sent")
+            }
+            _ if asks => format!("nobody answered what `{tool}` asks in time; nothing was sent"),
             RefusalKind::ApprovalDenied => format!("a person said no to `{tool}`; that is final, nothing was sent"),
             _ => format!("nobody said yes to `{tool}` in time; nothing was sent"),
         };
@@ -291,7 +297,7 @@ impl Dispatcher {
         let Some(asked) = held.map(|held| question_id(&held.call, 0)) else {
             return self.refuse(now, id.clone(), still_in_flight());
         };
-        let refusal = waiting(call.received.tool.as_str(), now);
+        let refusal = waiting(call, now);
         let mut error = Trouble::refused(call.received.tool.as_str(), &refusal);
         error.interaction = Some(asked);
         error.retryable = false;
@@ -302,18 +308,20 @@ impl Dispatcher {
 
 /// What an agent is told whose call waits for a person. The call is not over.
 pub(super) fn awaiting(call: &CallState, now: Timestamp) -> Envelope {
-    let tool = call.received.tool.as_str();
-    let mut error = Trouble::refused(tool, &waiting(tool, now));
+    let mut error = Trouble::refused(call.received.tool.as_str(), &waiting(call, now));
     error.interaction.clone_from(&call.asked);
     error.retryable = false;
     Envelope::of(Body::Error { outcome: None, error: Box::new(error) })
 }
 
-fn waiting(tool: &str, now: Timestamp) -> Refusal {
-    let words = format!(
-        "a person is asked whether `{tool}` may be called, and nothing was sent: tell the user, and do not call again in \
-         this turn"
-    );
+fn waiting(call: &CallState, now: Timestamp) -> Refusal {
+    let tool = &call.received.tool;
+    let what = match call.approval.as_ref().is_some_and(|approval| approval.form.is_some()) {
+        true => format!("what `{tool}` wants to know"),
+        false => format!("whether `{tool}` may be called"),
+    };
+    let words =
+        format!("a person is asked {what}, and nothing was sent: tell the user, and do not call again in this turn");
     let mut refusal = Refusal::of(RefusalKind::AwaitingPerson, words);
     refusal.recovery.get_or_insert_default().not_before = Some((now + COME_BACK_MS).ms());
     refusal
@@ -336,6 +344,19 @@ fn terms(approval: &Approval) -> String {
     format!("{} {}", approval.persons, approval.queue)
 }
 
+/// What kind of question it is, and which answers it takes.
+fn answers(form: Option<&Form>, is_claimed: bool) -> (InteractionKind, Vec<String>) {
+    let (kind, words): (_, Vec<&str>) = match form {
+        Some(form) if form.choices.is_empty() => (InteractionKind::Ask, vec![choice::ANSWER]),
+        Some(form) => (InteractionKind::Select, form.choices.iter().map(String::as_str).collect()),
+        None if is_claimed => {
+            (InteractionKind::Approve, vec![choice::APPROVE, choice::APPROVE_SESSION, choice::APPROVE_ARGUMENTS])
+        }
+        None => (InteractionKind::Approve, vec![choice::APPROVE, choice::APPROVE_SESSION]),
+    };
+    (kind, words.into_iter().chain([choice::DENY]).map(str::to_owned).collect())
+}
+
 fn scope(choice: &str) -> Scope {
     match choice {
         choice::APPROVE_SESSION => Scope::Session,
@@ -345,7 +366,7 @@ fn scope(choice: &str) -> Scope {
 }
 
 /// The id of the question about a call to which so many have said yes: as hard to guess as the call's.
-fn question_id(id: &CallId, said_yes: usize) -> InteractionId {
+pub(super) fn question_id(id: &CallId, said_yes: usize) -> InteractionId {
     let name = id.as_str().strip_prefix("call_").unwrap_or(id.as_str());
     match said_yes {
         0 => InteractionId::new(format!("int_{name}_yes")),
@@ -385,7 +406,8 @@ mod tests {
     impl World {
         fn new(persons: u8) -> Self {
             let dispatcher = Dispatcher::open("s".into(), 7, "agent".into(), "mcp");
-            let approval = Approval { queue: "ops".into(), persons, policy: String::new(), requester_may: false };
+            let approval =
+                Approval { queue: "ops".into(), persons, policy: String::new(), requester_may: false, form: None };
             Self { dispatcher, trace: Vec::new(), now: 1_000_000, approval }
         }
 
@@ -424,7 +446,7 @@ mod tests {
 
         fn says(&mut self, id: &str, choice: &str, by: &str) -> Step {
             let at = Timestamp::from_ms(self.now);
-            let answer = PersonAnswer { choice: choice.into(), by: by.into(), note: None, at };
+            let answer = PersonAnswer { choice: choice.into(), by: by.into(), note: None, at, content: None };
             self.put(Input::Answer { interaction: id.into(), answer: Box::new(answer) })
         }
 

@@ -119,8 +119,12 @@ impl Dispatcher {
             _ if call.cancel.is_some() => wording::cancelled(call, None),
             _ => wording::failed(call, None),
         };
+        let of_a_move = call.holds_its_move_up();
         self.emit(now, Fact::InterimAnswered { call: id.clone() });
         self.reply(id.clone(), Answer::Envelope(envelope), false);
+        if of_a_move {
+            self.answer_asking(now);
+        }
     }
 
     fn end(

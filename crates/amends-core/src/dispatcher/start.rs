@@ -3,10 +3,12 @@
 use crate::attempt::{Attempt, Purpose};
 use crate::claim::{ClaimState, Held};
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::approve::question_id;
+use crate::dispatcher::state::CallState;
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
-use crate::id::{AttemptId, CallId, ToolName};
+use crate::id::{AttemptId, CallId, InteractionId, ToolName};
 use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
 
@@ -45,6 +47,7 @@ impl Dispatcher {
         };
         let by_status = contract.status.as_ref().is_some_and(|status| status.by_key);
         let effect_key = (contract.key.is_some() || by_status).then(|| call.received.effect_key.clone());
+        let said = said(call).filter(|_| purpose == Purpose::Act);
         let upstream = call.received.upstream.clone();
         let holder = holder.or_else(|| call.received.repeat_of.clone()).filter(|_| purpose == Purpose::Join);
         // A first send may go to any run; one in doubt only to the run that remembers its key.
@@ -76,8 +79,16 @@ impl Dispatcher {
             run: pinned,
             holder,
             item,
+            said,
         })));
     }
+}
+
+/// The question whose answer a call gives: its own, or that of the call whose grant it spends.
+fn said(call: &CallState) -> Option<InteractionId> {
+    call.approval.as_ref()?.form.as_ref()?;
+    let held = || call.received.repeat_of.as_ref().map(|held| question_id(&held.call, 0));
+    call.asked.clone().or_else(held)
 }
 
 /// Whether the call that is joined waits for a person.

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::gates::Approval;
 use crate::id::{CallId, Digest, InteractionId, Principal, SessionId, ToolName};
 use crate::inquiry::Unanswered;
-use crate::interaction::{Interaction, PersonAnswer, Subject, choice};
+use crate::interaction::{Interaction, PersonAnswer, Subject};
 use crate::outcome::Outcome;
 use crate::registry::Code;
 use crate::reversal::Redeems;
@@ -250,7 +250,7 @@ impl Session {
             Fact::CallRefused { call, refusal } => {
                 self.calls.remove(call);
                 let (outcome, certainty, code) = (Outcome::Refused, Certainty::NotSent, Some(refusal.code));
-                self.leg_ends(call, LegEnd { outcome, certainty, code });
+                self.leg_ends(call, LegEnd { outcome, certainty, code, granted: false });
             }
             Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, item, .. } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
@@ -298,13 +298,18 @@ impl Session {
                 }
             }
             Fact::InterimAnswered { call } => {
-                if let Some(call) = self.calls.get_mut(call) {
-                    call.answered = true;
+                if let Some(state) = self.calls.get_mut(call) {
+                    state.answered = true;
+                    let asks = state.holds_its_move_up();
+                    if let Some(walk) = &mut self.walk {
+                        walk.leg_lingers(call, asks);
+                    }
                 }
             }
-            Fact::CallEnded { call, replayed, outcome, certainty, .. } => {
-                let failed = self.calls.get(call).and_then(CallState::last_failed);
-                self.leg_ends(call, LegEnd { outcome: *outcome, certainty: *certainty, code: failed });
+            Fact::CallEnded { call, replayed, outcome, certainty, granted, .. } => {
+                let code = self.calls.get(call).and_then(CallState::last_failed);
+                let (outcome, certainty, granted) = (*outcome, *certainty, *granted);
+                self.leg_ends(call, LegEnd { outcome, certainty, code, granted });
                 if let Some(state) = self.calls.remove(call)
                     && !state.received.claims.is_empty()
                     && !replayed
@@ -318,7 +323,7 @@ impl Session {
                         | Outcome::Exhausted
                         | Outcome::Cancelled
                         | Outcome::Refused
-                        | Outcome::Unresolved => *certainty != Certainty::Processed,
+                        | Outcome::Unresolved => certainty != Certainty::Processed,
                     };
                     let complete = told && state.rules.is_some() && claims_end(&state) == Some(ClaimState::Complete);
                     self.ended.insert(call.clone(), Ended { received: state.received, complete });
@@ -361,23 +366,21 @@ impl Session {
                 }
             }
             Fact::InputsGiven { call, inquiry, .. } => {
+                self.close_inquiry(call, *inquiry, at);
                 if let Some(call) = self.calls.get_mut(call) {
-                    call.close_inquiry(*inquiry, at);
                     call.unanswered = false;
                     // Whoever gives them is there.
                     call.cancel = call.cancel.filter(|reason| reason.is_wish());
                 }
             }
-            Fact::InquiryWithdrawn { call, inquiry } => {
-                if let Some(call) = self.calls.get_mut(call) {
-                    call.close_inquiry(*inquiry, at);
-                }
-            }
+            Fact::InquiryWithdrawn { call, inquiry } => self.close_inquiry(call, *inquiry, at),
             Fact::InquiryClosed { call, inquiry, why } => {
+                if *why != Unanswered::Refused {
+                    self.close_inquiry(call, *inquiry, at);
+                }
                 if let Some(call) = self.calls.get_mut(call) {
-                    match why {
-                        Unanswered::Refused => call.refuse_inquiry(*inquiry, at),
-                        Unanswered::Lapsed | Unanswered::Withdrawn => call.close_inquiry(*inquiry, at),
+                    if *why == Unanswered::Refused {
+                        call.refuse_inquiry(*inquiry, at);
                     }
                     call.unanswered = *why == Unanswered::Lapsed;
                 }
@@ -500,7 +503,8 @@ impl Session {
         else {
             return;
         };
-        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|_| choice::is_yes(&answer.choice)) {
+        let said_yes = question.interaction.is_yes(&answer.choice);
+        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|_| said_yes) {
             call.said_yes.push(answer.clone());
         }
     }
@@ -527,6 +531,17 @@ impl Session {
         // People's time is not the tool's time.
         if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|call| !call.answered) {
             call.deadline = call.deadline + took_ms;
+        }
+    }
+
+    /// An inquiry is over: the clock of its call goes on, and that of the move that the call is made for.
+    fn close_inquiry(&mut self, id: &CallId, inquiry: u32, at: Timestamp) {
+        let Some(call) = self.calls.get_mut(id) else { return };
+        let before = call.deadline;
+        call.close_inquiry(inquiry, at);
+        let took_ms = call.deadline.since_ms(before);
+        if let Some(walk) = &mut self.walk {
+            walk.agent_took(id, took_ms);
         }
     }
 

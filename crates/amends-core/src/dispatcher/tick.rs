@@ -80,7 +80,7 @@ impl Dispatcher {
                 self.start(now, gates, id, next, None);
             }
             Phase::Approving => {
-                if call.told_at.is_some_and(|at| at <= now) && !call.is_left() {
+                if call.told_at().is_some_and(|at| at <= now) && !call.is_left() {
                     self.answer_interim(now, id);
                 }
             }

@@ -12,15 +12,16 @@ use std::collections::BTreeMap;
 
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{KEYED_MS, MoveState, Question, REPEATED_MS, WalkState};
+use crate::dispatcher::state::{KEYED_MS, LegState, MoveState, Question, REPEATED_MS, WalkState};
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{CallId, Digest, MachineName};
+use crate::limits::EXIT_MS;
 use crate::machine::MachineSpec;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::time::Timestamp;
-use crate::walk::{Beginning, LegOf, LegWish, Taking, Weighed};
+use crate::walk::{Beginning, LegOf, LegWish, Part, Taking, Weighed};
 
 pub use look::{Leg, Look, Standing, Underway};
 use next::Next;
@@ -85,9 +86,9 @@ impl Dispatcher {
         match (kin, no) {
             (Kin::Repeats(first), _) => {
                 self.emit(now, Fact::MoveJoined { of: id.clone(), first: first.clone() });
-                let asking = |open: &MoveState| open.taking.id == first && open.answered && !open.approved;
+                let asking = |open: &MoveState| open.taking.id == first && open.answered;
                 if self.state.open_move().is_some_and(asking) {
-                    return self.answer_awaiting(id);
+                    return self.answer_awaiting(now, id);
                 }
                 self.step.effects.push(Effect::Join { of: id, first });
             }
@@ -98,12 +99,12 @@ impl Dispatcher {
         }
     }
 
-    /// Whether somebody still finds out what a move in doubt did: a call that is open, or a person.
+    /// Whether somebody still finds out what a move in doubt did: a call that is open, or a person who has time left to say so.
     fn settling(&self) -> bool {
         let doubtful = self.state.walk.as_ref().and_then(|walk| walk.unsettled.as_ref());
         let mut legs = doubtful.into_iter().flat_map(|past| &past.legs);
         legs.any(|leg| {
-            let asks = |question: &Question| question.interaction.call == leg.call;
+            let asks = |question: &Question| question.interaction.call == leg.call && !question.overdue;
             self.state.calls.contains_key(&leg.call) || self.state.questions.values().any(asks)
         })
     }
@@ -134,7 +135,11 @@ impl Dispatcher {
     pub(super) fn cancel_move(&mut self, now: Timestamp, id: CallId, reason: CancelReason) {
         self.emit(now, Fact::CancelRequested { call: id, reason });
         let legs: Vec<CallId> = match self.state.open_move() {
-            Some(open) => open.legs.iter().filter(|leg| leg.end.is_none()).map(|leg| leg.call.clone()).collect(),
+            // What is called last is made however it went.
+            Some(open) => {
+                let stops = |leg: &&LegState| leg.end.is_none() && leg.part != Part::Exit;
+                open.legs.iter().filter(stops).map(|leg| leg.call.clone()).collect()
+            }
             None => return,
         };
         for leg in legs {
@@ -207,15 +212,26 @@ impl WalkState {
     }
 
     /// What makes a call of a move the same intention, however often the move is wished for.
-    fn leg_key(&self, open: &MoveState, part: &str, name: &str) -> String {
+    fn leg_key(&self, open: &MoveState, leg: &LegOf) -> String {
         let Taking { action, fingerprint, .. } = &open.taking;
-        format!("{}.{}/{}/{action}/{part}/{name}/{fingerprint}", self.moves, self.redone, open.machine)
+        let (part, name) = (leg.part.as_str(), &leg.name);
+        match leg.part {
+            Part::Setup | Part::Act => {
+                format!("{}.{}/{}/{action}/{part}/{name}/{fingerprint}", self.moves, self.redone, open.machine)
+            }
+            // Each try clears up after itself.
+            Part::Exit => format!("{}/{}/{action}/{part}/{name}/{}", leg.of, open.machine, leg.attempt),
+        }
     }
 
-    fn wish(&self, open: &MoveState, leg: LegOf) -> Box<LegWish> {
-        let key = self.leg_key(open, leg.part.as_str(), &leg.name);
+    fn wish(&self, open: &MoveState, leg: LegOf, now: Timestamp) -> Box<LegWish> {
+        let key = self.leg_key(open, &leg);
         let (machine, action) = (open.machine.clone(), open.taking.action.clone());
-        Box::new(LegWish { leg, machine, action, key, deadline: open.deadline })
+        let deadline = match leg.part {
+            Part::Setup | Part::Act => open.deadline,
+            Part::Exit => open.deadline.max(now + EXIT_MS),
+        };
+        Box::new(LegWish { leg, machine, action, key, deadline })
     }
 }
 

@@ -219,7 +219,7 @@ impl Words<'_> {
     }
 
     fn answer(&self, answer: &mut PersonAnswer) {
-        self.text(&mut answer.by);
+        // Who answered is a name like a principal's: masked, two persons would be one.
         self.some(&mut answer.note);
     }
 }

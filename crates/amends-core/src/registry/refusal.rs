@@ -41,7 +41,7 @@ refusals! {
     ValidationFailed: mcp Result, a2a Rejected, ag_ui ToolResult
         means "The inputs of an action do not fit, or its guard says no."
         then "Correct what `details` names.";
-    ActionTimeout: mcp Result, a2a Failed, ag_ui ToolResult
+    ActionTimeout: mcp Result, a2a Failed, ag_ui RunError
         means "An action ran, and did not end in time."
         then "Look at `certainty` and the machine's state before doing it again.";
     ActionError: mcp Result, a2a Failed, ag_ui ToolResult
@@ -74,7 +74,7 @@ refusals! {
     RateLimited: mcp Result, a2a Rejected, ag_ui RunError
         means "There are too many calls at once for us."
         then "Come back after `retry_after_ms`.";
-    SchemaDrift: mcp Result, a2a Rejected, ag_ui ToolResult
+    SchemaDrift: mcp Result, a2a Rejected, ag_ui RunError
         means "The tool is no longer what was declared or approved."
         then "List the tools again; the operator looks at the difference.";
     IndexNotReady: mcp Result, a2a Rejected, ag_ui RunError
@@ -95,7 +95,7 @@ refusals! {
     Duplicate: mcp Result, a2a Rejected, ag_ui ToolResult
         means "The key belongs to a call with other arguments."
         then "Take a fresh key for what is another call.";
-    InFlight: mcp Result, a2a Working, ag_ui ToolResult
+    InFlight: mcp Result, a2a Working, ag_ui RunError
         means "The call that this one repeats, or another write to the same object, is still under way or in doubt."
         then "Wait, and ask again with the same call; nothing is sent twice.";
     RetryLater: mcp Result, a2a Failed, ag_ui RunError

@@ -102,32 +102,32 @@ registry! {
         means "The upstream does not stream."
         then "Use an upstream that streams, or a call that needs no stream."
         verdict CapabilityMissing, acts Operator, retryable false, proves NOT_PROCESSED, shows CAPABILITY;
-        http 501, mcp Result, a2a Failed, ag_ui RunError;
+        http 501, mcp Result, a2a Failed, ag_ui ToolResult;
     MissingToolCalling = "missing_tool_calling", ProviderCapability, since "1.0"
         means "The upstream has no tools."
         then "Use an upstream that has tools."
         verdict CapabilityMissing, acts Operator, retryable false, proves NOT_PROCESSED, shows CAPABILITY;
-        http 501, mcp Result, a2a Failed, ag_ui RunError;
+        http 501, mcp Result, a2a Failed, ag_ui ToolResult;
     ContextWindowTooSmall = "context_window_too_small", ProviderCapability, since "1.0"
         means "The upstream cannot take that much."
         then "Use an upstream that takes more, or send less."
         verdict CapabilityMissing, acts Operator, retryable false, proves NOT_PROCESSED, shows CAPABILITY;
-        http 413, mcp Result, a2a Failed, ag_ui RunError;
+        http 413, mcp Result, a2a Failed, ag_ui ToolResult;
     MissingCapability = "missing_capability", ProviderCapability, since "1.0"
         means "One side lacks something the other needs."
         then "Give the side that lacks it what the other needs, or use another upstream."
         verdict CapabilityMissing, acts Operator, retryable false, proves NOT_PROCESSED, shows CAPABILITY;
-        http 501, mcp Error(-32021), a2a Failed, ag_ui RunError;
+        http 501, mcp Error(-32021), a2a Failed, ag_ui ToolResult;
     ExecutionTimeout = "execution_timeout", ToolTransient, since "1.0"
         means "The tool itself gave up on time."
         then "Look at `certainty` first. Where nothing was done, the same call may work later."
         verdict TransientTimeout, acts Nobody, retryable true, proves NOTHING, shows TRIED;
-        http 504, mcp Result, a2a Failed, ag_ui ToolResult;
+        http 504, mcp Result, a2a Failed, ag_ui RunError;
     ResourceBusy = "resource_busy", ToolTransient, since "1.0"
         means "What the tool needs is in use."
         then "Come back when it is free, after `retry_after_ms` where it is given."
         verdict RateLimited, acts Nobody, retryable true, proves NOTHING, shows TRIED;
-        http 503, mcp Result, a2a Failed, ag_ui ToolResult;
+        http 503, mcp Result, a2a Failed, ag_ui RunError;
     InputInvalid = "input_invalid", ToolTerminal, since "1.0"
         means "The tool does not take these arguments."
         then "Correct the arguments that `details` or `upstream.field` name. The same ones fail again."
@@ -157,7 +157,7 @@ registry! {
         means "The upstream is still working on an earlier request with this key."
         then "Wait: the earlier request goes on, and its status tells how it ended."
         verdict IdempotencyConflict, acts Nobody, retryable false, proves NOTHING, shows TRIED;
-        http 409, mcp Result, a2a Failed, ag_ui ToolResult;
+        http 409, mcp Result, a2a Failed, ag_ui RunError;
     KeyReused = "key_reused", ToolTerminal, since "1.0"
         means "The key was used before with other arguments."
         then "Find out who used the key twice; a call that means something else takes a fresh one."

@@ -299,8 +299,26 @@ fn oauth(spec: OAuthSpec) -> Result<OAuthConfig, ConfigError> {
     })
 }
 
+/// An issuer whose tokens are for that audience, with nothing said of it.
+pub(super) fn issuer(issuer: String, audience: String) -> OAuthConfig {
+    OAuthConfig {
+        issuer,
+        audience,
+        jwks: None,
+        scopes: ScopeSpec::default(),
+        principal_claim: "sub".to_owned(),
+        tenant_claim: None,
+        role_claim: None,
+        ca: None,
+        refresh: REFRESH,
+        refresh_min: REFRESH_MIN,
+        keep: KEEP,
+        leeway: LEEWAY,
+    }
+}
+
 /// An address over TLS; on this machine it may be without.
-fn sound_address(key: &str, address: &str) -> Result<Uri, ConfigError> {
+pub(super) fn sound_address(key: &str, address: &str) -> Result<Uri, ConfigError> {
     let wrong = |reason: &str| Err(invalid(key, format!("`{}` {reason}", address.escape_debug())));
     let Ok(uri) = address.parse::<Uri>() else { return wrong("is not an address") };
     let host = uri.host().unwrap_or_default();

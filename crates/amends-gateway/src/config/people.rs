@@ -159,7 +159,7 @@ pub(super) fn approval(key: &str, spec: &ApprovalSpec) -> Result<Approval, Confi
     if !(1..=PERSONS_MAX).contains(&persons) {
         return Err(invalid(key, format!("`persons` is 1 to {PERSONS_MAX}")));
     }
-    Ok(Approval { queue: queue.clone(), persons, policy: String::new(), requester_may: false })
+    Ok(Approval { queue: queue.clone(), persons, policy: String::new(), requester_may: false, form: None })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use amends_core::privacy::{Category, Field, Sieve};
 use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use super::ConfigError;
 use super::privacy::{PrivacySpec, category, fields};
@@ -28,6 +29,8 @@ pub struct PiiSpec {
 pub enum ArgumentsRule {
     /// It is refused.
     Refuse,
+    /// It is masked, and the call is made with what is left.
+    Mask,
     /// It is sent.
     Pass,
 }
@@ -38,6 +41,8 @@ pub enum ArgumentsRule {
 pub enum ResultsRule {
     /// It is masked.
     Mask,
+    /// The agent gets nothing of the result. What was done is done.
+    Refuse,
     /// The agent gets it.
     Pass,
 }
@@ -45,10 +50,14 @@ pub enum ResultsRule {
 /// What may not pass, in both directions.
 #[derive(Clone, Debug, Default)]
 pub struct Sieves {
-    /// Towards a tool.
+    /// Towards a tool: what is refused.
     pub arguments: Sieve,
-    /// Towards an agent.
+    /// Towards a tool: what is masked.
+    pub masks: Sieve,
+    /// Towards an agent: what is masked.
     pub results: Sieve,
+    /// Towards an agent: what is withheld, with all that it is in.
+    pub withheld: Sieve,
 }
 
 /// What may not pass, for every tool.
@@ -59,23 +68,55 @@ pub struct PiiConfig {
     tools: BTreeMap<String, Sieves>,
 }
 
+impl Sieves {
+    /// What an agent gets in the place of something that is no tool's result; nothing where it may have all of it.
+    pub fn shown(&self, text: &str) -> Option<String> {
+        match self.withheld.masked(text, || None) {
+            // A list of none is what there is to say of a resource or a prompt.
+            Some(_) => Some(json!({ "contents": [], "messages": [] }).to_string()),
+            None => self.results.masked(text, || None).map(|(masked, _)| masked),
+        }
+    }
+
+    /// Masks what an agent must not see of a walk's fields.
+    pub fn hide(&self, fields: &mut Map<String, Value>) {
+        for sieve in [&self.withheld, &self.results] {
+            let text = Value::Object(fields.clone()).to_string();
+            if let Some((masked, _)) = sieve.masked(&text, || None)
+                && let Ok(Value::Object(masked)) = serde_json::from_str(&masked)
+            {
+                *fields = masked;
+            }
+        }
+    }
+}
+
+/// What stands in the place of a whole result.
+pub(crate) fn withheld(found: &BTreeSet<Category>) -> String {
+    let kinds: Vec<&str> = found.iter().map(|category| category.as_str()).collect();
+    let text = format!("[withheld:{}]", kinds.join(","));
+    json!({ "content": [{ "type": "text", "text": text }] }).to_string()
+}
+
 impl PiiConfig {
     pub(super) fn settle(
         spec: &PiiSpec,
         privacy: &PrivacySpec,
         tools: &BTreeMap<String, ToolSpec>,
     ) -> Result<Self, ConfigError> {
-        let refused = spec.arguments.iter().map(|(name, rule)| (name, *rule == ArgumentsRule::Refuse));
-        let refused = stopped("pii.arguments", "takes", refused)?;
-        let masked = spec.results.iter().map(|(name, rule)| (name, *rule == ResultsRule::Mask));
-        let masked = stopped("pii.results", "gives", masked)?;
+        let refused = stopped("pii.arguments", "takes", &spec.arguments, ArgumentsRule::Refuse, ArgumentsRule::Pass)?;
+        let masks = chosen("pii.arguments", &spec.arguments, ArgumentsRule::Mask)?;
+        let masked = stopped("pii.results", "gives", &spec.results, ResultsRule::Mask, ResultsRule::Pass)?;
+        let withheld = chosen("pii.results", &spec.results, ResultsRule::Refuse)?;
         let shared = fields("privacy.fields", &privacy.fields)?;
         let sieves = |takes: &BTreeSet<Category>, gives: &BTreeSet<Category>, own: &[Field]| {
             let declared = |sent: bool| shared.iter().filter(move |field| field.is_sent() == sent).cloned();
             let own = own.iter().filter(|field| !field.is_sent()).cloned();
             Sieves {
                 arguments: Sieve::new(refused.difference(takes).copied(), declared(true)),
-                results: Sieve::new(masked.difference(gives).copied(), declared(false).chain(own)),
+                masks: Sieve::new(masks.difference(takes).copied(), declared(true)),
+                results: Sieve::new(masked.difference(gives).copied(), declared(false).chain(own.clone())),
+                withheld: Sieve::new(withheld.difference(gives).copied(), declared(false).chain(own)),
             }
         };
         let mut of = BTreeMap::new();
@@ -107,25 +148,37 @@ impl PiiConfig {
     }
 }
 
-/// The categories that are stopped: the floor, and what is named.
-fn stopped<'a>(
+/// The categories that are stopped in the usual way: the floor, unless something else is done about it, and what is named.
+fn stopped<R: Copy + PartialEq>(
     key: &str,
     exception: &str,
-    rules: impl Iterator<Item = (&'a String, bool)>,
+    rules: &BTreeMap<String, R>,
+    usual: R,
+    pass: R,
 ) -> Result<BTreeSet<Category>, ConfigError> {
     let mut stopped: BTreeSet<Category> = Category::FLOOR.into_iter().collect();
-    for (name, stops) in rules {
+    for (name, rule) in rules {
         let category = category(key, name)?;
-        if !stops && Category::FLOOR.contains(&category) {
+        if *rule == pass && Category::FLOOR.contains(&category) {
             let words =
                 format!("`{name}` passes nowhere by itself; a tool that may have it says so with `{exception}`");
             return Err(invalid(key, words));
         }
-        if stops {
-            stopped.insert(category);
-        }
+        match *rule == usual {
+            true => stopped.insert(category),
+            false => stopped.remove(&category),
+        };
     }
     Ok(stopped)
+}
+
+/// The categories about which that is done.
+fn chosen<R: Copy + PartialEq>(
+    key: &str,
+    rules: &BTreeMap<String, R>,
+    chosen: R,
+) -> Result<BTreeSet<Category>, ConfigError> {
+    rules.iter().filter(|(_, rule)| **rule == chosen).map(|(name, _)| category(key, name)).collect()
 }
 
 #[cfg(test)]

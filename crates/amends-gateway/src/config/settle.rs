@@ -12,6 +12,7 @@ use amends_core::restraint::{BreakerRules, BudgetRules};
 use amends_core::{Code, EffectKind, UpstreamName};
 use amends_wire::mcp::TranslateRule;
 
+use super::question::Questions;
 use super::spec::{
     AnswerSpec, KeySpec, ReadingSpec, ReverseSpec, Spec, StatusSpec, TelemetrySpec, ToolSpec, TranslateSpec,
     UpstreamSpec,
@@ -31,6 +32,9 @@ const DEADLINE: Duration = Duration::from_secs(50);
 const AGENT_TIMEOUT: Duration = Duration::from_secs(120);
 const AGENT_DEADLINE: Duration = Duration::from_secs(300);
 const REPEAT_WINDOW: Duration = Duration::from_secs(10 * 60);
+/// For how long what a person answered is given again, where it may not have led to anything.
+const ANSWERED_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+const WALK_IDLE: Duration = Duration::from_secs(60);
 const CONCURRENCY: usize = 256;
 const QUEUE: usize = 1024;
 /// A prefix leaves room for the name behind it.
@@ -49,10 +53,12 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     let privacy = PrivacyConfig::settle(&spec.privacy, &spec.tools)?;
     let pii = PiiConfig::settle(&spec.pii, &spec.privacy, &spec.tools)?;
     let cost = CostConfig::settle(&spec.limits.cost, &spec.tools)?;
+    let questions = Questions::settle(spec.questions, &spec.tools, &upstreams)?;
+    upstreams.extend(questions.upstream);
     let mut tools = BTreeMap::new();
     let mut evidence_tools = BTreeSet::new();
     let mut needed = BTreeMap::new();
-    for (name, tool) in spec.tools {
+    for (name, tool) in spec.tools.into_iter().chain(questions.tools) {
         let config = ToolConfig { spec: tool, shared: retry.clone(), release: None };
         // Checked here against any upstream at all, so that a mistake is found before the tool is ever listed.
         let contract = config.contract(&name, &anywhere(), repeat_window)?;
@@ -90,6 +96,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
                 .as_ref()
                 .map(|rate| restraint::rate("limits.session_rate", rate))
                 .transpose()?,
+            walk_idle: spec.limits.walk_idle.map_or(WALK_IDLE, |span| span.0),
         },
         people: PeopleConfig::settle(&spec.people, spec.queues)?,
         privacy,
@@ -98,7 +105,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
         allowlists: Allowlists::settle(&spec.principals)?,
         cost,
         telemetry: telemetry(&spec.telemetry)?,
-        console: ConsoleConfig::settle(spec.console),
+        console: ConsoleConfig::settle(spec.console)?,
         a2a: A2aConfig::settle(spec.a2a)?,
         agui: spec.agui,
     };
@@ -143,7 +150,8 @@ pub(super) fn contract(
         object: spec.object.as_deref().map(|text| expression(&key("object"), text)).transpose()?,
         timeout_ms: ms(some_time(&key("timeout"), spec.timeout, upstream.timeout)?),
         deadline_ms: ms(some_time(&key("deadline"), spec.deadline, upstream.deadline)?),
-        repeat_window_ms: ms(repeat_window),
+        // What a person answered is kept until it has led somewhere.
+        repeat_window_ms: if spec.question.is_some() { ms(ANSWERED_KEPT) } else { ms(repeat_window) },
         rejects_before_effect: spec
             .rejects_before_effect
             .clone()
@@ -157,7 +165,8 @@ pub(super) fn contract(
             .as_ref()
             .map(|approval| people::approval(&key("approval"), approval))
             .transpose()?
-            .map(Box::new),
+            .map(Box::new)
+            .or_else(|| spec.question.clone()),
         answer_within_ms: spec.answer_within.map_or(ANSWER_WITHIN_MS, |span| ms(span.0)),
         input_within_ms: spec.input_within.map_or(INPUT_WITHIN_MS, |span| ms(span.0)),
         answer: answer(&key("answer"), &spec.answer)?,

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use amends_core::EffectKind;
 use amends_core::machine::MachineSpec;
 use amends_core::nearest::unknown_key;
 use amends_core::playbook::PlaybookSpec;
+use amends_core::{Approval, EffectKind};
 use amends_wire::mcp::Dialect;
 use serde::Deserialize;
 
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
-    A2aSpec, ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, PeopleSpec, PiiSpec,
-    PolicySpec, PrincipalSpec, PrivacySpec, QueueSpec, Span, ToolCostSpec,
+    A2aSpec, ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, OidcSpec, PeopleSpec,
+    PiiSpec, PolicySpec, PrincipalSpec, PrivacySpec, QuestionSpec, QueueSpec, Span, ToolCostSpec,
 };
 use crate::pin::PinMode;
 
@@ -46,6 +46,8 @@ pub struct Spec {
     pub people: PeopleSpec,
     /// The queues on which people find what they are asked, by their names.
     pub queues: BTreeMap<String, QueueSpec>,
+    /// What people are asked for, by names of their own.
+    pub questions: BTreeMap<String, QuestionSpec>,
     /// What is masked before it is recorded.
     pub privacy: PrivacySpec,
     /// What may not pass between agents and tools.
@@ -130,6 +132,8 @@ pub struct ConsoleSpec {
     pub token: Option<KeySource>,
     /// The folder that proposals are written to. The default is `amends-proposals`.
     pub proposals: Option<PathBuf>,
+    /// The issuer at which people sign in.
+    pub oidc: Option<OidcSpec>,
 }
 
 /// `[agui]`
@@ -291,6 +295,11 @@ pub struct ToolSpec {
     pub queue: Option<String>,
     /// Who must say yes before it is called: a queue, or `{ queue = …, persons = … }`. The default is nobody.
     pub approval: Option<ApprovalSpec>,
+    /// The questions that people answer before it is called: names of `[questions]`. What they answer goes into its arguments.
+    pub ask: Vec<String>,
+    /// What a person is asked for, where the tool is a question itself.
+    #[serde(skip)]
+    pub question: Option<Box<Approval>>,
     /// How long a person has for an answer. The default is `24h`.
     pub answer_within: Option<Span>,
     /// How long an agent has for what the upstream asks of it. The default is `5m`.
@@ -404,6 +413,8 @@ pub struct LimitSpec {
     pub rate: Option<RateSpec>,
     /// How often may be called in one session. There is no limit by default.
     pub session_rate: Option<RateSpec>,
+    /// How long a walk in which nothing goes on is kept in memory. The default is `60s`.
+    pub walk_idle: Option<Span>,
     /// What calls may cost together.
     pub cost: CostSpec,
 }
@@ -430,6 +441,7 @@ impl Spec {
             *file = folder.join(&*file);
         }
         self.auth.look_beside(folder);
+        self.console.look_beside(folder);
         if let Some(file) = &mut self.telemetry.ca {
             *file = folder.join(&*file);
         }

@@ -35,7 +35,7 @@ use tokio::sync::Semaphore;
 
 use crate::door::agui::Runs;
 use crate::gateway::Gateway;
-use crate::identity;
+use crate::identity::{self, Caller, shown};
 use crate::telemetry::Named;
 use body::Body;
 use connection::Connection;
@@ -116,10 +116,13 @@ async fn handle(
 async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     match (request.method(), path.as_str()) {
-        (method, "/mcp") => match entry::agent(door, &request).await {
+        (method, "/mcp") => match entry::caller(door, &request).await {
             Err(denied) => denied,
-            Ok(who) => match *method {
-                Method::POST => message::post(door, connection, &who, request).await,
+            Ok(Caller { principal: who, scopes, .. }) => match *method {
+                Method::POST => {
+                    let posted = message::post(door, connection, &who, request);
+                    shown::with(scopes.into(), posted).await
+                }
                 Method::DELETE => sessions::delete(door, &who, &request),
                 Method::GET => stream::open(door, &who, &request),
                 _ => stream::not_allowed(),
@@ -127,23 +130,32 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
         },
         (&Method::POST, path) if path.starts_with("/call/") => {
             let tool = path.strip_prefix("/call/").unwrap_or_default().to_owned();
-            match entry::agent(door, &request).await {
-                Ok(who) => plain::call(door, connection, &who, &tool, request).await,
+            match entry::caller(door, &request).await {
+                Ok(Caller { principal: who, scopes, .. }) => {
+                    let called = plain::call(door, connection, &who, &tool, request);
+                    shown::with(scopes.into(), called).await
+                }
                 Err(denied) => denied,
             }
         }
         (&Method::GET, amends_wire::a2a::card::PATH) if door.gateway.config().a2a.enabled => a2a::card(door, &request),
         (_, path) if a2a::is_here(path) && door.gateway.config().a2a.enabled => {
-            match entry::agent(door, &request).await {
-                Ok(who) => a2a::handle(door, connection, &who, request).await,
+            match entry::caller(door, &request).await {
+                Ok(Caller { principal: who, scopes, .. }) => {
+                    let handled = a2a::handle(door, connection, &who, request);
+                    shown::with(scopes.into(), handled).await
+                }
                 Err(denied) => denied,
             }
         }
-        (method, path @ ("/agui" | "/agui/stop")) => match entry::agent(door, &request).await {
+        (method, path @ ("/agui" | "/agui/stop")) => match entry::caller(door, &request).await {
             Err(denied) => denied,
             Ok(_) if *method != Method::POST => agui::not_allowed(),
-            Ok(who) if path == "/agui" => agui::run(door, connection, &who, request).await,
-            Ok(who) => agui::stop(door, connection, &who, request).await,
+            Ok(Caller { principal: who, scopes, .. }) if path == "/agui" => {
+                let run = agui::run(door, connection, &who, request);
+                shown::with(scopes.into(), run).await
+            }
+            Ok(Caller { principal: who, .. }) => agui::stop(door, connection, &who, request).await,
         },
         (&Method::POST, "/callback/interaction") => callback::answer(door, request).await,
         (&Method::GET, path) if path.starts_with(identity::METADATA_PATH) => entry::metadata(door, path),

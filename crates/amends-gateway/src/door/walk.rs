@@ -8,9 +8,9 @@ use std::sync::Arc;
 use amends_core::id::MachineName;
 use amends_core::recovery::Template;
 use amends_core::refusal::ArgumentFault;
-use amends_core::{Principal, Recovery, Refusal, RefusalKind, SessionId};
-use amends_wire::mcp::ToolCall;
+use amends_core::{Principal, Recovery, Refusal, RefusalKind, SessionId, Way};
 use amends_wire::mcp::steps::{Moved, View, Wanted, What, action_of, read, read_action, session_of, state_body};
+use amends_wire::mcp::{Returned, ToolCall};
 use amends_wire::schema::PRESENT;
 use serde_json::{Map, Value};
 
@@ -53,7 +53,12 @@ pub(crate) async fn call(
         Err(error) => return asker.refused(call.name(), Box::new(error.refusal()), None),
     };
     let named = |session: Option<String>| session.or_else(|| meta.session.clone()).map(SessionId::new);
-    let order = |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms };
+    // An agent that is answered with a question calls the same again.
+    let comes_back = listener.way == Way::Return;
+    let subject =
+        || (call.name().to_owned(), call.arguments().map_or("{}", serde_json::value::RawValue::get).to_owned());
+    let order =
+        |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms, subject: comes_back.then(subject) };
     match wanted {
         Ok(Wanted::Look { session, what }) => match asker.look(named(session), what).await {
             Ok(shown) => Came::Answered(Box::new(shown.answered())),
@@ -85,6 +90,20 @@ pub(crate) async fn call(
                 Err(unknown) => asker.refused(&action, unknown, None),
             }
         }
+    }
+}
+
+/// Goes on with a move whose agent was asked something.
+pub(crate) async fn return_to(
+    asker: &Asker<'_>,
+    call: &ToolCall<'_>,
+    params: &str,
+    returned: &Returned<'_>,
+    listener: Listener,
+) -> Came {
+    match asker.session.go_on_in_walk(params, returned, listener).await {
+        Ok(handle) => Came::Handed(handle, None),
+        Err(refusal) => asker.refused(call.name(), refusal, None),
     }
 }
 

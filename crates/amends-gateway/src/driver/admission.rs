@@ -14,6 +14,7 @@ use amends_core::{
 };
 use amends_ledger::{digest, keyed_digest};
 use amends_wire::mcp::ToolCall;
+use amends_wire::splice::Splice;
 use serde_json::{Map, Value};
 
 use super::permission::{self, Caller};
@@ -67,157 +68,173 @@ pub(super) fn admit(gateway: &Gateway, caller: &Caller<'_>, wish: Wish<'_>) -> A
     match wish {
         Wish::Unreadable { requested, refusal } => refused(principal, &requested, *refusal),
         Wish::Call { params, call } => {
-            let listing = gateway.catalogue.now();
-            let Some(tool) = listing.find(call.name()) else {
-                let refusal = unknown(gateway, &listing, call.name());
-                return refused(principal, call.name(), refusal);
-            };
-            let arguments = call.arguments().map_or("{}", |raw| raw.get());
-            let meta = match call.meta() {
-                Ok(meta) => meta,
-                Err(error) => return refused(principal, call.name(), error.refusal()),
-            };
-            let now = clock::now();
-            let mut gates = Gates::default();
-            let reads = tool.rules.contract.effect.is_read();
-            let config = gateway.config();
-            gates.approval.clone_from(&tool.rules.contract.approval);
-            let looked_at = tool.input.is_some() || permission::reads_arguments(&config, caller, tool);
-            let parsed = (looked_at || !reads).then(|| serde_json::from_str::<Value>(arguments));
-            if let (true, Some(Err(error))) = (looked_at, &parsed) {
-                // JSON allows more than can be checked: numbers beyond all range, halves of characters.
-                let words = format!("the arguments of `{}` cannot be checked: {error}", tool.name);
-                gates.refusal = Some(Box::new(Refusal::of(RefusalKind::InvalidArgument, words)));
-            }
-            let value = parsed.and_then(Result::ok);
-            if let (Some(schema), Some(value)) = (&tool.input, &value) {
-                let faults = schema.check(value);
-                if !faults.is_empty() {
-                    let mut refusal = Refusal::of(RefusalKind::InvalidArgument, invalid(&tool.name, &faults));
-                    refusal.details = faults;
-                    refusal.recovery = Some(schema.recovery(tool.name.as_str(), value));
-                    gates.refusal = Some(Box::new(refusal));
-                }
-            }
-            if !gateway.recording.load(std::sync::atomic::Ordering::Relaxed) {
-                let mut refusal =
-                    Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is sent");
-                refusal.retry_after_ms = Some(5000);
-                gates.refusal = Some(Box::new(refusal));
-            }
-            let limits = config.limits;
-            if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| caller.counts), now) {
-                let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
-                refusal.retry_after_ms = Some(wait_ms);
-                gates.refusal.get_or_insert(Box::new(refusal));
-            }
-            // A session is told from another by its id, as a principal is.
-            let session_rate = limits.session_rate.filter(|_| caller.counts);
-            let session = || Principal::from(caller.origin.session);
-            if session_rate.is_some()
-                && let Err(wait_ms) = gateway.session_rates.take(&session(), session_rate, now)
+            if let Some(masked) = masked(gateway, caller, params, call)
+                && let Ok(raw) = serde_json::from_str(&masked)
+                && let Ok(call) = ToolCall::parse(Some(raw))
             {
-                let mut refusal =
-                    Refusal::of(RefusalKind::RateLimited, "these are more calls than one session may make");
-                refusal.retry_after_ms = Some(wait_ms);
-                gates.refusal.get_or_insert(Box::new(refusal));
+                return admit_call(gateway, caller, &masked, &call);
             }
-            let room = match (principal.tenant(), limits.tenant_calls) {
-                (Some(tenant), Some(most)) => gateway.room.take_for(tenant, limits.calls, most),
-                _ => gateway.room.take(limits.calls),
-            };
-            if room.is_none() {
-                let mut refusal = Refusal::of(RefusalKind::RateLimited, "the gateway has too many open calls");
-                refusal.retry_after_ms = Some(1000);
-                gates.refusal.get_or_insert(Box::new(refusal));
-            }
-            let place = tool.upstream.places.clone().try_acquire_owned().ok();
-            if place.is_none() {
-                let words = format!("too many calls wait for `{}`", tool.upstream.name);
-                let mut refusal = Refusal::of(RefusalKind::RateLimited, words);
-                refusal.retry_after_ms = Some(1000);
-                gates.refusal.get_or_insert(Box::new(refusal));
-            }
-            if let Some(refusal) = gateway.pins.refusal(tool) {
-                gates.refusal = Some(Box::new(refusal));
-            }
-            if tool.upstream.lacks_credential() {
-                let words = format!(
-                    "`{}` wants to be shown a credential that is not there; nothing was sent",
-                    tool.upstream.name
-                );
-                gates.refusal = Some(Box::new(Refusal::of(RefusalKind::MissingCredential, words)));
-            }
-            let wish = permission::Wanted { tool, arguments, read: value.as_ref(), now };
-            let reserved = permission::judge(gateway, &config, caller, &wish, &mut gates);
-            if gates.refusal.is_none() {
-                gates.refusal = breaker_open(tool, now).map(Box::new);
-            }
-            if !reads && let Some(run) = tool.upstream.run() {
-                gates.runs.insert(tool.upstream.name.clone(), run);
-            }
-            let contract = &tool.rules.contract;
-            let agent_waits = meta.deadline_ms.unwrap_or(contract.deadline_ms).min(contract.deadline_ms);
-            let id = mint::call();
-            ask_first(gateway, contract, &mut gates);
-            // Whatever a person is asked about is found by its repeat, also where it only reads.
-            let is_found = gates.approval.is_some() || caller.keeps;
-            let value = value.or_else(|| is_found.then(|| serde_json::from_str(arguments).ok()).flatten());
-            let (fingerprint, mut claims) = if reads && gates.approval.is_none() && !caller.keeps {
-                (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
-            } else {
-                let named =
-                    value.as_ref().map_or_else(|| arguments.as_bytes().to_vec(), |value| named(contract, value));
-                claims(gateway, principal, tool, meta.key.as_deref(), &named)
-            };
-            let known = value.clone().unwrap_or_else(|| Value::Object(Map::new()));
-            match object(gateway, tool, &known) {
-                Ok(Some(name)) => {
-                    claims.push(Claim { name, fingerprint: fingerprint.clone(), kind: ClaimKind::Object });
-                }
-                Ok(None) => {}
-                Err(refusal) => drop(gates.refusal.get_or_insert(refusal)),
-            }
-            let bases = match basis::gather(&listing, contract, &known, meta.evidence) {
-                Ok(bases) if !reads => bases,
-                Ok(_) => Vec::new(),
-                Err(refusal) => {
-                    gates.refusal.get_or_insert(refusal);
-                    Vec::new()
-                }
-            };
-            let token = || undo::token_digest(&undo::token(&gateway.secret, &id));
-            let reversal = (!reads && contract.reverse.is_some()).then(token);
-            let view = view(gateway, tool, arguments, value.as_ref());
-            Admitted {
-                call: Box::new(Call {
-                    effect_key: if reads { String::new() } else { mint::effect_key(&id) },
-                    id,
-                    tool: tool.name.clone(),
-                    upstream: tool.upstream.name.clone(),
-                    rules: tool.rules.clone(),
-                    rules_hash: tool.rules_hash.clone(),
-                    arguments: Payload { digest: fingerprint, size: arguments.len() as u64 },
-                    principal: principal.clone(),
-                    deadline: now + agent_waits,
-                    key: meta.key.map(CallKey),
-                    claims,
-                    repeat_of: None,
-                    evidence: bases.iter().map(|basis| basis.evidence.clone()).collect(),
-                    reversal,
-                    redeems: None,
-                    view,
-                    leg: None,
-                }),
-                evidence: bases.into_iter().map(|basis| basis.args).collect(),
-                gates,
-                tool: Some(tool.clone()),
-                params: params.into(),
-                room,
-                place,
-                reserved,
-            }
+            admit_call(gateway, caller, params, call)
         }
+    }
+}
+
+/// The parameters of a call without what its tool is not to be sent, where the operator wants that masked.
+fn masked(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolCall<'_>) -> Option<String> {
+    let (config, arguments) = (gateway.config(), call.arguments()?.get());
+    let sieve = &config.pii.of(call.name()).masks;
+    let (masked, _) = sieve.masked(arguments, || serde_json::from_str(arguments).ok()).filter(|_| caller.judged)?;
+    let mut splice = Splice::new(params);
+    splice.set_member(params, "arguments", masked).ok()?;
+    Some(splice.finish())
+}
+
+fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolCall<'_>) -> Admitted {
+    let principal = caller.principal;
+    let listing = gateway.catalogue.now();
+    let Some(tool) = listing.find(call.name()) else {
+        let refusal = unknown(gateway, &listing, call.name());
+        return refused(principal, call.name(), refusal);
+    };
+    let arguments = call.arguments().map_or("{}", |raw| raw.get());
+    let meta = match call.meta() {
+        Ok(meta) => meta,
+        Err(error) => return refused(principal, call.name(), error.refusal()),
+    };
+    let now = clock::now();
+    let mut gates = Gates::default();
+    let reads = tool.rules.contract.effect.is_read();
+    let config = gateway.config();
+    gates.approval.clone_from(&tool.rules.contract.approval);
+    let looked_at = tool.input.is_some() || permission::reads_arguments(&config, caller, tool);
+    let parsed = (looked_at || !reads).then(|| serde_json::from_str::<Value>(arguments));
+    if let (true, Some(Err(error))) = (looked_at, &parsed) {
+        // JSON allows more than can be checked: numbers beyond all range, halves of characters.
+        let words = format!("the arguments of `{}` cannot be checked: {error}", tool.name);
+        gates.refusal = Some(Box::new(Refusal::of(RefusalKind::InvalidArgument, words)));
+    }
+    let value = parsed.and_then(Result::ok);
+    if let (Some(schema), Some(value)) = (&tool.input, &value) {
+        let faults = schema.check(value);
+        if !faults.is_empty() {
+            let mut refusal = Refusal::of(RefusalKind::InvalidArgument, invalid(&tool.name, &faults));
+            refusal.details = faults;
+            refusal.recovery = Some(schema.recovery(tool.name.as_str(), value));
+            gates.refusal = Some(Box::new(refusal));
+        }
+    }
+    if !gateway.recording.load(std::sync::atomic::Ordering::Relaxed) {
+        let mut refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is sent");
+        refusal.retry_after_ms = Some(5000);
+        gates.refusal = Some(Box::new(refusal));
+    }
+    let limits = config.limits;
+    if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| caller.counts), now) {
+        let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
+        refusal.retry_after_ms = Some(wait_ms);
+        gates.refusal.get_or_insert(Box::new(refusal));
+    }
+    // A session is told from another by its id, as a principal is.
+    let session_rate = limits.session_rate.filter(|_| caller.counts);
+    let session = || Principal::from(caller.origin.session);
+    if session_rate.is_some()
+        && let Err(wait_ms) = gateway.session_rates.take(&session(), session_rate, now)
+    {
+        let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one session may make");
+        refusal.retry_after_ms = Some(wait_ms);
+        gates.refusal.get_or_insert(Box::new(refusal));
+    }
+    let room = match (principal.tenant(), limits.tenant_calls) {
+        (Some(tenant), Some(most)) => gateway.room.take_for(tenant, limits.calls, most),
+        _ => gateway.room.take(limits.calls),
+    };
+    if room.is_none() {
+        let mut refusal = Refusal::of(RefusalKind::RateLimited, "the gateway has too many open calls");
+        refusal.retry_after_ms = Some(1000);
+        gates.refusal.get_or_insert(Box::new(refusal));
+    }
+    let place = tool.upstream.places.clone().try_acquire_owned().ok();
+    if place.is_none() {
+        let words = format!("too many calls wait for `{}`", tool.upstream.name);
+        let mut refusal = Refusal::of(RefusalKind::RateLimited, words);
+        refusal.retry_after_ms = Some(1000);
+        gates.refusal.get_or_insert(Box::new(refusal));
+    }
+    if let Some(refusal) = gateway.pins.refusal(tool) {
+        gates.refusal = Some(Box::new(refusal));
+    }
+    if tool.upstream.lacks_credential() {
+        let words =
+            format!("`{}` wants to be shown a credential that is not there; nothing was sent", tool.upstream.name);
+        gates.refusal = Some(Box::new(Refusal::of(RefusalKind::MissingCredential, words)));
+    }
+    let wish = permission::Wanted { tool, arguments, read: value.as_ref(), now };
+    let reserved = permission::judge(gateway, &config, caller, &wish, &mut gates);
+    if gates.refusal.is_none() {
+        gates.refusal = breaker_open(tool, now).map(Box::new);
+    }
+    if !reads && let Some(run) = tool.upstream.run() {
+        gates.runs.insert(tool.upstream.name.clone(), run);
+    }
+    let contract = &tool.rules.contract;
+    let agent_waits = meta.deadline_ms.unwrap_or(contract.deadline_ms).min(contract.deadline_ms);
+    let id = mint::call();
+    ask_first(gateway, contract, &mut gates);
+    // Whatever a person is asked about is found by its repeat, also where it only reads.
+    let is_found = gates.approval.is_some() || caller.keeps;
+    let value = value.or_else(|| is_found.then(|| serde_json::from_str(arguments).ok()).flatten());
+    let (fingerprint, mut claims) = if reads && gates.approval.is_none() && !caller.keeps {
+        (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
+    } else {
+        let named = value.as_ref().map_or_else(|| arguments.as_bytes().to_vec(), |value| named(contract, value));
+        claims(gateway, principal, tool, meta.key.as_deref(), &named)
+    };
+    let known = value.clone().unwrap_or_else(|| Value::Object(Map::new()));
+    match object(gateway, tool, &known) {
+        Ok(Some(name)) => {
+            claims.push(Claim { name, fingerprint: fingerprint.clone(), kind: ClaimKind::Object });
+        }
+        Ok(None) => {}
+        Err(refusal) => drop(gates.refusal.get_or_insert(refusal)),
+    }
+    let bases = match basis::gather(&listing, contract, &known, meta.evidence) {
+        Ok(bases) if !reads => bases,
+        Ok(_) => Vec::new(),
+        Err(refusal) => {
+            gates.refusal.get_or_insert(refusal);
+            Vec::new()
+        }
+    };
+    let token = || undo::token_digest(&undo::token(&gateway.secret, &id));
+    let reversal = (!reads && contract.reverse.is_some()).then(token);
+    let view = view(gateway, tool, arguments, value.as_ref());
+    Admitted {
+        call: Box::new(Call {
+            effect_key: if reads { String::new() } else { mint::effect_key(&id) },
+            id,
+            tool: tool.name.clone(),
+            upstream: tool.upstream.name.clone(),
+            rules: tool.rules.clone(),
+            rules_hash: tool.rules_hash.clone(),
+            arguments: Payload { digest: fingerprint, size: arguments.len() as u64 },
+            principal: principal.clone(),
+            deadline: now + agent_waits,
+            key: meta.key.map(CallKey),
+            claims,
+            repeat_of: None,
+            evidence: bases.iter().map(|basis| basis.evidence.clone()).collect(),
+            reversal,
+            redeems: None,
+            view,
+            leg: None,
+        }),
+        evidence: bases.into_iter().map(|basis| basis.args).collect(),
+        gates,
+        tool: Some(tool.clone()),
+        params: params.into(),
+        room,
+        place,
+        reserved,
     }
 }
 

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::session::{Carried, Live, Mail, Session};
-use super::undo;
+use super::{question, undo};
 use crate::catalogue::{Listing, ServedTool};
 use crate::clock::{self, Awake};
 use crate::gateway::Gateway;
@@ -75,6 +75,14 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
     }
     tokio::spawn(async move {
         let (id, purpose) = (attempt.id.clone(), attempt.purpose);
+        if let (Ok(outgoing), Some(asked)) = (&mut prepared, &attempt.said) {
+            let params = outgoing.request.params.as_deref().unwrap_or("{}");
+            match question::said(&gateway, asked, &attempt.id, params).await {
+                Ok(Some(params)) => outgoing.request.params = Some(params),
+                Ok(None) => prepared = Err(Code::EvidenceStale),
+                Err(_) => prepared = Err(Code::StoreUnavailable),
+            }
+        }
         let (mut report, carried) = match prepared {
             Ok(outgoing) => exchange(outgoing, &attempt, whose, aborted, &mail).await,
             Err(code) => (Report::silent(Failure::of(code), Certainty::NotSent), Carried::Nothing),

@@ -35,7 +35,7 @@ impl SessionHandle {
         }
         let choice = if approves { choice::APPROVE } else { choice::DENY };
         let by = self.principal.to_string();
-        let answer = PersonAnswer { choice: choice.into(), by, note: None, at: clock::now() };
+        let answer = PersonAnswer { choice: choice.into(), by, note: None, at: clock::now(), content: None };
         match self.gateway.ledger.answer_interaction(id, answer).await? {
             AnswerFate::Taken => {}
             AnswerFate::Late { .. } | AnswerFate::Closed(_) => return Ok(None),

@@ -5,6 +5,7 @@ use std::time::Instant;
 use amends_core::attempt::Payload;
 use amends_core::effect::Effect;
 use amends_core::inquiry::{Asking, Telling};
+use amends_core::privacy::Sieve;
 use amends_core::{Ask, AttemptId, CallId, Fact, Gates, Input, Inquiry, Report, Timestamp, Unanswered, Way};
 use amends_ledger::{Append, Form as StoredForm, StoredAnswer, StoredArguments, keyed_digest};
 use amends_wire::mcp::inputs::{responses, unaskable, with_inputs};
@@ -76,8 +77,8 @@ pub(crate) struct Return {
     pub(super) params: String,
     pub(super) listener: Listener,
     pub(super) answer: oneshot::Sender<Answered>,
-    /// Told when its call took it.
-    pub(super) taken: oneshot::Sender<()>,
+    /// Told when its call took it: which call, or which move, it waits for now.
+    pub(super) taken: oneshot::Sender<CallId>,
 }
 
 impl Session {
@@ -175,18 +176,41 @@ impl Session {
             return;
         };
         let Some(result) = self.input_required(call, n) else { return };
-        let Some(live) = self.live.get_mut(call) else { return };
-        let Some(door) = live.answer.take() else { return };
+        let doors = self.doors(call);
+        let Some(live) = self.live.get_mut(call).filter(|_| !doors.is_empty()) else { return };
         if let Some(inquiry) = live.inquiries.get_mut(&n) {
             inquiry.brought = true;
         }
         let rendered = Rendered { form: Form::Asked { result: result.into() }, replayed: false };
-        for door in std::iter::once(door).chain(std::mem::take(&mut live.also)) {
+        for door in doors {
             let rendered = rendered.clone();
             // Whoever is gone finds it again by repeating.
             let answered = Answered { rendered, receipt: None, last: false, delivery: None, declares_output: false };
             let _ = door.send(answered);
         }
+    }
+
+    /// Whoever waits for a call, or for the move that it is made for.
+    fn doors(&mut self, call: &CallId) -> Vec<oneshot::Sender<Answered>> {
+        let Some(live) = self.live.get_mut(call) else { return Vec::new() };
+        match live.leg.clone() {
+            Some(leg) => self.waits_for_move(&leg),
+            None => match live.answer.take() {
+                Some(first) => std::iter::once(first).chain(std::mem::take(&mut live.also)).collect(),
+                None => Vec::new(),
+            },
+        }
+    }
+
+    /// Asks again what a call of that move waits for: somebody repeats the wish for it.
+    pub(super) fn bring_again(&mut self, of: &CallId) {
+        let legs = self.live.iter_mut().filter(|(_, live)| live.leg.as_ref().is_some_and(|leg| leg.of == *of));
+        let mut asking = Vec::new();
+        for (call, live) in legs {
+            live.inquiries.values_mut().for_each(|inquiry| inquiry.brought = false);
+            asking.push(call.clone());
+        }
+        asking.iter().for_each(|call| self.bring(call));
     }
 
     /// The result that asks an agent to come back, with our own state in it.
@@ -198,7 +222,11 @@ impl Session {
     }
 
     fn sealed(&self, call: &CallId, n: u32, live: &Live, asked: &InputRequired, due: Timestamp) -> Option<String> {
-        let (name, arguments) = subject(&live.params)?;
+        let (name, arguments) = match (&live.leg, &live.wanted) {
+            (Some(leg), _) => self.subject_of_move(leg)?,
+            (None, Some(wanted)) => wanted.clone(),
+            (None, None) => subject(&live.params)?,
+        };
         let state = RequestState {
             principal: self.principal.clone(),
             asked: self.gateway.seal.asked("tools/call", &name, &arguments),
@@ -216,6 +244,9 @@ impl Session {
         if !self.dispatcher.is_asking(&call, n) {
             return;
         }
+        let config = self.gateway.config();
+        let sieves = live.tool.as_ref().map_or(config.pii.shared(), |tool| config.pii.of(tool.name.as_str()));
+        let answers: Vec<_> = answers.into_iter().map(|answer| passing(&sieves.arguments, answer)).collect();
         let told: Vec<String> = answers.iter().map(written).collect();
         if inquiry.held.is_none() {
             let questions = inquiry.asked.questions.iter().zip(&answers);
@@ -244,15 +275,29 @@ impl Session {
             // The call is over: whoever came back looks for its answer.
             return;
         };
+        let leg = live.leg.clone();
         // Whoever came back may be gone again.
-        let _ = taken.send(());
-        if let Some(before) = live.answer.replace(answer) {
-            live.also.push(before);
+        let _ = taken.send(leg.as_ref().map_or_else(|| call.clone(), |leg| leg.of.clone()));
+        match &leg {
+            Some(leg) => self.came_back(leg, subject(&params), &listener, answer),
+            None => {
+                if let Some(before) = live.answer.replace(answer) {
+                    live.also.push(before);
+                }
+                live.also.retain(|door| !door.is_closed());
+            }
         }
-        live.also.retain(|door| !door.is_closed());
+        let Some(live) = self.live.get_mut(&call) else { return };
         let given =
             Returned::read(&params).ok().flatten().and_then(|returned| returned.inputs).map(|inputs| inputs.get());
         let inputs = payload(&self.gateway.secret, given.unwrap_or("{}"));
+        let config = self.gateway.config();
+        let sieves = live.tool.as_ref().map_or(config.pii.shared(), |tool| config.pii.of(tool.name.as_str()));
+        if asking && given.is_some_and(|given| !sieves.arguments.finds(given).is_empty()) {
+            // What may not pass is not given, and the call is not gone on with.
+            let reason = amends_core::dispatcher::cancel::CancelReason::Asked;
+            return self.take(Input::Cancel { call, reason }, Gates::default());
+        }
         if asking {
             live.listener = listener;
             let held = match live.inquiries.get_mut(&n).filter(|inquiry| inquiry.held.is_some()) {
@@ -270,7 +315,10 @@ impl Session {
                 None => false,
             };
             if !held {
-                live.params = with_inputs(&params, given, theirs.as_deref()).into();
+                // A call that is made for a move keeps its own tool and arguments, and so does one before which people answered.
+                let own = leg.is_some() || live.wanted.is_some();
+                let base = if own { live.params.as_ref() } else { params.as_str() };
+                live.params = with_inputs(base, given, theirs.as_deref()).into();
             }
         }
         let gates = self.gates_of(&call);
@@ -379,6 +427,15 @@ fn answers_of(asked: &InputRequired, params: &str) -> Option<Vec<Result<String, 
     let returned = Returned::read(params).ok().flatten()?;
     let answer = |question: &Question| Some(Ok(returned.answer(&question.key)?.get().to_owned()));
     asked.questions.iter().map(answer).collect()
+}
+
+/// An answer, unless it holds what the tool is not to be sent.
+fn passing(sieve: &Sieve, answer: Result<String, RpcFault>) -> Result<String, RpcFault> {
+    let found = answer.as_ref().map(|given| sieve.finds(given)).unwrap_or_default();
+    match found.first() {
+        Some(category) => Err(refusal(&format!("what was given holds `{}`, which may not pass", category.as_str()))),
+        None => answer,
+    }
 }
 
 /// An answer as the next round can carry it.

@@ -8,7 +8,7 @@ use crate::hub::Level;
 use crate::upstream::{Aside, AsideSender, Asking};
 
 /// Who waits for a call's answer, and what else can be said to it meanwhile.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Listener {
     /// Where goes what is said before the answer, where it takes that.
     pub asides: Option<AsideSender>,

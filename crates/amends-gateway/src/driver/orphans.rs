@@ -161,6 +161,7 @@ pub(super) async fn raise(
                 asking: None,
                 // What it cost was counted by whoever began it.
                 reserved: None,
+                wanted: None,
                 named: named(&trace, call),
             },
         );

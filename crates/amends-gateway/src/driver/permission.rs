@@ -1,6 +1,6 @@
 //! What the operator allows: allowlists, policies, private data, what may be spent.
 
-use amends_core::gates::{Cost, Gates, thousandths};
+use amends_core::gates::{Cost, Gates};
 use amends_core::privacy::Category;
 use amends_core::{Principal, Refusal, RefusalKind, Tenant, Timestamp};
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::catalogue::ServedTool;
 use crate::config::Config;
 use crate::gateway::Gateway;
+use crate::identity::shown;
 use crate::policy::{Asked, Decided, Origin, ToolFacts, stricter};
 use crate::spending::Reserved;
 
@@ -101,6 +102,7 @@ fn ruled(config: &Config, caller: &Caller<'_>, wanted: &Wanted<'_>, gates: &mut 
         // Arguments that could not be read were refused.
         arguments: wanted.read.unwrap_or(&Value::Null),
         origin: caller.origin,
+        scopes: &shown::scopes(),
         now: wanted.now,
     };
     match policies.decide(&asked) {
@@ -142,7 +144,8 @@ fn private(config: &Config, wanted: &Wanted<'_>) -> Option<Refusal> {
     Some(Refusal { widening_hint: Some(hint), ..Refusal::of(RefusalKind::PiiBlocked, words) })
 }
 
-/// What the call costs. Its session's share is the dispatcher's to refuse, its principal's day is refused here.
+/// What the call costs. What is left for its session and for its principal's day is the dispatcher's to compare: it knows
+/// whether the call is a repeat, which costs nothing.
 fn spent(
     gateway: &Gateway,
     config: &Config,
@@ -156,12 +159,13 @@ fn spent(
         Box::new(Refusal::of(RefusalKind::InvalidArgument, words))
     })?;
     let Some(milli) = cost else { return Ok(None) };
-    gates.cost = Some(Cost { milli, session_max_milli: config.cost.session_max_milli });
-    let Some(most) = config.cost.day_max_milli else { return Ok(None) };
-    let reserved = gateway.spending.reserve(caller.principal, milli, most, wanted.now);
-    reserved.map(Some).map_err(|left| {
-        let (cost, left) = (thousandths(milli), thousandths(left));
-        let words = format!("`{tool}` would cost {cost}, and {left} is left for today; nothing was sent");
-        Box::new(Refusal::of(RefusalKind::CostCapExceeded, words))
-    })
+    let reserved =
+        config.cost.day_max_milli.map(|most| gateway.spending.reserve(caller.principal, milli, most, wanted.now));
+    let (reserved, day_left_milli) = match reserved {
+        Some(Ok(reserved)) => (Some(reserved), None),
+        Some(Err(left)) => (None, Some(left)),
+        None => (None, None),
+    };
+    gates.cost = Some(Cost { milli, session_max_milli: config.cost.session_max_milli, day_left_milli });
+    Ok(reserved)
 }

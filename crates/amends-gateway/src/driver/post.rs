@@ -21,6 +21,8 @@ use crate::clock;
 use crate::gateway::Gateway;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long it is waited before what could not be looked up is looked up again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 64;
 /// How long an unwinding waits for a call in doubt to be settled before it goes on without it.
 const SETTLE_WAIT: Duration = Duration::from_secs(60);
@@ -156,7 +158,12 @@ fn envelope(answered: Answered) -> Value {
 
 /// Undoes what a walk did that was given up: how many calls were undone, and which were not.
 pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId) -> (u32, Vec<CallId>) {
-    let told = unwind(gateway, session).await;
+    let mut told = unwind(gateway, session).await;
+    // What could not be looked up was not undone either.
+    while told.get("error").is_some() {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        told = unwind(gateway, session).await;
+    }
     let (mut undone, mut failed) = (0, Vec::new());
     for one in told["undone"].as_array().into_iter().flatten() {
         let done = matches!(one["result"]["status"].as_str(), Some("success" | "empty" | "degraded"));

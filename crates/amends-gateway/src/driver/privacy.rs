@@ -7,7 +7,7 @@ use amends_wire::mcp::classify::structured;
 use bytes::Bytes;
 
 use super::session::{Live, Session};
-use crate::config::{PiiConfig, PrivacyConfig};
+use crate::config::{PiiConfig, PrivacyConfig, withheld};
 
 impl Session {
     /// Masks what a step says in words. What was decided does not depend on it, and the agent gets the words as they are.
@@ -63,7 +63,8 @@ pub(super) fn shown(
 ) -> Option<Bytes> {
     let sieves = live.tool.as_ref().map_or(pii.shared(), |tool| pii.of(tool.name.as_str()));
     let text = std::str::from_utf8(result).ok()?;
-    let (masked, found) = sieves.results.masked(text, || structured(text))?;
+    let withheld = sieves.withheld.masked(text, || structured(text)).map(|(_, found)| (withheld(&found), found));
+    let (masked, found) = withheld.or_else(|| sieves.results.masked(text, || structured(text)))?;
     // A move goes on with what its calls gave; it is masked when that leaves.
     if purpose == Purpose::Act && report.failure.is_none() && live.leg.is_none() {
         report.shape.get_or_insert_default().masked = found.into_iter().collect();

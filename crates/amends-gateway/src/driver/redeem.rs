@@ -1,5 +1,6 @@
 //! Redeeming a token: the call that undoes a write, made from what the ledger kept of it.
 
+
 use amends_core::{CallId, Digest, Fact, Principal, Redeems, Refusal, RefusalKind, ReversalState, Timestamp};
 use amends_ledger::{Error, ReversalRow, StoredUndo, Trace};
 use amends_wire::mcp::ToolCall;
@@ -14,6 +15,7 @@ use super::session::Mail;
 use super::{CallHandle, SessionHandle, undo};
 use crate::clock;
 use crate::gateway::Gateway;
+use crate::identity::shown;
 use crate::mint;
 
 /// The tool of ours that redeems a token.
@@ -36,7 +38,7 @@ impl SessionHandle {
         let made = self.gateway.deliveries.now();
         let (handle, user, call) = (self.clone(), self.user.clone(), id.clone());
         let token = token.map(undo::token_digest);
-        tokio::spawn(async move {
+        let redeeming = async move {
             let found = match &token {
                 Some(token) => theirs(&handle.gateway, &handle.principal, redeemer, token).await,
                 None => Ok(None),
@@ -47,8 +49,9 @@ impl SessionHandle {
             let admitted = admitted(&handle.gateway, &caller, call, found);
             // The driver ends only after every user is gone.
             let _ = user.mail.send(Mail::call(admitted, made, answer_to, listener));
-        });
-        CallHandle { id, answer, session: self.clone(), requested: REVERSE_TOOL.to_owned(), harmless: false }
+        };
+        tokio::spawn(shown::with(shown::scopes(), redeeming));
+        CallHandle { requested: REVERSE_TOOL.to_owned(), ..self.waiting(id, answer) }
     }
 }
 

@@ -1,8 +1,10 @@
 //! An agent comes back with what it was asked for: the call that waits goes on, wherever it waits.
 
+use std::sync::Arc;
+
 use amends_core::claim::ClaimState;
 use amends_core::refusal::ArgumentFault;
-use amends_core::{CallId, Held, InteractionId, Refusal, RefusalKind};
+use amends_core::{CallId, Fact, Held, InteractionId, Refusal, RefusalKind};
 use amends_ledger::{Error, Form};
 use amends_wire::mcp::inputs::{REQUEST_STATE, with_inputs};
 use amends_wire::mcp::{Returned, ToolCall};
@@ -10,11 +12,13 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
 use super::admission::{self, Wish};
+use super::answer::recorded;
 use super::approval::{BY_PERSON, QUESTION, answered};
 use super::inquiry::{Return, subject};
 use super::listener::Listener;
 use super::orphans::adopt;
 use super::session::Mail;
+use super::walk::told;
 use super::{CallHandle, SessionHandle, User};
 use crate::clock;
 use crate::request_state::{RequestState, Waiting};
@@ -107,11 +111,55 @@ impl SessionHandle {
         };
         let session = self.elsewhere(&waiting, mail);
         // Where the call is over, or its driver ends just now, nobody takes it.
-        if taking.await.is_err() {
-            return Ok(None);
+        let Ok(id) = taking.await else { return Ok(None) };
+        Ok(Some(session.waiting(id, answered)))
+    }
+
+    /// Goes on with the move that the state names. One that is over is not made again: its agent hears what became of it.
+    pub(crate) async fn go_on_in_walk(
+        &self,
+        params: &str,
+        returned: &Returned<'_>,
+        listener: Listener,
+    ) -> Result<CallHandle, Box<Refusal>> {
+        let state = self.opened(params, returned)?;
+        let Some(waiting) = state.waiting else { return Err(Box::new(stale("it names no call"))) };
+        let gone_on = match self.hand_over(&waiting, state.theirs, params, listener).await {
+            Ok(None) => self.became_of_move(&waiting).await,
+            handed => handed,
+        };
+        match gone_on {
+            Ok(Some(handle)) => Ok(handle),
+            Ok(None) => Err(Box::new(stale("the move it was given for is over"))),
+            Err(error) => {
+                tracing::warn!(%error, "a move that waits could not be found");
+                let refusal =
+                    Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read, so nothing is sent");
+                Err(Box::new(Refusal { retry_after_ms: Some(5000), ..refusal }))
+            }
         }
-        let requested = String::new();
-        Ok(Some(CallHandle { id: waiting.call, answer: answered, session, requested, harmless: false }))
+    }
+
+    /// What was said of the move that a call was made for; nothing where that is not kept.
+    async fn became_of_move(&self, waiting: &Waiting) -> Result<Option<CallHandle>, Error> {
+        let Some(trace) = self.gateway.ledger.trace(&waiting.session).await? else { return Ok(None) };
+        let of = trace.events.iter().find_map(|stored| match &stored.event.fact {
+            Fact::CallReceived { received, .. } if received.call == waiting.call => {
+                received.leg.as_ref().map(|leg| leg.of.clone())
+            }
+            _ => None,
+        });
+        let Some(of) = of else { return Ok(None) };
+        let ends = |fact: &Fact| matches!(fact, Fact::MoveEnded { of: ended, .. } if *ended == of);
+        let rendered = match self.gateway.ledger.answer(&of).await? {
+            Some(stored) if stored.form != Form::Asked => recorded(&stored, None),
+            _ if trace.events.iter().any(|stored| ends(&stored.event.fact)) => return Ok(None),
+            _ => told::refused("", &elsewhere()),
+        };
+        let (answer_to, answer) = oneshot::channel();
+        // It is taken a line further on.
+        let _ = answer_to.send(told::answered(rendered));
+        Ok(Some(self.waiting(of, answer)))
     }
 
     /// The session of a call that waits, used by whoever came back to it.
@@ -123,7 +171,7 @@ impl SessionHandle {
             gateway: self.gateway.clone(),
             principal: self.principal.clone(),
             door: self.door.clone(),
-            user: std::sync::Arc::new(User { mail }),
+            user: Arc::new(User { mail }),
         }
     }
 
@@ -175,7 +223,7 @@ impl SessionHandle {
         let id: CallId = admitted.call.id.clone();
         // The driver ends only after every handle is gone.
         let _ = self.user.mail.send(Mail::call(admitted, made, answer_to, listener));
-        CallHandle { id, answer, session: self.clone(), requested: call.name().to_owned(), harmless: false }
+        CallHandle { requested: call.name().to_owned(), ..self.waiting(id, answer) }
     }
 
     fn opened(&self, params: &str, returned: &Returned<'_>) -> Result<RequestState, Box<Refusal>> {

@@ -115,6 +115,8 @@ pub(crate) struct Live {
     pub(super) asking: Option<Asking>,
     /// What it will have cost its principal, until it is begun.
     pub(super) reserved: Option<Reserved>,
+    /// The tool and the arguments that its agent called with, where a person is asked before that call is made.
+    pub(super) wanted: Option<(String, String)>,
     /// What its upstream calls what it does for it.
     pub(super) named: Option<String>,
 }
@@ -152,9 +154,6 @@ pub(super) struct Session {
 
 /// For how long a step is waited for before it is looked at anew.
 const COMMIT_WAIT: Duration = Duration::from_secs(60);
-
-/// How long a walk is kept without anything to do, before it is only on the ledger.
-const LINGER: Duration = Duration::from_secs(60);
 
 /// How many reads a session remembers for the calls that are based on them.
 const READS_MAX: usize = 1024;
@@ -213,6 +212,7 @@ impl Live {
             approval: None,
             asking: None,
             reserved: None,
+            wanted: None,
             named: None,
         }
     }
@@ -300,7 +300,9 @@ impl Session {
                 continue;
             }
             // A walk is kept for a while: its agent thinks.
-            let due = if idle { due.min(LINGER) } else { due };
+            let kept = idle.then(|| self.gateway.config().limits.walk_idle);
+            let rests = kept.filter(|kept| *kept <= due);
+            let due = rests.unwrap_or(due);
             tokio::select! {
                 biased;
                 fate = Self::first_commit(&mut self.turns) => self.committed(fate).await,
@@ -310,7 +312,7 @@ impl Session {
                     Some(mail) => self.open_mail(mail),
                 },
                 () = tokio::time::sleep(due) => {
-                    if idle && due == LINGER {
+                    if rests.is_some() {
                         // Whoever wants something from now on takes the walk up again; what came before is still done.
                         inbox.close();
                         self.resting = true;

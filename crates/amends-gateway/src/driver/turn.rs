@@ -258,6 +258,7 @@ impl Session {
         self.append_undo(&mut append);
         self.append_move(&mut append, input);
         append_questions(&mut append, input, acts);
+        self.show_evidence(&mut append);
         self.append_inquiry(&mut append, input, acts);
         self.mask(input, &mut append);
         if let Input::Call(call) = input
@@ -384,6 +385,7 @@ impl Session {
             mail: self.mail.clone(),
             deliveries: self.gateway.deliveries.clone(),
             leaving: None,
+            with: Vec::new(),
             user: None,
         });
         let declares_output = live.tool.as_ref().is_some_and(|tool| tool.output.is_some());

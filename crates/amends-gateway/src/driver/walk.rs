@@ -55,6 +55,8 @@ pub(crate) struct LiveMove {
     /// Whoever wished for the same.
     pub(super) also: Vec<oneshot::Sender<Answered>>,
     pub(super) listener: Option<Listener>,
+    /// What its agent called, so that it can be asked to call it again.
+    pub(super) subject: Option<(String, String)>,
     /// What its calls gave.
     pub(super) results: BTreeMap<(Part, String), Value>,
     /// What it writes, once that was weighed.
@@ -75,6 +77,8 @@ pub(crate) struct MoveWish {
     pub(crate) reset: bool,
     /// What stands in its way outside of the walk.
     pub(crate) refusal: Option<Box<Refusal>>,
+    /// The tool that was called, and its arguments as they were written.
+    pub(crate) subject: Option<(String, String)>,
     pub(crate) answer: oneshot::Sender<Answered>,
     pub(crate) listener: Listener,
 }
@@ -147,11 +151,15 @@ impl Session {
             answer: Some(wish.answer),
             also: Vec::new(),
             listener: Some(wish.listener),
+            subject: wish.subject,
             results: BTreeMap::new(),
             written: None,
             gave: None,
         };
         if let Some(walking) = &mut self.walking {
+            // Those whose agents were told before they ended, and for whom nobody waits.
+            let waits = |live: &LiveMove| live.answer.is_some() || !live.also.is_empty();
+            walking.moves.retain(|id, live| waits(live) || self.dispatcher.is_open(id));
             // A wish that goes on with what is settled needs what that gave.
             let results = walking.past.clone();
             walking.moves.insert(wish.id, LiveMove { results, ..live });
@@ -229,6 +237,7 @@ impl Session {
                 deadline_ms: Some(taking.deadline.since_ms(now)),
                 reset: taking.reset,
                 refusal: None,
+                subject: live.subject,
                 answer,
                 listener: live.listener.unwrap_or_else(Listener::of_the_answer),
             };
@@ -339,6 +348,7 @@ impl Session {
         let fields = walking.course.fields().as_object().cloned().unwrap_or_default();
         let listing = self.gateway.catalogue.now();
         let mut view = crate::walks::view::view(&self.id, &look, fields, self.now())?;
+        self.gateway.config().pii.shared().hide(&mut view.fields);
         crate::walks::fill_in_schemas(&mut view, &look, &listing);
         Some(view)
     }

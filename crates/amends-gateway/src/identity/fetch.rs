@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::header::{ACCEPT, HOST, HeaderValue};
-use hyper::{Request, StatusCode, Uri};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::{Method, Request, StatusCode, Uri};
 use thiserror::Error;
 
 use crate::config::Access;
@@ -52,20 +52,49 @@ pub(super) enum FetchError {
 
 /// Fetches a document.
 pub(super) async fn get(place: &Uri, ca: Option<&Path>, trust: Trust) -> Result<Vec<u8>, FetchError> {
-    match tokio::time::timeout(WITHIN, exchange(place, ca, trust)).await {
+    ask(place, ca, trust, Request::new(Full::new(Bytes::new()))).await
+}
+
+/// Posts the fields of a form, and fetches what is answered. `as_whom` is shown where the fields do not say it.
+pub(super) async fn post(
+    place: &Uri,
+    ca: Option<&Path>,
+    trust: Trust,
+    form: String,
+    as_whom: Option<HeaderValue>,
+) -> Result<Vec<u8>, FetchError> {
+    let mut request = Request::new(Full::new(Bytes::from(form)));
+    *request.method_mut() = Method::POST;
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    headers.extend(as_whom.map(|shown| (AUTHORIZATION, shown)));
+    ask(place, ca, trust, request).await
+}
+
+async fn ask(
+    place: &Uri,
+    ca: Option<&Path>,
+    trust: Trust,
+    request: Request<Full<Bytes>>,
+) -> Result<Vec<u8>, FetchError> {
+    match tokio::time::timeout(WITHIN, exchange(place, ca, trust, request)).await {
         Ok(fetched) => fetched,
         Err(_) => Err(FetchError::Bounds { place: place.clone() }),
     }
 }
 
-async fn exchange(place: &Uri, ca: Option<&Path>, trust: Trust) -> Result<Vec<u8>, FetchError> {
+async fn exchange(
+    place: &Uri,
+    ca: Option<&Path>,
+    trust: Trust,
+    mut request: Request<Full<Bytes>>,
+) -> Result<Vec<u8>, FetchError> {
     let address = match trust {
         Trust::Declared => None,
         Trust::Learnt => Some(public(place).await?),
     };
     let access = Access { ca: ca.map(PathBuf::from), ..Access::default() };
     let pool: Pool = pool_at(place, address, &access)?;
-    let mut request = Request::new(Full::new(Bytes::new()));
     let path = place.path_and_query().map_or("/", |path| path.as_str());
     *request.uri_mut() = path.parse().unwrap_or_default();
     let host = place.authority().and_then(|it| HeaderValue::from_str(it.as_str()).ok());

@@ -53,7 +53,7 @@ enum Shape {
 
 /// Why an issuer's keys could not be read.
 #[derive(Debug, Error)]
-enum ReadError {
+pub(super) enum ReadError {
     #[error("{0}")]
     Fetch(#[from] FetchError),
     #[error("the description of the issuer is not one: {0}")]
@@ -64,9 +64,19 @@ enum ReadError {
 
 /// What is read of an issuer's description.
 #[derive(Deserialize)]
-struct Description {
+pub(super) struct Description {
     issuer: String,
+    #[serde(default)]
     jwks_uri: String,
+    /// Where people sign in.
+    #[serde(default)]
+    pub(super) authorization_endpoint: String,
+    /// Where what they bring back becomes a token.
+    #[serde(default)]
+    pub(super) token_endpoint: String,
+    /// How it is shown there who asks.
+    #[serde(default)]
+    pub(super) token_endpoint_auth_methods_supported: Vec<String>,
 }
 
 impl Keys {
@@ -131,32 +141,44 @@ impl Keys {
     /// Where the issuer itself says that its keys are. Elsewhere than at the issuer's own host, that is nobody's word that
     /// we would follow into this network.
     async fn discover(&self) -> Result<(Uri, Trust), ReadError> {
-        let wrong = |words: &str| ReadError::Description(words.to_owned());
-        let mut last = None;
-        for place in descriptions(&self.config.issuer) {
-            let text = match fetch::get(&place, self.config.ca.as_deref(), Trust::Declared).await {
-                Ok(text) => text,
-                Err(error) => {
-                    last = Some(error);
-                    continue;
-                }
-            };
-            let described: Description = serde_json::from_slice(&text).map_err(|error| wrong(&error.to_string()))?;
-            if described.issuer != self.config.issuer {
-                return Err(wrong("it is another issuer's"));
+        let (place, described) = describe(&self.config).await?;
+        trusted(&place, &described.jwks_uri)
+    }
+}
+
+/// What an issuer says of itself, and where it says so.
+pub(super) async fn describe(config: &OAuthConfig) -> Result<(Uri, Description), ReadError> {
+    let wrong = |words: &str| ReadError::Description(words.to_owned());
+    let mut last = None;
+    for place in descriptions(&config.issuer) {
+        let text = match fetch::get(&place, config.ca.as_deref(), Trust::Declared).await {
+            Ok(text) => text,
+            Err(error) => {
+                last = Some(error);
+                continue;
             }
-            let keys: Uri = described.jwks_uri.parse().map_err(|_| wrong("its keys have no address"))?;
-            let same = keys.authority() == place.authority() && keys.scheme() == place.scheme();
-            let secured = keys.scheme_str() == Some("https");
-            let here = place.host().is_some_and(is_here) && keys.host().is_some_and(is_here);
-            return match (same, secured) {
-                (true, _) => Ok((keys, Trust::Declared)),
-                (false, _) if here => Ok((keys, Trust::Declared)),
-                (false, true) => Ok((keys, Trust::Learnt)),
-                (false, false) => Err(wrong("its keys are not behind `https://`")),
-            };
-        }
-        Err(last.map_or_else(|| wrong("it has no address"), ReadError::Fetch))
+        };
+        let described: Description = serde_json::from_slice(&text).map_err(|error| wrong(&error.to_string()))?;
+        return match described.issuer == config.issuer {
+            true => Ok((place, described)),
+            false => Err(wrong("it is another issuer's")),
+        };
+    }
+    Err(last.map_or_else(|| wrong("it has no address"), ReadError::Fetch))
+}
+
+/// An address that an issuer names in its description, and by whose word it is reached.
+pub(super) fn trusted(place: &Uri, named: &str) -> Result<(Uri, Trust), ReadError> {
+    let wrong = |words: &str| ReadError::Description(words.to_owned());
+    let named: Uri = named.parse().map_err(|_| wrong("what it names has no address"))?;
+    let same = named.authority() == place.authority() && named.scheme() == place.scheme();
+    let secured = named.scheme_str() == Some("https");
+    let here = place.host().is_some_and(is_here) && named.host().is_some_and(is_here);
+    match (same, secured) {
+        (true, _) => Ok((named, Trust::Declared)),
+        (false, _) if here => Ok((named, Trust::Declared)),
+        (false, true) => Ok((named, Trust::Learnt)),
+        (false, false) => Err(wrong("what it names is not behind `https://`")),
     }
 }
 

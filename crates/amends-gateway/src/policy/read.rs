@@ -150,5 +150,5 @@ fn approval(id: &str, policy: &Policy) -> Result<Option<Approval>, String> {
         Some("may") => true,
         Some(other) => return Err(format!("`@requester` is \"may\" or \"may_not\", not \"{other}\"")),
     };
-    Ok(Some(Approval { queue: queue.to_owned(), persons, policy: id.to_owned(), requester_may }))
+    Ok(Some(Approval { queue: queue.to_owned(), persons, policy: id.to_owned(), requester_may, form: None }))
 }

@@ -61,7 +61,7 @@ pub fn schema(tools: &[KnownTool]) -> String {
         let groups = groups_of(tool.effect).map(quoted).join(", ");
         text.push_str(&format!(
             "\naction {} in [{groups}] appliesTo {{\n  principal: [Principal],\n  resource: [Tool],\n  context: {{\n    \
-             args: {},\n    session: String,\n    door: String,\n    now: datetime,\n    hour: Long,\n    weekday: String,\n    \
+             args: {},\n    session: String,\n    door: String,\n    scopes: Set<String>,\n    now: datetime,\n    hour: Long,\n    weekday: String,\n    \
              step?: Step,\n  }},\n}};\n",
             quoted(&action_name(&tool.name)),
             tool.shape.written()

@@ -30,7 +30,37 @@ fn decided(text: &str, principal: &str, arguments: &Value) -> Decided {
     };
     let origin = Origin { session: "ses_1", door: "mcp", step: None };
     let now = Timestamp::from_ms(1_772_357_405_250);
-    policies(text).unwrap().decide(&Asked { principal: &principal, tenant: Some("acme"), tool, arguments, origin, now })
+    policies(text).unwrap().decide(&Asked {
+        principal: &principal,
+        tenant: Some("acme"),
+        tool,
+        arguments,
+        origin,
+        scopes: &BTreeSet::new(),
+        now,
+    })
+}
+
+#[test]
+fn a_policy_sees_what_the_token_is_good_for() {
+    let (principal, shape) = (Principal::from("ada"), refund());
+    let tool = ToolFacts {
+        name: "shop__issue_refund",
+        upstream: "shop",
+        effect: EffectKind::Keyed,
+        reversible: true,
+        declared: true,
+        shape: &shape,
+    };
+    let text = r#"permit (principal, action, resource) when { context.scopes.contains("refunds:write") };"#;
+    let arguments = json!({ "order": "ord_1", "amount": 5 });
+    let (origin, now) = (Origin::default(), Timestamp::from_ms(0));
+    for (scope, denied) in [("refunds:write", false), ("refunds:read", true)] {
+        let scopes = BTreeSet::from([scope.to_owned()]);
+        let arguments = &arguments;
+        let asked = Asked { principal: &principal, tenant: None, tool, arguments, origin, scopes: &scopes, now };
+        assert_eq!(is_denied(&policies(text).unwrap().decide(&asked)), denied, "{scope}");
+    }
 }
 
 fn is_denied(decided: &Decided) -> bool {
@@ -118,6 +148,7 @@ fn of_several_approvals_the_strictest_counts_and_a_plain_permit_removes_none() {
         persons,
         policy: policy.to_owned(),
         requester_may,
+        form: None,
     };
     assert_eq!(approval(one), of("office", 1, "one", true));
     assert_eq!(approval(&format!("{plain}{one}")), of("office", 1, "one", true));
@@ -144,6 +175,7 @@ fn a_tool_that_is_named_like_a_group_is_not_the_group() {
         tool,
         arguments: &json!({}),
         origin: Origin::default(),
+        scopes: &BTreeSet::new(),
         now: Timestamp::from_ms(0),
     };
     let reads = policies(r#"permit (principal, action in Action::"read", resource);"#).unwrap();

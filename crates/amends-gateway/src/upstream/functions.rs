@@ -36,12 +36,22 @@ const LIST_MS: u64 = 60 * 60 * 1000;
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     by_name: Arc<BTreeMap<String, Function>>,
+    /// What they are made of, where that is all there is to them.
+    mark: Option<Arc<str>>,
 }
 
-/// Two are equal where they are the same ones.
+/// Two are equal where they are the same ones, or made of the same.
 impl PartialEq for Functions {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.by_name, &other.by_name)
+        let alike = self.mark.is_some() && self.mark == other.mark;
+        alike || Arc::ptr_eq(&self.by_name, &other.by_name)
+    }
+}
+
+impl Functions {
+    /// The same, made of that: others that are made of the same are no others.
+    pub(crate) fn marked(self, mark: &str) -> Self {
+        Self { mark: Some(mark.into()), ..self }
     }
 }
 
@@ -51,7 +61,7 @@ impl FromIterator<Function> for Functions {
     /// The later of two with the same name counts.
     fn from_iter<I: IntoIterator<Item = Function>>(functions: I) -> Self {
         let by_name = functions.into_iter().map(|function| (function.name().to_owned(), function)).collect();
-        Self { by_name: Arc::new(by_name) }
+        Self { by_name: Arc::new(by_name), mark: None }
     }
 }
 

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use amends_wire::mcp::{Era, http as headers};
 use amends_wire::message;
 use bytes::Bytes;
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
-use hyper::{Method, Uri};
+use hyper::{Method, StatusCode, Uri};
 use tokio::sync::{Mutex, Notify, watch};
 
 use super::credential::{Credential, CredentialError};
@@ -81,6 +81,23 @@ pub(crate) fn pool_at(uri: &Uri, address: Option<SocketAddr>, access: &Access) -
         Some(address) => pool.at(address),
         None => pool,
     })
+}
+
+/// Asks once at that address, over TLS where it begins with `https://`: the status, and at most so much of what is said.
+pub async fn ask(
+    uri: &Uri,
+    request: hyper::Request<Full<Bytes>>,
+    within: Duration,
+    bytes_max: usize,
+) -> Result<(StatusCode, Bytes), String> {
+    let pool = pool(uri, &Access::default()).map_err(|error| error.to_string())?;
+    let asked = async {
+        let sent = pool.send(request, Instant::now() + within, &Departure::default()).await;
+        let (parts, body) = sent.map_err(|fault| fault.to_string())?.response.into_parts();
+        let body = Limited::new(body, bytes_max).collect().await.map_err(|error| error.to_string())?;
+        Ok((parts.status, body.to_bytes()))
+    };
+    tokio::time::timeout(within, asked).await.unwrap_or_else(|_| Err("it took too long".to_owned()))
 }
 
 /// The headers that every request shows.

@@ -20,6 +20,10 @@ pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, no
             let again = named(machine, action.as_str()).into_iter().collect();
             (again, Some(Waits::Unsettled { action: action.to_string(), done: true }))
         }
+        Standing::Unknown(action) => {
+            let again = named(machine, action.as_str()).into_iter().collect();
+            (again, Some(Waits::Unknown { action: action.to_string() }))
+        }
         Standing::Free => {
             let free =
                 |next: &Next| !look.later.iter().any(|(name, until)| name.as_str() == next.action && *until > now);

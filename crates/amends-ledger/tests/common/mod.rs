@@ -231,7 +231,7 @@ pub(crate) fn asking(session: &str, asks: Vec<Interaction>) -> Append {
 }
 
 pub(crate) fn said(choice: &str, by: &str, at: u64) -> PersonAnswer {
-    PersonAnswer { choice: choice.into(), by: by.into(), note: None, at: ms(at) }
+    PersonAnswer { choice: choice.into(), by: by.into(), note: None, at: ms(at), content: None }
 }
 
 pub(crate) fn letter(place: Option<&str>, body: &str) -> Letter {

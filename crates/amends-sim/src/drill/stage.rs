@@ -356,7 +356,8 @@ impl<'a> Stage<'a> {
             About::Notice => choice::SEEN,
         };
         self.note(|| format!("person: answers `{choice}`"));
-        let answer = PersonAnswer { choice: choice.to_owned(), by: "person".into(), note: None, at: self.time() };
+        let answer =
+            PersonAnswer { choice: choice.to_owned(), by: "person".into(), note: None, at: self.time(), content: None };
         let input = Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) };
         self.take_up(session)?;
         self.turn(session, input)?;

@@ -126,6 +126,7 @@ fn input(spec: &InputSpec, story: &Story, rules: &Arc<Rules>, now: Timestamp) ->
                 by: spec.by.clone().unwrap_or("ada".into()),
                 note: None,
                 at: now,
+                content: None,
             };
             Input::Answer { interaction: interaction.as_str().into(), answer: Box::new(answer) }
         }

@@ -191,7 +191,7 @@ impl Telling<'_> {
 
     /// A person answers.
     pub(super) fn say(&mut self, question: &Interaction, choice: String) -> bool {
-        let answer = PersonAnswer { choice, by: "ada".into(), note: None, at: self.now };
+        let answer = PersonAnswer { choice, by: "ada".into(), note: None, at: self.now, content: None };
         let input = Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) };
         self.put(&Gates::default(), input);
         true

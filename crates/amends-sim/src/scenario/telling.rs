@@ -322,7 +322,7 @@ impl<'a> Telling<'a> {
         use amends_core::dispatcher::walk::Standing;
         let Some(walk) = self.dispatcher.walk() else { return Vec::new() };
         match walk.standing {
-            Standing::Done(action) => return vec![action.to_string()],
+            Standing::Done(action) | Standing::Unknown(action) => return vec![action.to_string()],
             Standing::Open(_) | Standing::InDoubt(_) => return Vec::new(),
             Standing::Free if walk.over => return Vec::new(),
             Standing::Free => {}

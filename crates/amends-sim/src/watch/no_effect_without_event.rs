@@ -19,9 +19,10 @@ impl Watch {
                         }
                         Fact::InterimAnswered { call } => !reply.last && *call == reply.call,
                         Fact::DoubtResolved { call, .. } => reply.last && *call == reply.call,
-                        Fact::MoveEnded { of, .. } | Fact::MoveRefused { of, .. } | Fact::WalkReset { of, .. } => {
-                            reply.last && *of == reply.call
-                        }
+                        Fact::MoveEnded { of, .. }
+                        | Fact::MoveRefused { of, .. }
+                        | Fact::MoveJoined { of, .. }
+                        | Fact::WalkReset { of, .. } => reply.last && *of == reply.call,
                         _ => false,
                     };
                     (facts().any(said), &reply.call)
@@ -53,7 +54,13 @@ impl Watch {
                     (facts().any(|fact| matches!(fact, Fact::MoveJoined { of: joined, .. } if joined == of)), of)
                 }
                 Effect::Unwind { of } => {
-                    (facts().any(|fact| matches!(fact, Fact::WalkAborted { of: given_up } if given_up == of)), of)
+                    let begins = |fact: &Fact| match fact {
+                        Fact::WalkAborted { of: given_up } => given_up == of,
+                        // Whoever takes it up begins again.
+                        Fact::Resumed { .. } => true,
+                        _ => false,
+                    };
+                    (facts().any(begins), of)
                 }
                 Effect::Retract { call: of, inquiry: n } => {
                     let over = |fact: &Fact| match fact {

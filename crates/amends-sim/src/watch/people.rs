@@ -188,9 +188,12 @@ impl Watch {
         }
     }
 
-    /// Whether a person is asked what became of a call.
+    /// Whether a person is asked what became of a call, and has time left to say so.
     pub(crate) fn is_asked_about(&self, call: &CallId) -> bool {
-        self.open_about(call, Subject::Doubt).next().is_some()
+        let in_time = |(session, id): (&SessionId, &InteractionId)| {
+            self.questions.get(&(session.clone(), id.clone())).is_some_and(|question| !question.lapsed)
+        };
+        self.open_about(call, Subject::Doubt).any(in_time)
     }
 
     fn open_about<'a>(

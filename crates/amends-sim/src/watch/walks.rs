@@ -1,10 +1,12 @@
 //! A walk goes where its machine leads, one move at a time, each once for what was wished and only after it was done.
 
+mod stages;
+
 use std::collections::BTreeMap;
 
 use amends_core::dispatcher::walk::Standing as LookStanding;
 use amends_core::id::{ActionName, MachineName, StateName};
-use amends_core::machine::{Action, Does, Machines, Resolution};
+use amends_core::machine::{Action, Does, Machines};
 use amends_core::walk::{Beginning, Frame, LegOf, Part, Taking, Weighed};
 use amends_core::{CallId, Certainty, Digest, Dispatcher, Event, Fact, Reply, SessionId, Step};
 use bytes::Bytes;
@@ -25,6 +27,8 @@ pub(crate) struct WalkView {
     /// The moves that were begun since the last one that was made.
     tried: Vec<CallId>,
     aborted: bool,
+    /// What was done in it is not undone yet.
+    unwinding: bool,
     /// Who wrote into the fields, by the number of the move.
     written: BTreeMap<u64, String>,
 }
@@ -37,6 +41,10 @@ pub(crate) struct MoveView {
     fingerprint: Digest,
     legs: Vec<(LegOf, CallId)>,
     keyed: bool,
+    /// It repeats another one.
+    joined: bool,
+    /// Its agent was told that a person is asked.
+    awaited: bool,
     passed_over: bool,
     told: Told,
     /// Nothing more is heard of it but its delivery.
@@ -135,7 +143,12 @@ impl Watch {
     /// No answer to a wish is given before what it says is durable.
     pub(crate) fn move_before_answer(&self, reply: &Reply) -> Verdicts {
         let told = self.move_told(&reply.call);
-        let recorded = if reply.last { !matches!(told, Told::Nothing | Told::Awaited) } else { told == Told::Awaited };
+        let view = self.moves.get(&reply.call);
+        let recorded = match reply.last {
+            // A repeat hears what whom it repeats was told: that a person is asked.
+            true => !matches!(told, Told::Nothing | Told::Awaited) || view.is_some_and(|view| view.joined),
+            false => view.is_some_and(|view| view.awaited),
+        };
         if recorded {
             return Ok(());
         }
@@ -150,7 +163,9 @@ impl Watch {
 
     /// A walk is held up only while a write of it may have been done and nobody could say yet.
     fn held_up(&self, session: &SessionId, dispatcher: &Dispatcher) -> Verdicts {
-        let doubtful = dispatcher.walk().is_some_and(|look| matches!(look.standing, LookStanding::InDoubt(_)));
+        let doubtful = dispatcher
+            .walk()
+            .is_some_and(|look| matches!(look.standing, LookStanding::InDoubt(_) | LookStanding::Unknown(_)));
         let reason = self.walks.get(session).is_some_and(|walk| walk.tried.iter().any(|tried| self.in_doubt(tried)));
         if doubtful && !reason {
             let what = format!("{session} is held up, and nothing in it is in doubt");
@@ -197,10 +212,13 @@ impl Watch {
                 }
                 Ok(())
             }
-            Fact::MoveWaits { of, .. } => self.still_open(session, of, "it is tried again"),
+            Fact::MoveWaits { of, .. } => {
+                self.still_open(session, of, "it is tried again")?;
+                self.clears_up(session, of)
+            }
             Fact::InterimAnswered { call } => {
                 if let Some(view) = self.moves.get_mut(call) {
-                    view.told = Told::Awaited;
+                    (view.told, view.awaited) = (Told::Awaited, true);
                 }
                 Ok(())
             }
@@ -208,11 +226,15 @@ impl Watch {
                 self.still_open(session, of, "it is made")?;
                 self.one_move_one_wish(of)?;
                 self.act_before_move(session, of)?;
+                self.clears_up(session, of)?;
                 self.follows_declaration(session, of, (action, from, *moves))?;
                 self.arrives(session, of, action, to, enters.as_ref())
             }
             Fact::MoveEnded { of, certainty, .. } => {
                 let made = self.moves.get(of).is_some_and(|view| view.told == Told::Made);
+                if !made {
+                    self.clears_up(session, of)?;
+                }
                 self.closes(session, of, if made { Told::Made } else { Told::Ended(*certainty) })
             }
             Fact::WalkReset { of, moves } => {
@@ -224,12 +246,14 @@ impl Watch {
                 self.restarts(session, *moves);
                 Ok(())
             }
-            Fact::WalkAborted { .. } => {
-                if let Some(view) = self.walks.get_mut(session) {
-                    view.aborted = true;
+            Fact::WalkAborted { of } => self.aborts(session, of),
+            Fact::WalkUnwound { of, .. } => match self.walks.get_mut(session).filter(|view| view.unwinding) {
+                Some(view) => {
+                    view.unwinding = false;
+                    Ok(())
                 }
-                Ok(())
-            }
+                None => Err(self.broken("follows_declaration", Some(of.clone()), "nothing is being undone".into())),
+            },
             _ => Ok(()),
         }
     }
@@ -260,6 +284,7 @@ impl Watch {
             open: None,
             tried: Vec::new(),
             aborted: false,
+            unwinding: false,
             written: BTreeMap::from([(0, "began".to_owned())]),
         };
         self.walks.insert(session.clone(), view);
@@ -274,6 +299,8 @@ impl Watch {
             fingerprint: taking.fingerprint.clone(),
             legs: Vec::new(),
             keyed: taking.key.is_some(),
+            joined: false,
+            awaited: false,
             passed_over: false,
             told: Told::Nothing,
             over: false,
@@ -303,6 +330,10 @@ impl Watch {
             let what = format!("its agent thought of {expect} moves, and {} were made", walk.moves);
             return Err(self.broken("expected_place", Some(of.clone()), what));
         }
+        if walk.unwinding {
+            let what = "it is begun while what was done is being undone".into();
+            return Err(self.broken("one_move_at_a_time", Some(of.clone()), what));
+        }
         if walk.aborted && !taking.reset {
             return Err(self.broken("follows_declaration", Some(of.clone()), "the walk was given up".into()));
         }
@@ -324,8 +355,9 @@ impl Watch {
 
     /// Whether somebody still finds out what a move did.
     fn settling(&self, of: &CallId) -> bool {
-        let mut calls = self.moves.get(of).into_iter().flat_map(|view| view.legs.iter().map(|(_, call)| call));
-        calls.any(|call| self.calls.get(call).is_some_and(CallView::is_open) || self.is_asked_about(call))
+        let acts = self.moves.get(of).into_iter().flat_map(|view| &view.legs).filter(|(leg, _)| leg.part == Part::Act);
+        acts.map(|(_, call)| call)
+            .any(|call| self.calls.get(call).is_some_and(CallView::is_open) || self.is_asked_about(call))
     }
 
     fn leg_begins(&mut self, session: &SessionId, leg: &LegOf, call: &CallId) -> Verdicts {
@@ -364,7 +396,7 @@ impl Watch {
         }
         self.seen.repeats += 1;
         if let Some(view) = self.moves.get_mut(of) {
-            view.over = true;
+            (view.over, view.joined) = (true, true);
         }
         Ok(())
     }
@@ -413,45 +445,6 @@ impl Watch {
             return Err(self.broken("one_move_one_wish", Some(of.clone()), what));
         }
         Ok(())
-    }
-
-    /// A move is made only when what it is about was done, or was passed over while nothing of it is in doubt.
-    fn act_before_move(&self, session: &SessionId, of: &CallId) -> Verdicts {
-        let (Some(walk), Some(view)) = (self.walks.get(session), self.moves.get(of)) else {
-            return Ok(());
-        };
-        let Some(action) = walk.action(&view.action) else {
-            return Ok(());
-        };
-        let alike = |tried: &&CallId| {
-            self.moves
-                .get(*tried)
-                .is_some_and(|other| other.action == view.action && other.fingerprint == view.fingerprint)
-        };
-        let legs: Vec<&(LegOf, CallId)> =
-            walk.tried.iter().filter(alike).filter_map(|tried| self.moves.get(tried)).flat_map(|it| &it.legs).collect();
-        let done = |name: &str| {
-            let mut of_act = legs.iter().filter(|(leg, _)| leg.part == Part::Act && leg.name == name);
-            of_act.any(|(_, call)| {
-                self.calls
-                    .get(call)
-                    .and_then(|it| it.ended.as_ref())
-                    .is_some_and(|end| end.certainty == Certainty::Processed)
-            })
-        };
-        let missing = acts(action).into_iter().find(|name| !done(name));
-        let skips = view.passed_over || action.stage.resolution == Some(Resolution::Skip);
-        match missing {
-            Some(name) if !skips => {
-                let what = format!("it is made, and `{name}` was not done");
-                Err(self.broken("act_before_move", Some(of.clone()), what))
-            }
-            Some(name) if self.in_doubt(of) => {
-                let what = format!("it is passed over, and `{name}` is in doubt");
-                Err(self.broken("act_before_move", Some(of.clone()), what))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// A move is one that the machine has, from where it is, and the next by its number.
@@ -569,13 +562,4 @@ fn first_frame(machines: &Machines, name: &MachineName) -> Option<Frame> {
     let machine = machines.get(name)?;
     let (state, taken) = (machine.initial().clone(), BTreeMap::new());
     Some(Frame { machine: name.clone(), state, moves: 0, taken, via: None })
-}
-
-/// The calls that an action is about, by their names.
-fn acts(action: &Action) -> Vec<&str> {
-    match &action.does {
-        Does::Tool(_) | Does::Function(_) => vec!["act"],
-        Does::Parallel(siblings) => siblings.keys().map(String::as_str).collect(),
-        Does::Nothing | Does::Machine(_) | Does::Allowed(_) => Vec::new(),
-    }
 }

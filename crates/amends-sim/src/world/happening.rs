@@ -45,6 +45,9 @@ pub(crate) enum Happening {
     Second(Place, Box<PersonAnswer>),
     /// An operator unwinds a session.
     Unwind(SessionId),
+    /// Whoever undoes what was done in a walk looks how far that is: with which move it was given up, which calls it is about,
+    /// and how often to look again.
+    Undoing(SessionId, CallId, Vec<CallId>, u32),
     /// An agent takes an action.
     Stride(usize),
     /// An agent takes its move for lost.

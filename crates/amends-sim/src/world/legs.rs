@@ -50,8 +50,12 @@ impl World {
         let inputs = self.walks.moves.get(&wish.leg.of)?.inputs;
         let (part, leg) = (wish.leg.part.as_str(), &wish.leg.name);
         let redone = redone(&driver.history);
-        let intention =
-            format!("{session}/{}/{}/{}/{inputs}/{part}/{leg}/{redone}", look.moves, wish.machine, wish.action);
+        let intention = match wish.leg.part {
+            Part::Exit => format!("{session}/{}/{part}/{leg}/{}", wish.leg.of, wish.leg.attempt),
+            Part::Setup | Part::Act => {
+                format!("{session}/{}/{}/{}/{inputs}/{part}/{leg}/{redone}", look.moves, wish.machine, wish.action)
+            }
+        };
         let next = INTENTIONS + self.walks.intentions.len() as u64;
         let intended = *self.walks.intentions.entry(intention).or_insert(next);
         let id = CallId::new(format!("c{:03}", self.asked.len()));
@@ -69,7 +73,7 @@ impl World {
         };
         let claim = |kind, name: String| Claim { name: Digest::new(name), fingerprint: fingerprint.clone(), kind };
         let mut claims = Vec::new();
-        if !tool.effect().is_read() {
+        if !tool.effect().is_read() || (self.asks_first && tool.persons() > 0) {
             claims.push(claim(ClaimKind::Key, format!("k-{key}")));
         }
         claims.extend(tool.object.map(|object| claim(ClaimKind::Object, format!("o-{object}"))));
@@ -173,18 +177,19 @@ fn targets(driver: &Driver, action: &Action, chance: &mut Chance) -> Option<Vec<
 
 /// How often, since the last move, what had been done was to be done again: the machine said so after it looked at it.
 fn redone(history: &[Event]) -> u32 {
-    let (mut redone, mut acted, mut wanted) = (0, false, false);
+    let (mut redone, mut last, mut wanted) = (0, None, false);
     for event in history {
         match &event.fact {
-            Fact::MoveMade { .. } | Fact::WalkReset { .. } => (redone, acted, wanted) = (0, false, false),
+            Fact::MoveMade { .. } | Fact::WalkReset { .. } => (redone, last, wanted) = (0, None, false),
             Fact::CallReceived { received, .. } => {
-                acted |= received.leg.as_ref().is_some_and(|leg| leg.part == Part::Act);
+                last = received.leg.as_ref().map(|leg| leg.part).or(last);
             }
-            Fact::MoveReceived { .. } => wanted = false,
-            Fact::MoveWeighed { weighed: Weighed::Retry, .. } => wanted = acted,
+            Fact::MoveEnded { .. } => (last, wanted) = (None, false),
+            // What comes after the setup is the gate; a move that goes on with what was done has no setup.
+            Fact::MoveWeighed { weighed: Weighed::Retry, .. } => wanted = last != Some(Part::Setup),
             Fact::MoveWaits { .. } => {
                 redone += u32::from(wanted);
-                (acted, wanted) = (false, false);
+                (last, wanted) = (None, false);
             }
             _ => {}
         }

@@ -59,8 +59,8 @@ impl World {
                 self.join_move(node, session, of, first);
                 Ok(())
             }
-            Effect::Unwind { .. } => {
-                self.unwind(session);
+            Effect::Unwind { of } => {
+                self.unwind_walk(session, of);
                 Ok(())
             }
             Effect::Reply(reply) if self.walks.moves.contains_key(&reply.call) => {

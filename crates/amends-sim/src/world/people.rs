@@ -27,7 +27,8 @@ impl World {
         if !self.asks_first || persons == 0 || call.redeems.is_some() || self.flaw == Some(Flaw::AskedNobody) {
             return;
         }
-        let approval = Approval { queue: "ops".into(), persons, policy: String::new(), requester_may: false };
+        let approval =
+            Approval { queue: "ops".into(), persons, policy: String::new(), requester_may: false, form: None };
         gates.approval = Some(Box::new(approval));
         let patience = Patience { hold_ms: HOLD_MS, granted_for_ms: GRANTED_FOR_MS, ..Patience::default() };
         gates.patience = Some(Box::new(patience));
@@ -185,6 +186,6 @@ impl World {
     }
 
     fn answer_of(&self, choice: &str) -> PersonAnswer {
-        PersonAnswer { choice: choice.into(), by: "ops".into(), note: None, at: self.time() }
+        PersonAnswer { choice: choice.into(), by: "ops".into(), note: None, at: self.time(), content: None }
     }
 }

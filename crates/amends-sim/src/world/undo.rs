@@ -1,6 +1,6 @@
 //! Undoing: agents redeem the tokens they were given, too early, twice or too late; operators unwind sessions.
 
-use amends_core::{Attempt, CallId, Certainty, Purpose, SessionId};
+use amends_core::{Attempt, CallId, Certainty, Input, Purpose, SessionId};
 
 use crate::agent::Wish;
 use crate::catalog::UNDO_WITHIN_MS;
@@ -8,6 +8,9 @@ use crate::world::{Asked, Happening, World};
 
 /// How many redemptions are tried in one world.
 const REDEMPTIONS_MAX: usize = 10;
+/// How often it is looked whether what was done in a walk is undone, and how many times.
+const UNDOING_MS: u64 = 2_000;
+const UNDOING_LOOKS: u32 = 15;
 /// The arguments of the undoing of the first call; those of the others follow.
 const UNDO_ARGS: u64 = 1_000;
 
@@ -84,6 +87,26 @@ impl World {
         for call in self.tokens.armed(session) {
             self.redeem_in(ms, operator, &call);
             ms += self.chance.between(1, 1_500);
+        }
+    }
+
+    /// A walk was given up: what was done in it is undone, and its driver hears how that went.
+    pub(super) fn unwind_walk(&mut self, session: &SessionId, of: CallId) {
+        let calls = self.tokens.armed(session);
+        self.unwind(session);
+        let ms = if calls.is_empty() { 20 } else { UNDOING_MS };
+        self.later(ms, Happening::Undoing(session.clone(), of, calls, UNDOING_LOOKS));
+    }
+
+    /// Whoever undoes what was done in a walk waits for each undoing, and not for ever.
+    pub(super) fn undoing(&mut self, session: SessionId, of: CallId, calls: Vec<CallId>, left: u32) {
+        if left > 0 && calls.iter().any(|call| self.tokens.is_redeeming(call)) {
+            return self.later(UNDOING_MS, Happening::Undoing(session, of, calls, left - 1));
+        }
+        let (undone, failed): (Vec<CallId>, _) = calls.into_iter().partition(|call| self.tokens.is_redeemed(call));
+        // Should nobody drive it just now, whoever takes it up begins again.
+        if let Some(node) = self.driving(&session) {
+            self.arrives_at(node, &session, Input::Unwound { of, undone: undone.len() as u32, failed });
         }
     }
 

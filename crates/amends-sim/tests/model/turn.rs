@@ -74,7 +74,7 @@ impl State {
             Action::Person(session, question, happened) => {
                 let picked = if happened { choice::HAPPENED } else { choice::DID_NOT_HAPPEN };
                 let at = Timestamp::from_ms(self.now);
-                let answer = PersonAnswer { choice: picked.into(), by: "person".into(), note: None, at };
+                let answer = PersonAnswer { choice: picked.into(), by: "person".into(), note: None, at, content: None };
                 let input = Input::Answer { interaction: question.id, answer: Box::new(answer) };
                 self.handle(world, session, input, Gates::default());
             }

@@ -1,6 +1,6 @@
 //! Tasks as messages, in the words of either version.
 
-use amends_core::interaction::{Interaction, choice};
+use amends_core::Interaction;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -204,18 +204,12 @@ pub fn failure(envelope: &RawValue) -> Vec<Part> {
     text.chain([Part::Data(envelope.to_owned())]).collect()
 }
 
-/// What is said while a person is asked: the question, and what an answer looks like.
+/// What is said while a person is asked: the question, and what an answer looks like where whoever called may give one.
 pub fn question(asks: &Interaction, may: bool) -> Vec<Part> {
-    let options: Vec<&String> = asks.options.iter().filter(|option| may || !choice::is_yes(option)).collect();
     let words = match may {
         true => asks.question.clone(),
         false => format!("{} A person is asked, and not whoever called.", asks.question),
     };
-    let schema = json!({
-        "type": "object",
-        "properties": { "choice": { "type": "string", "enum": options } },
-        "required": ["choice"],
-    });
     let mut data = json!({
         "interaction": asks.id,
         "kind": asks.kind.as_str(),
@@ -223,8 +217,14 @@ pub fn question(asks: &Interaction, may: bool) -> Vec<Part> {
         "question": asks.question,
         "due": asks.due.ms(),
         "default": asks.default,
-        "responseSchema": schema,
     });
+    if may {
+        data["responseSchema"] = json!({
+            "type": "object",
+            "properties": { "choice": { "type": "string", "enum": asks.options } },
+            "required": ["choice"],
+        });
+    }
     if let Some(view) = &asks.view {
         data["call"] = json!({ "tool": asks.tool, "view": view });
     }

@@ -2,7 +2,7 @@
 
 use amends_core::interaction::{InteractionKind, choice};
 use amends_core::registry::AgUi;
-use amends_core::{Code, Interaction, InteractionId, Refusal, RefusalKind};
+use amends_core::{Certainty, Code, Interaction, InteractionId, Refusal, RefusalKind};
 use serde_json::{Map, Value, json};
 
 use super::event::{Content, Event, Interrupt, Part, Source};
@@ -42,7 +42,10 @@ pub fn goes(envelope: &Value) -> Goes {
     let kind = error["kind"].as_str().and_then(|kind| RefusalKind::ALL.into_iter().find(|it| it.as_str() == kind));
     let says = kind.filter(|_| refused).map_or_else(|| code.ag_ui(), RefusalKind::ag_ui);
     let message = error["message"].as_str().unwrap_or_default().to_owned();
+    let in_doubt = error["certainty"] == Certainty::InDoubt.as_str();
     match says {
+        // What is known of an effect outranks every code.
+        AgUi::ToolResult if in_doubt => Goes::Fails { code, message },
         AgUi::ToolResult => Goes::Stops,
         AgUi::HttpError | AgUi::RunError => Goes::Fails { code, message },
         AgUi::Interrupt => Goes::Asks(error["interaction"].as_str().map(InteractionId::new)),

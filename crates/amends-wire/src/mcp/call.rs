@@ -313,7 +313,8 @@ mod tests {
 
     #[test]
     fn what_is_said_to_a_question_is_read() {
-        let params = r#"{"name":"a","_meta":{"amends/hold":0,"amends/answer":{"interaction":"int_1","choice":"deny"}}}"#;
+        let params =
+            r#"{"name":"a","_meta":{"amends/hold":0,"amends/answer":{"interaction":"int_1","choice":"deny"}}}"#;
         let raw = raw(params);
         let meta = ToolCall::parse(Some(&raw)).unwrap().meta().unwrap();
         assert_eq!(meta.decision, Some(Decision { interaction: "int_1".into(), approves: false }));

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use amends_core::interaction::choice;
 use amends_core::{InteractionId, PersonAnswer, Tenant};
-use amends_gateway::told;
+use amends_gateway::{form, told};
 use amends_ledger::{AnswerFate, Ledger, QueueFilter, QueueState};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -67,6 +67,9 @@ pub(super) struct AnswerArgs {
     /// What you want to add; it is kept on the trace.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+    /// What is asked for, as JSON, with the answer `answer`.
+    #[arg(long, value_name = "JSON")]
+    content: Option<String>,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -98,9 +101,11 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
             (_, Some(answer)) => format!("{} by {}", answer.choice, answer.by),
             (state, None) => told::standing(state).to_owned(),
         };
+        let form = asked.form().filter(|form| form.choices.is_empty());
+        let form = form.map(|form| format!("  asked for: {}\n", form.schema)).unwrap_or_default();
         let view = asked.view.as_ref().map(|view| format!("  `{}` {view}\n", asked.tool)).unwrap_or_default();
         text.push_str(&format!(
-            "{}\n  {} about {} on `{}`, {state}\n  {}\n{view}  answers: {} (else {})\n\n",
+            "{}\n  {} about {} on `{}`, {state}\n  {}\n{form}{view}  answers: {} (else {})\n\n",
             asked.id,
             asked.kind.as_str(),
             asked.call,
@@ -115,8 +120,10 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
 }
 
 pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
+    let content = args.content.as_deref().map(serde_json::from_str::<Value>).transpose();
+    let content = content.context("`--content` is not JSON")?;
     if let Some(remote) = args.remote.named(&args.ledger)? {
-        return answer_there(&remote, &args).await;
+        return answer_there(&remote, &args, content).await;
     }
     let ledger = args.ledger.open().await?;
     let id = InteractionId::new(args.id.as_str());
@@ -126,9 +133,14 @@ pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
         Some(_) => bail!("only an `{}` can be good for more than one call", choice::APPROVE),
         None => args.choice,
     };
-    let mut answer = PersonAnswer { choice, by, note: args.note, at: now() };
+    let mut answer = PersonAnswer { choice, by, note: args.note, at: now(), content: None };
     // It is kept with the question until a gateway takes it up, and masks it once more.
     args.ledger.mask()?.answer(&mut answer);
+    if let Some(entry) = ledger.interaction(&id).await?
+        && let Err(why) = form::fill(&entry.interaction, &mut answer, content)
+    {
+        bail!("that is no answer to `{id}`: {why}");
+    }
     let (word, words, code) = match ledger.answer_interaction(&id, answer).await? {
         AnswerFate::Taken if acted_on(&*ledger, &id).await? => ("taken", "taken, and acted on".to_owned(), 0),
         AnswerFate::Taken => {
@@ -157,13 +169,16 @@ pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {
 }
 
 /// Gives the answer to a gateway that runs, under the name of whoever has the token.
-async fn answer_there(remote: &Remote, args: &AnswerArgs) -> Result<ExitCode> {
+async fn answer_there(remote: &Remote, args: &AnswerArgs, content: Option<Value>) -> Result<ExitCode> {
     if args.by.is_some() {
         bail!("--by is for a ledger; a gateway knows who answers by the token");
     }
     let mut body = json!({ "choice": args.choice });
     if let Some(note) = &args.note {
         body["note"] = json!(note);
+    }
+    if let Some(content) = content {
+        body["content"] = content;
     }
     let (status, said) = remote.post(&format!("/api/interactions/{}/answer", encoded(&args.id)), &body).await?;
     print(&if args.json { said.to_string() } else { said["message"].as_str().unwrap_or_default().to_owned() })?;

@@ -1,20 +1,22 @@
 //! Asking a gateway that runs, rather than its ledger: over its admin API.
 
+use std::time::Duration;
+
 use amends_core::{Event, Interaction, PersonAnswer, SessionId, Timestamp};
 use amends_ledger::{Closing, QueueEntry, QueueState, SessionRow, StoredEvent, Trace};
 use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::TokioIo;
+use http_body_util::Full;
+use hyper::{Method, Request, StatusCode, Uri};
 use serde_json::Value;
-use tokio::net::TcpStream;
 
 use super::ledger::LedgerArgs;
 
 /// The largest answer that is read.
 const ANSWER_MAX: usize = 64 << 20;
+/// How long it may take: a page of a long ledger, or what is verified.
+const WITHIN: Duration = Duration::from_secs(150);
 
 /// Which gateway to ask.
 #[derive(Clone, Debug, Args)]
@@ -28,7 +30,8 @@ pub(super) struct RemoteArgs {
 /// A gateway that runs.
 #[derive(Debug)]
 pub(super) struct Remote {
-    authority: String,
+    /// Scheme and host.
+    base: Uri,
     token: String,
 }
 
@@ -42,13 +45,16 @@ impl RemoteArgs {
             None => set("AMENDS_URL"),
         };
         let Some(url) = url else { return Ok(None) };
-        let authority = url.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
-        let authority = authority
-            .filter(|rest| !rest.is_empty() && !rest.contains('/'))
-            .ok_or_else(|| anyhow!("`{url}` is not the address of a gateway such as `http://127.0.0.1:7070`"))?;
+        let sound = |base: &Uri| {
+            let spoken = matches!(base.scheme_str(), Some("http" | "https"));
+            spoken && base.authority().is_some() && matches!(base.path(), "" | "/") && base.query().is_none()
+        };
+        let base = url.parse::<Uri>().ok().filter(sound);
+        let base =
+            base.ok_or_else(|| anyhow!("`{url}` is not the address of a gateway such as `http://127.0.0.1:7070`"))?;
         let token = set("AMENDS_TOKEN")
             .context("AMENDS_TOKEN is not set: it holds the token that `[console] token` of the gateway names")?;
-        Ok(Some(Remote { authority: authority.to_owned(), token }))
+        Ok(Some(Remote { base, token }))
     }
 }
 
@@ -70,26 +76,17 @@ impl Remote {
     }
 
     async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<(StatusCode, Value)> {
-        let away = || format!("no gateway answers at `{}`", self.authority);
-        let place =
-            if self.authority.contains(':') { self.authority.clone() } else { format!("{}:80", self.authority) };
-        let stream = TcpStream::connect(&place).await.with_context(away)?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.with_context(away)?;
-        // It ends with the sender; what breaks is heard by the request.
-        tokio::spawn(async move { drop(connection.await) });
+        let authority = self.base.authority().map(ToString::to_string).unwrap_or_default();
         let text = body.map(Value::to_string).unwrap_or_default();
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header("host", &self.authority)
+            .header("host", &authority)
             .header("authorization", format!("Bearer {}", self.token))
             .header("content-type", "application/json")
             .body(Full::new(Bytes::from(text)))?;
-        let answer = sender.send_request(request).await.with_context(away)?;
-        let status = answer.status();
-        let body = Limited::new(answer.into_body(), ANSWER_MAX).collect().await;
-        let body = body.map_err(|error| anyhow!("the answer of `{}` broke off: {error}", self.authority))?.to_bytes();
+        let asked = amends_gateway::upstream::http::ask(&self.base, request, WITHIN, ANSWER_MAX).await;
+        let (status, body) = asked.map_err(|why| anyhow!("no gateway answers at `{authority}`: {why}"))?;
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     }
 

@@ -17,6 +17,11 @@ fn a_link_signs_in_once_and_nobody_else_gets_in() {
 }
 
 #[test]
+fn people_sign_in_at_an_issuer_and_only_with_what_it_says_of_them() {
+    told("issuer.mjs");
+}
+
+#[test]
 fn a_session_is_told_with_its_lines_of_time_and_its_chain_is_made_again() {
     told("session.mjs");
 }
@@ -24,6 +29,11 @@ fn a_session_is_told_with_its_lines_of_time_and_its_chain_is_made_again() {
 #[test]
 fn an_approval_leads_to_the_tools_result_a_denial_does_not_and_the_first_answer_counts() {
     told("approval.mjs");
+}
+
+#[test]
+fn a_policy_asks_two_persons_and_a_form_is_filled_in() {
+    told("policy.mjs");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod malformed;
 mod object;
 mod people;
 mod policy;
+mod questions;
 mod repeat;
 mod restraint;
 mod reversal;

@@ -43,6 +43,28 @@ fn a_token_counts_by_every_algorithm_that_is_taken() {
 }
 
 #[test]
+fn policies_see_what_a_token_is_good_for_over_both_doors() {
+    let key = Key::ed25519("k1");
+    let issuer = Issuer::start(&[&key]);
+    let policy = "[policy]\ntext = '''\npermit (principal, action in Action::\"read\", resource);\n\
+                  permit (principal, action, resource) when { context.scopes.contains(\"refunds:write\") };\n'''\n";
+    let plain = key.token(&issuer.claims("ada"));
+    let more = key.token(&with(&issuer.claims("ada"), "scope", json!("tools:call refunds:write")));
+    let house = house(&issuer, policy, &plain);
+    let charge = r#"{"order":"ord_1","amount":5}"#;
+    let denied = house.call(&plain, "charge_card", charge);
+    assert_eq!(denied.body["error"]["kind"], "policy_blocked", "{denied:?}");
+    let made = house.call(&more, "charge_card", charge);
+    assert_eq!(made.body["status"], "success", "{made:?}");
+    let params = json!({ "name": "charge_card", "arguments": { "order": "ord_2", "amount": 5 } });
+    let denied = house.alone(&plain, "tools/call", "charge_card", params.clone());
+    assert!(denied.text.contains("policy_blocked"), "{denied:?}");
+    let made = house.alone(&more, "tools/call", "charge_card", params);
+    assert!(!made.text.contains("policy_blocked"), "{made:?}");
+    assert_eq!(house.place.effects("charge_card"), 2);
+}
+
+#[test]
 fn a_token_that_does_not_count_is_refused_with_the_place_where_one_is_had() {
     let (key, other) = (Key::p256("k1"), Key::p256("k1"));
     let issuer = Issuer::start(&[&key]);

@@ -1,5 +1,8 @@
 //! Machines as agents meet them, through the real binary: what is listed, what is taken and refused, what can be read.
 
+#[path = "../eras/asking.rs"]
+#[allow(dead_code, reason = "the tests of eras use more of it")]
+mod asking;
 #[path = "../many/place.rs"]
 #[allow(dead_code, reason = "the tests of many upstreams use more of it")]
 mod bare;
@@ -8,9 +11,11 @@ mod support;
 
 mod command_line;
 mod dialect;
+mod ends;
 mod listed;
 mod many;
 mod moves;
 mod order;
 mod resources;
+mod waits;
 mod wrapped;

@@ -27,6 +27,23 @@ fn a_principal_spends_no_more_in_a_day_than_it_may_and_repeats_are_free() {
     assert!(refused["error"]["message"].as_str().is_some_and(|said| said.contains("6 is left")), "{refused}");
     assert_eq!(charge(&gateway, "c", 6).0, 200);
     assert_eq!(charge(&gateway, "d", 1).0, 403);
+    let (status, again) = charge(&gateway, "c", 6);
+    assert_eq!((status, &again["replayed"]), (200, &json!(true)), "a repeat costs nothing: {again}");
+    assert_eq!(place.effects("charge_card"), 2);
+}
+
+#[test]
+fn what_was_spent_today_is_known_after_a_kill() {
+    let place = Place::new();
+    let rules = format!("[limits]\ncost = {{ per_principal_day = 12 }}\n{COST}");
+    let mut gateway = up_plain(&place, &rules);
+    assert_eq!(charge(&gateway, "a", 7).0, 200);
+    gateway.kill();
+    let gateway = up_plain(&place, &rules);
+    let (status, refused) = charge(&gateway, "b", 6);
+    assert_eq!((status, &refused["error"]["kind"]), (403, &json!("cost_cap_exceeded")), "{refused}");
+    assert!(refused["error"]["message"].as_str().is_some_and(|said| said.contains("5 is left")), "{refused}");
+    assert_eq!(charge(&gateway, "c", 5).0, 200);
     assert_eq!(place.effects("charge_card"), 2);
 }
 

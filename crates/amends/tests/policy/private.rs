@@ -42,3 +42,33 @@ fn an_ordinary_call_is_untouched() {
         assert_eq!((status, &envelope["status"]), (200, &json!("success")), "{tool}: {envelope}");
     }
 }
+
+#[test]
+fn what_is_masked_in_arguments_never_reaches_the_tool() {
+    let place = Place::new();
+    let gateway = up_plain(&place, "[pii]\narguments = { payment_card = \"mask\", contact = \"mask\" }\n");
+    let (status, sent) = gateway.call("charge_card", CARD);
+    assert_eq!((status, &sent["status"]), (200, &json!("success")), "{sent}");
+    let mail = r#"{"to":"shop","subject":"for ada@example.org","body":"hello"}"#;
+    assert_eq!(gateway.call("send_email", mail).0, 200);
+    let book = rusqlite::Connection::open(place.path("book.db")).expect("the shop's book");
+    let args = |tool: &str| -> String {
+        book.query_row("SELECT args FROM requests WHERE tool = ?1", [tool], |row| row.get(0)).expect("a request")
+    };
+    assert!(args("charge_card").contains("[redacted:payment_card]"), "{}", args("charge_card"));
+    assert!(args("send_email").contains("for [redacted:contact]"), "{}", args("send_email"));
+    place.settled();
+}
+
+#[test]
+fn a_result_that_holds_what_is_refused_is_withheld_as_a_whole() {
+    let place = Place::new();
+    let gateway = up_plain(&place, "[pii]\nresults = { contact = \"refuse\" }\n");
+    let (_, plain) = gateway.call("get_order", r#"{"order":"ord_1"}"#);
+    assert_eq!(plain["status"], "success", "{plain}");
+    // The shop says what it was asked for.
+    let (_, told) = gateway.call("get_order", r#"{"order":"ord_ada@example.org"}"#);
+    assert_eq!(told["status"], "degraded", "{told}");
+    let text = told.to_string();
+    assert!(text.contains("[withheld:contact]") && !text.contains("ada@example.org"), "{text}");
+}

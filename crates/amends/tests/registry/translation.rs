@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use amends_core::refusal::RefusalKind;
-use amends_core::registry::{Code, Meaning};
+use amends_core::registry::{AgUi, Code, Meaning};
 
 use crate::pages::anchor;
 
@@ -38,14 +38,14 @@ const REFUSALS: &str = "\n## By refusal\n\n\
 const ANSWERS: &str = "
 ## What a person says
 
-| | MCP, a form | MCP, `_meta` of the repeat | A2A, a data part | PydanticAI | the call is told |
-|---|---|---|---|---|---|
-| yes | `accept` with `approve: true` | `amends/answer` with `approve` | `choice` is `approve` | `ToolApproved` | its result, once |
-| no | `accept` with `approve: false`, or `decline` | `amends/answer` with `deny` | `choice` is `deny` | `ToolDenied`, and `AmendsToolset.deny` | `approval_denied` |
-| nothing | `cancel`: the form was put away | | | the run is not taken up again | `awaiting_person`, until its time is over: `approval_expired` |
+| | MCP, a form | MCP, `_meta` of the repeat | A2A, a data part | AG-UI, `resume` | PydanticAI | the call is told |
+|---|---|---|---|---|---|---|
+| yes | `accept` with `approve: true` | `amends/answer` with `approve` | `choice` is `approve` | `approved: true` | `ToolApproved` | its result, once |
+| no | `accept` with `approve: false`, or `decline` | `amends/answer` with `deny` | `choice` is `deny` | `approved: false`, or `cancelled` | `ToolDenied`, and `AmendsToolset.deny` | `approval_denied` |
+| nothing | `cancel`: the form was put away | | | a `payload` without an answer | the run is not taken up again | `awaiting_person`, until its time is over: `approval_expired` |
 
 A yes of whoever called counts only on queues that let them: see [people](people.md). Over MCP, declining and saying no are the same;
-PydanticAI cannot tell a no from a form that was put away.
+over AG-UI, putting the form away is a no; PydanticAI cannot tell a no from a form that was put away.
 ";
 
 /// The whole page.
@@ -60,7 +60,12 @@ pub(crate) fn page() -> String {
             meaning.means(),
             words(meaning, |code| code.mcp().words(), |kind| kind.mcp().words()),
             words(meaning, |code| code.a2a().words(), |kind| kind.a2a().words()) + asked_meanwhile(meaning),
-            words(meaning, |code| code.ag_ui().words().to_owned(), |kind| kind.ag_ui().words().to_owned()),
+            match meaning {
+                // The door looks at the certainty before the code.
+                Meaning::Doubt => AgUi::RunError.words().to_owned(),
+                meaning =>
+                    words(meaning, |code| code.ag_ui().words().to_owned(), |kind| kind.ag_ui().words().to_owned()),
+            },
             meaning.pydantic_ai(),
             lost(meaning),
         );
@@ -129,7 +134,9 @@ const fn lost(meaning: Meaning) -> &'static str {
     match meaning {
         Meaning::Correct => "A2A has no such class: failed and rejected are also what is final",
         Meaning::Permanent => "MCP has no flag that tells it from what the model can correct",
-        Meaning::Infrastructure => "A2A and MCP tell it as they tell what is final. Over MCP it is still a result, so that a model may read it",
+        Meaning::Infrastructure => {
+            "A2A and MCP tell it as they tell what is final. Over MCP it is still a result, so that a model may read it"
+        }
         Meaning::Cancelled => "MCP acknowledges nothing to whoever cancelled",
         Meaning::Input => "A2A has no schema of its own for what is wanted: it is in a data part",
         Meaning::Approval => "over A2A and AG-UI it is the same as input, by its schema a yes or no",

@@ -17,6 +17,7 @@ use crate::inquiry::Way;
 use crate::interaction::PersonAnswer;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
+use crate::walk::Part;
 
 /// An open call.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +62,7 @@ pub(in crate::dispatcher) struct CallState {
     /// The persons who said yes so far.
     pub(in crate::dispatcher) said_yes: Vec<PersonAnswer>,
     /// When its agent is told that a person is asked, once one is.
-    pub(in crate::dispatcher) told_at: Option<Timestamp>,
+    pub(super) told_at: Option<Timestamp>,
     /// What the yes is based on that was given to an equal call, and that this one spends.
     pub(in crate::dispatcher) grant: Option<String>,
     /// Whether it joined that call, and goes on in its place.
@@ -176,6 +177,18 @@ impl CallState {
     /// Whether nobody waits for its answer any more: its agent was told that a person is asked, or is gone.
     pub(in crate::dispatcher) fn is_left(&self) -> bool {
         self.answered || self.cancel.is_some()
+    }
+
+    /// When its agent is told that a person is asked. That of a move is told before its patience is over.
+    pub(in crate::dispatcher) fn told_at(&self) -> Option<Timestamp> {
+        let leg = self.received.leg.is_some();
+        self.told_at.map(|at| if leg { at.min(self.deadline) } else { at })
+    }
+
+    /// Whether a move waits for the person who is asked about it. What is called last is done without, if it must be.
+    pub(in crate::dispatcher) fn holds_its_move_up(&self) -> bool {
+        let leg = self.received.leg.as_ref();
+        self.phase == Phase::Approving && leg.is_some_and(|leg| leg.part != Part::Exit)
     }
 
     /// What a yes to it is based on: the hashes of what was read for it last.
@@ -409,8 +422,7 @@ impl CallState {
             }
             Phase::Waiting { until, .. } => Deadline { at: until, call: call(), reason: "the next attempt is due" },
             Phase::Approving => {
-                // A move waits for its calls as long as it takes: only an agent is told to come back.
-                let at = self.told_at.filter(|_| !self.is_left() && self.received.leg.is_none())?;
+                let at = self.told_at().filter(|_| !self.is_left())?;
                 return Some(Deadline { at, call: call(), reason: "the agent is told that a person is asked" });
             }
             Phase::Asking if self.answered => return None,

@@ -36,8 +36,8 @@ pub(in crate::dispatcher) struct WalkState {
     pub(super) people_ms: u64,
     pub(in crate::dispatcher) open: Option<MoveState>,
     pub(in crate::dispatcher) unsettled: Option<Unsettled>,
-    /// When actions can be taken again that failed for now.
-    pub(in crate::dispatcher) later: BTreeMap<ActionName, Timestamp>,
+    /// When actions of a machine can be taken again that failed for now, whatever else is done meanwhile.
+    pub(in crate::dispatcher) later: BTreeMap<(MachineName, ActionName), Timestamp>,
     /// The wish that a person allowed after its agent had gone.
     pub(in crate::dispatcher) granted: Option<Digest>,
     /// The wish to begin again that is being looked at.
@@ -98,6 +98,8 @@ pub(in crate::dispatcher) struct LegState {
     pub(in crate::dispatcher) attempt: u32,
     /// It is still being settled, and the move waits no longer.
     pub(in crate::dispatcher) overdue: bool,
+    /// A person is asked whether it is made, and the agent was told so.
+    pub(in crate::dispatcher) asks: bool,
     pub(in crate::dispatcher) end: Option<LegEnd>,
 }
 
@@ -108,6 +110,8 @@ pub(in crate::dispatcher) struct LegEnd {
     pub(in crate::dispatcher) certainty: Certainty,
     /// What failed, where something did.
     pub(in crate::dispatcher) code: Option<Code>,
+    /// Whether a person allowed it when nobody waited any more, so that the next one like it needs no other.
+    pub(in crate::dispatcher) granted: bool,
 }
 
 /// A move that may have been made, or was made and not told.
@@ -126,6 +130,16 @@ impl LegEnd {
 }
 
 impl LegState {
+    /// Whether it was not made, and the next one like it may be.
+    pub(in crate::dispatcher) fn is_granted(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.granted)
+    }
+
+    /// Whether a person is asked whether it is made.
+    pub(in crate::dispatcher) fn is_asked(&self) -> bool {
+        self.asks && self.end.is_none()
+    }
+
     pub(in crate::dispatcher) fn certainty(&self) -> Certainty {
         self.end.as_ref().map_or(Certainty::InDoubt, |end| end.certainty)
     }
@@ -162,6 +176,11 @@ impl MoveState {
             answered: false,
             cancel: None,
         }
+    }
+
+    /// Whether nobody waits for it any more: its agent was told that a person is asked, or is gone.
+    pub(in crate::dispatcher) fn is_left(&self) -> bool {
+        self.answered || self.cancel.is_some()
     }
 
     /// The calls of this try for that part.
@@ -394,8 +413,9 @@ impl WalkState {
                 self.redone = 0;
                 self.unsettled = None;
                 self.granted = None;
-                self.later.clear();
+                self.later.retain(|_, until| *until > at);
                 if let Some(open) = &self.open {
+                    self.later.remove(&(open.machine.clone(), action.clone()));
                     self.recent.push_back(Made { id: of.clone(), taking: open.taking.clone(), at, delivered: false });
                     if self.recent.len() > RECENT_MAX {
                         self.recent.pop_front();
@@ -408,7 +428,7 @@ impl WalkState {
                     self.granted = Some(open.taking.fingerprint.clone());
                 }
                 if let Some(until) = not_before {
-                    self.later.insert(open.taking.action.clone(), *until);
+                    self.later.insert((open.machine.clone(), open.taking.action.clone()), *until);
                 }
                 let doubtful = *certainty == Certainty::InDoubt;
                 let untold = *outcome == Outcome::Unresolved && *certainty == Certainty::Processed;
@@ -441,15 +461,18 @@ impl WalkState {
                     made.delivered = true;
                 }
             }
-            Fact::InterimAnswered { call } => match &mut self.open {
-                Some(open) if open.taking.id == *call => open.answered = true,
-                Some(open) => {
-                    if let Some(leg) = open.legs.iter_mut().find(|leg| leg.call == *call) {
-                        leg.overdue = true;
-                    }
+            Fact::InterimAnswered { call } => {
+                if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == *call) {
+                    open.answered = true;
                 }
-                None => {}
-            },
+            }
+            Fact::InputsGiven { call, .. } => {
+                // Whoever gives them is there.
+                let of = |open: &&mut MoveState| open.legs.iter().any(|leg| leg.call == *call);
+                if let Some(open) = self.open.as_mut().filter(of) {
+                    open.cancel = open.cancel.filter(|reason| reason.is_wish());
+                }
+            }
             Fact::CancelRequested { call, reason } => {
                 if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == *call)
                     && !open.cancel.is_some_and(CancelReason::is_wish)
@@ -472,7 +495,22 @@ impl WalkState {
         if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == leg.of) {
             open.not_before = None;
             let (call, part, name, attempt) = (call.clone(), leg.part, leg.name.clone(), leg.attempt);
-            open.legs.push(LegState { call, part, name, attempt, overdue: false, end: None });
+            open.legs.push(LegState { call, part, name, attempt, overdue: false, asks: false, end: None });
+        }
+    }
+
+    /// The agent waits no longer for a call of the open move, which is still settled, or a person is asked about it.
+    pub(super) fn leg_lingers(&mut self, call: &CallId, asks: bool) {
+        let legs = self.open.as_mut().into_iter().flat_map(|open| open.legs.iter_mut());
+        for leg in legs.filter(|leg| leg.call == *call) {
+            (leg.overdue, leg.asks) = (leg.overdue || !asks, leg.asks || asks);
+        }
+    }
+
+    /// What the agent took to give what a call of the open move needs is not the move's time.
+    pub(super) fn agent_took(&mut self, call: &CallId, ms: u64) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.legs.iter().any(|leg| leg.call == *call)) {
+            open.deadline = open.deadline + ms;
         }
     }
 
@@ -488,8 +526,10 @@ impl WalkState {
 
     /// Something becomes known of a call that had ended.
     fn settle(&mut self, call: &CallId, certainty: Certainty) {
-        let past = self.unsettled.as_mut().and_then(|past| past.legs.iter_mut().find(|leg| leg.call == *call));
-        if let Some(end) = past.and_then(|leg| leg.end.as_mut()) {
+        // The move may still be open: what is called last is made after the doubt.
+        let open = self.open.as_mut().into_iter().flat_map(|open| open.legs.iter_mut());
+        let past = self.unsettled.as_mut().into_iter().flat_map(|past| past.legs.iter_mut());
+        for end in open.chain(past).filter(|leg| leg.call == *call).filter_map(|leg| leg.end.as_mut()) {
             end.certainty = certainty;
             if certainty == Certainty::Processed {
                 end.outcome = Outcome::SucceededAfterCompensation;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::next::End;
 use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::approve::COME_BACK_MS;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::{MoveState, WalkState};
 use crate::effect::{Answer, Effect, Reply};
@@ -90,7 +91,7 @@ impl Dispatcher {
             | End::Unclear { .. }
             | End::Granted => Outcome::Unresolved,
         };
-        let resolution = action.stage.resolution.filter(|_| settled && open.cancel.is_none());
+        let resolution = action.stage.resolution.filter(|_| settled && !open.is_left());
         let not_before = match resolution {
             Some(Resolution::RetryLater { after_ms }) => Some(now + after_ms),
             Some(Resolution::Skip | Resolution::AbortWorkflow) | None => None,
@@ -129,8 +130,9 @@ impl Dispatcher {
 
     /// What could be undone of a walk that was given up is. A person hears of the rest.
     pub(in crate::dispatcher) fn unwound(&mut self, now: Timestamp, of: CallId, undone: u32, failed: Vec<CallId>) {
-        if !self.state.unwinds(&of) {
-            return self.ignore(now, format!("the walk was not given up with `{of}`"));
+        let unwinding = self.state.walk.as_ref().is_some_and(|walk| walk.unwinding);
+        if !self.state.unwinds(&of) || !unwinding {
+            return self.ignore(now, format!("nothing is being undone that was given up with `{of}`"));
         }
         let left: Vec<String> = failed.iter().map(ToString::to_string).collect();
         self.emit(now, Fact::WalkUnwound { of: of.clone(), undone, failed });
@@ -192,28 +194,36 @@ impl Dispatcher {
         self.step.effects.push(Effect::Ask(Box::new(interaction)));
     }
 
-    /// The agent waits no longer for a person, who is still being asked.
-    pub(super) fn answer_asking(&mut self, now: Timestamp) {
-        let Some((of, envelope)) = self.awaiting() else { return };
+    /// The agent waits no longer for a person, who is still being asked about the move or a call of it.
+    pub(in crate::dispatcher) fn answer_asking(&mut self, now: Timestamp) {
+        if self.state.open_move().is_some_and(|open| open.answered) {
+            return;
+        }
+        let Some((of, envelope)) = self.awaiting(now) else { return };
         self.emit(now, Fact::InterimAnswered { call: of.clone() });
         self.reply_move(of, envelope, false);
     }
 
     /// Another wish for what a person is being asked about.
-    pub(super) fn answer_awaiting(&mut self, of: CallId) {
-        if let Some((_, envelope)) = self.awaiting() {
+    pub(super) fn answer_awaiting(&mut self, now: Timestamp, of: CallId) {
+        if let Some((_, envelope)) = self.awaiting(now) {
             self.reply_move(of, envelope, true);
         }
     }
 
-    fn awaiting(&self) -> Option<(CallId, Envelope)> {
+    fn awaiting(&self, now: Timestamp) -> Option<(CallId, Envelope)> {
         let open = self.state.open_move()?;
         let requested = open.taking.action.to_string();
-        let message = format!(
-            "a person is asked whether `{requested}` may be done: tell the user, and do not call again in this turn"
-        );
-        let mut error = Trouble::refused(&requested, &Refusal::of(RefusalKind::AwaitingPerson, message));
-        error.interaction.clone_from(&open.question);
+        let mut asked = open.legs.iter().filter(|leg| leg.is_asked()).filter_map(|leg| self.state.calls.get(&leg.call));
+        let (what, question) = match asked.next() {
+            Some(call) => (format!("`{}` may be called for `{requested}`", call.received.tool), call.asked.clone()),
+            None => (format!("`{requested}` may be done"), open.question.clone()),
+        };
+        let message = format!("a person is asked whether {what}: tell the user, and do not call again in this turn");
+        let mut refusal = Refusal::of(RefusalKind::AwaitingPerson, message);
+        refusal.recovery.get_or_insert_default().not_before = Some((now + COME_BACK_MS).ms());
+        let mut error = Trouble::refused(&requested, &refusal);
+        error.interaction = question;
         error.retryable = false;
         let body = Body::Error { outcome: None, error: Box::new(error) };
         Some((open.taking.id.clone(), Envelope::of(body)))

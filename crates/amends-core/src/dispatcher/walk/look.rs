@@ -26,7 +26,7 @@ pub struct Look<'a> {
     pub over: bool,
     /// What stands in the way of other moves.
     pub standing: Standing<'a>,
-    /// Actions that can be taken again only later.
+    /// Actions of the machine it is in that can be taken again only later.
     pub later: Vec<(&'a ActionName, Timestamp)>,
     /// The open move.
     pub open: Option<Underway<'a>>,
@@ -65,8 +65,11 @@ pub enum Standing<'a> {
     Free,
     /// A move is being made.
     Open(&'a ActionName),
-    /// An earlier one may have been done.
+    /// An earlier one may have been done, and that is being found out.
     InDoubt(&'a ActionName),
+    /// An earlier one may have been done, and nobody finds out any more. An equal wish goes on with it, a person may still say
+    /// what became of it, and the walk may begin again.
+    Unknown(&'a ActionName),
     /// An earlier one was done after its time was over; only an equal wish goes on.
     Done(&'a ActionName),
 }
@@ -77,7 +80,8 @@ impl Dispatcher {
         let walk = self.state.walk.as_ref()?;
         let standing = match (&walk.open, &walk.unsettled) {
             (Some(open), _) => Standing::Open(&open.taking.action),
-            (None, Some(past)) if past.in_doubt() => Standing::InDoubt(&past.taking.action),
+            (None, Some(past)) if past.in_doubt() && self.settling() => Standing::InDoubt(&past.taking.action),
+            (None, Some(past)) if past.in_doubt() => Standing::Unknown(&past.taking.action),
             (None, Some(past)) => Standing::Done(&past.taking.action),
             (None, None) => Standing::Free,
         };
@@ -88,6 +92,8 @@ impl Dispatcher {
             legs: open.legs.iter().filter(|leg| leg.attempt == open.attempt).map(leg).collect(),
         });
         let past = walk.unsettled.as_ref().into_iter().flat_map(|past| past.legs.iter());
+        let top = walk.top().0.name();
+        let here = walk.later.iter().filter(|((machine, _), _)| machine == top);
         Some(Look {
             root: &walk.root,
             hash: &walk.hash,
@@ -96,7 +102,7 @@ impl Dispatcher {
             moves: walk.moves,
             over: walk.is_over(),
             standing,
-            later: walk.later.iter().map(|(action, until)| (action, *until)).collect(),
+            later: here.map(|((_, action), until)| (action, *until)).collect(),
             open,
             unsettled: past.map(leg).collect(),
         })

@@ -2,8 +2,8 @@
 
 use crate::certainty::Certainty;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{LegState, MoveState, WalkState};
-use crate::machine::{Action, Does, Resolution, ToolUse};
+use crate::dispatcher::state::{MoveState, WalkState};
+use crate::machine::{Action, Does, Resolution};
 use crate::registry::Code;
 use crate::time::Timestamp;
 use crate::walk::{LegOf, LegWish, Part, Weighed, Weighing};
@@ -76,7 +76,7 @@ impl WalkState {
             return Some(Next::Wait);
         }
         if open.weighed.is_none() && !open.skips {
-            match self.legs(open, Part::Setup, stage.setup.iter().map(|(name, _)| name.as_str()), true) {
+            match self.legs(open, Part::Setup, stage.setup.iter().map(|(name, _)| name.as_str()), true, now) {
                 Legs::Done => {}
                 Legs::Begin(wish) if open.cancel.is_none() => return Some(Next::Begin(wish)),
                 Legs::Begin(_) => return Some(self.leave(open, action, End::Cancelled, now)),
@@ -97,10 +97,10 @@ impl WalkState {
             return Some(Next::Weigh(Weighing::Skip));
         }
         Some(match &open.weighed {
-            Some(Weighed::Arrives { .. }) => self.exits(open, action, Next::Made),
+            Some(Weighed::Arrives { .. }) => self.exits(open, action, Next::Made, now),
             Some(Weighed::Retry) => self.again(open, action, End::NotWell, now),
             Some(Weighed::Fail) => self.resolve(open, action, End::NotWell, now),
-            Some(Weighed::Unclear { why }) => self.exits(open, action, Next::Over(End::Unclear { why: why.clone() })),
+            Some(Weighed::Unclear { why }) => self.leave(open, action, End::Unclear { why: why.clone() }, now),
             Some(Weighed::Proceed | Weighed::Skip) | None => Next::Wait,
         })
     }
@@ -114,9 +114,11 @@ impl WalkState {
         let (legs, what) = match &action.does {
             Does::Nothing => (Legs::Done, Weighing::Act),
             Does::Machine(_) | Does::Allowed(_) => (Legs::Done, Weighing::Enter),
-            Does::Tool(_) | Does::Function(_) => (self.legs(open, Part::Act, ["act"].into_iter(), true), Weighing::Act),
+            Does::Tool(_) | Does::Function(_) => {
+                (self.legs(open, Part::Act, ["act"].into_iter(), true, now), Weighing::Act)
+            }
             Does::Parallel(siblings) => {
-                (self.legs(open, Part::Act, siblings.keys().map(String::as_str), false), Weighing::Act)
+                (self.legs(open, Part::Act, siblings.keys().map(String::as_str), false, now), Weighing::Act)
             }
         };
         Some(match legs {
@@ -127,13 +129,20 @@ impl WalkState {
             Legs::Begin(wish) if open.cancel.is_none() => Next::Begin(wish),
             Legs::Begin(_) => self.leave(open, action, End::Cancelled, now),
             Legs::Wait => Next::Wait,
-            Legs::Overdue(leg) => Next::Over(End::TimedOut { leg }),
+            Legs::Overdue(leg) => self.leave(open, action, End::TimedOut { leg }, now),
             Legs::Failed(leg) => self.failed(open, action, leg, now),
         })
     }
 
     /// How the calls of a part stand: one after the other, or all at once.
-    fn legs<'a>(&self, open: &MoveState, part: Part, names: impl Iterator<Item = &'a str>, in_turn: bool) -> Legs {
+    fn legs<'a>(
+        &self,
+        open: &MoveState,
+        part: Part,
+        names: impl Iterator<Item = &'a str>,
+        in_turn: bool,
+        now: Timestamp,
+    ) -> Legs {
         let at = |name: &str| {
             open.legs.iter().rposition(|leg| leg.part == part && leg.attempt == open.attempt && leg.name == name)
         };
@@ -145,7 +154,7 @@ impl WalkState {
                     break;
                 }
                 let leg = LegOf { of: open.taking.id.clone(), part, name: name.to_owned(), attempt: open.attempt };
-                return Legs::Begin(self.wish(open, leg));
+                return Legs::Begin(self.wish(open, leg, now));
             };
             let leg = &open.legs[n];
             match &leg.end {
@@ -167,13 +176,15 @@ impl WalkState {
     fn failed(&self, open: &MoveState, action: &Action, leg: usize, now: Timestamp) -> Next {
         let failed = &open.legs[leg];
         if failed.end.is_none() {
-            return Next::Over(End::TimedOut { leg });
+            return self.leave(open, action, End::TimedOut { leg }, now);
+        }
+        if failed.is_granted() && open.is_left() {
+            return self.leave(open, action, End::Granted, now);
         }
         let code = failed.end.as_ref().and_then(|end| end.code);
         let timed_out = open.deadline <= now && matches!(code, Some(Code::NetworkTimeout | Code::ExecutionTimeout));
         let end = if timed_out { End::TimedOut { leg } } else { End::Failed { leg, code } };
-        let doubt = open.legs.iter().any(|leg: &LegState| leg.certainty() == Certainty::InDoubt);
-        if open.cancel.is_some() || doubt {
+        if open.is_left() || open.certainty() == Certainty::InDoubt {
             return self.leave(open, action, end, now);
         }
         self.again(open, action, end, now)
@@ -182,10 +193,10 @@ impl WalkState {
     /// Tries again where the stage says so, within the move's time.
     fn again(&self, open: &MoveState, action: &Action, end: End, now: Timestamp) -> Next {
         let tried = open.attempt as usize;
-        let ladder = action.stage.retry.as_ref().filter(|ladder| ladder.allows(tried) && open.cancel.is_none());
+        let ladder = action.stage.retry.as_ref().filter(|ladder| ladder.allows(tried) && !open.is_left());
         let wait_ms = ladder.and_then(|ladder| ladder.step(tried - 1, self.chance(open)));
         match wait_ms.map(|wait_ms| now + wait_ms).filter(|until| *until < open.deadline) {
-            Some(until) => match self.exits(open, action, Next::Made) {
+            Some(until) => match self.exits(open, action, Next::Made, now) {
                 // What is called last belongs to each try.
                 Next::Made => Next::Again { until },
                 first => first,
@@ -197,34 +208,35 @@ impl WalkState {
     /// What becomes of a failure that is not tried again.
     fn resolve(&self, open: &MoveState, action: &Action, end: End, now: Timestamp) -> Next {
         match action.stage.resolution {
-            Some(Resolution::Skip) if open.cancel.is_none() && open.certainty() != Certainty::InDoubt => {
+            Some(Resolution::Skip) if !open.is_left() && open.certainty() != Certainty::InDoubt => {
                 Next::Weigh(Weighing::Skip)
             }
             _ => self.leave(open, action, end, now),
         }
     }
 
-    fn leave(&self, open: &MoveState, action: &Action, end: End, _now: Timestamp) -> Next {
-        self.exits(open, action, Next::Over(end))
+    fn leave(&self, open: &MoveState, action: &Action, end: End, now: Timestamp) -> Next {
+        self.exits(open, action, Next::Over(end), now)
     }
 
-    /// What is called last, before that.
-    fn exits(&self, open: &MoveState, action: &Action, then: Next) -> Next {
+    /// What is called last, before that. It is called however late it is, and has time of its own for that.
+    fn exits(&self, open: &MoveState, action: &Action, then: Next, now: Timestamp) -> Next {
         let began = open.legs.iter().any(|leg| leg.attempt == open.attempt && leg.part != Part::Exit);
         if !began || action.stage.exit.is_empty() {
             return then;
         }
-        match self.legs(
-            open,
-            Part::Exit,
-            action.stage.exit.iter().map(|(name, _): &(String, ToolUse)| name.as_str()),
-            true,
-        ) {
-            Legs::Begin(wish) => Next::Begin(wish),
-            Legs::Wait => Next::Wait,
-            // However that went, it does not change what the move did.
-            Legs::Done | Legs::Failed(_) | Legs::Overdue(_) => then,
+        for (name, _) in &action.stage.exit {
+            match open.part(Part::Exit).find(|leg| leg.name == *name) {
+                None => {
+                    let (of, name, attempt) = (open.taking.id.clone(), name.clone(), open.attempt);
+                    return Next::Begin(self.wish(open, LegOf { of, part: Part::Exit, name, attempt }, now));
+                }
+                Some(leg) if leg.end.is_none() && !leg.overdue => return Next::Wait,
+                // However that went, it does not change what the move did, and the others are called.
+                Some(_) => {}
+            }
         }
+        then
     }
 
     /// A number by which the waits of different moves differ.

@@ -1,6 +1,6 @@
 //! Our No to a wish, as far as the order of moves can say it.
 
-use crate::dispatcher::state::WalkState;
+use crate::dispatcher::state::{LegState, WalkState};
 use crate::gates::Gates;
 use crate::id::ActionName;
 use crate::machine::No;
@@ -14,6 +14,10 @@ impl WalkState {
     /// Why that wish is not granted; nothing where it is. A move in doubt holds the others up while somebody settles it; once
     /// nobody does any more, the same wish may go on with it, by the keys of its calls, and the walk may begin again.
     pub(super) fn no(&self, taking: &Taking, gates: &Gates, now: Timestamp, settling: bool) -> Option<Refusal> {
+        // A machine that is declared otherwise by now is not told about as it was.
+        if let Some(drifted) = gates.refusal.as_deref().filter(|refusal| refusal.kind == RefusalKind::SchemaDrift) {
+            return Some(drifted.clone());
+        }
         let (machine, _) = self.top();
         let action = taking.action.as_str();
         let known = machine.action(action);
@@ -38,9 +42,10 @@ impl WalkState {
             return Some(Refusal { details, ..Refusal::of(RefusalKind::StaleState, message) });
         }
         if let Some(open) = &self.open {
-            let waits = match (&open.question, open.approved) {
-                (Some(_), false) => format!("a person is asked whether `{}` may be done", open.taking.action),
-                _ => format!("`{}` is being done", open.taking.action),
+            let asked = (open.question.is_some() && !open.approved) || open.legs.iter().any(LegState::is_asked);
+            let waits = match asked {
+                true => format!("a person is asked whether `{}` may be done", open.taking.action),
+                false => format!("`{}` is being done", open.taking.action),
             };
             let message = format!("{waits}; nothing else can be done until that is over");
             return Some(busy(message, Some(1_000)));
@@ -55,8 +60,8 @@ impl WalkState {
             }
             if past.in_doubt() && !same && !taking.reset {
                 let message = format!(
-                    "`{its}` may have happened, and nobody can tell by now; take it again with the same inputs, which does \
-                     nothing twice, or reset the walk"
+                    "`{its}` may have happened, and nobody finds out any more; take it again with the same inputs, which \
+                     does nothing twice, let a person say what became of it, or reset the walk"
                 );
                 return Some(busy(message, None));
             }
@@ -86,7 +91,8 @@ impl WalkState {
                 format!("the walk has gone on for longer than the {most} ms it may take; reset it to begin again");
             return Some(Refusal::of(RefusalKind::InvalidTransition, message));
         }
-        if let Some(until) = self.later.get(&taking.action).filter(|until| **until > now) {
+        let named = (machine.name().clone(), taking.action.clone());
+        if let Some(until) = self.later.get(&named).filter(|until| **until > now) {
             let message = format!("`{action}` failed for now, and can be taken again later");
             let mut refusal = Refusal::of(RefusalKind::RetryLater, message);
             refusal.retry_after_ms = Some(until.since_ms(now));

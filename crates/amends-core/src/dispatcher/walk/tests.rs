@@ -21,6 +21,7 @@ use crate::registry::Code;
 use crate::walk::{Arrival, Fork, Weighing};
 
 mod again;
+mod stages;
 
 const BEGAN_MS: u64 = 10_000_000;
 
@@ -38,6 +39,10 @@ struct World {
     keys: Vec<String>,
     joined: Vec<(CallId, CallId)>,
     unwound: bool,
+    /// What is sampled for calls.
+    gates: Gates,
+    /// What the next call repeats.
+    held: Option<crate::claim::Held>,
 }
 
 fn rules() -> Arc<Rules> {
@@ -89,13 +94,16 @@ impl World {
             keys: Vec::new(),
             joined: Vec::new(),
             unwound: false,
+            gates: Gates::default(),
+            held: None,
         };
         world.put(Input::Begin(Box::new(beginning)));
         world
     }
 
     fn put(&mut self, input: Input) {
-        let Step { events, effects, .. } = self.dispatcher.handle(self.now, &Gates::default(), input);
+        let gates = if matches!(input, Input::Call(_)) { self.gates.clone() } else { Gates::default() };
+        let Step { events, effects, .. } = self.dispatcher.handle(self.now, &gates, input);
         self.trace.extend(events);
         // Whatever was recorded gives back what is live, and is decided again as it was.
         let rules = |_: &Digest| Some(self.rules.clone());
@@ -135,7 +143,7 @@ impl World {
             key: None,
             claims: Vec::new(),
             effect_key: String::new(),
-            repeat_of: None,
+            repeat_of: self.held.clone(),
             evidence: Vec::new(),
             reversal: None,
             redeems: None,
@@ -297,7 +305,8 @@ fn a_move_in_doubt_stops_the_others_and_is_applied_only_when_its_agent_comes_bac
         Fact::InteractionOpened { interaction } => Some(interaction.id.clone()),
         _ => None,
     });
-    let yes = PersonAnswer { choice: choice::HAPPENED.into(), by: "ann".into(), note: None, at: world.now };
+    let yes =
+        PersonAnswer { choice: choice::HAPPENED.into(), by: "ann".into(), note: None, at: world.now, content: None };
     world.put(Input::Answer { interaction: question.expect("a person is asked"), answer: Box::new(yes) });
     assert_eq!(world.standing(), Standing::Done(&"pay".into()));
     assert_eq!(world.state().as_str(), "ordered", "nothing moves behind the agent's back");
@@ -405,7 +414,7 @@ fn a_person_is_asked_before_anything_is_sent() {
         let pay = world.wish("pay");
         assert!(world.sent.is_empty());
         let (id, _) = world.dispatcher.state.questions.first_key_value().expect("a person is asked");
-        let answer = PersonAnswer { choice: pick.into(), by: "ann".into(), note: None, at: world.now };
+        let answer = PersonAnswer { choice: pick.into(), by: "ann".into(), note: None, at: world.now, content: None };
         let id = id.clone();
         world.now = world.now + 30_000;
         world.put(Input::Answer { interaction: id, answer: Box::new(answer) });
@@ -428,7 +437,8 @@ fn a_permission_that_comes_late_is_spent_by_the_next_equal_wish() {
     world.put(Input::Tick);
     assert_eq!(world.kind(&pay), "awaiting_person");
     let id = world.dispatcher.state.questions.keys().next().unwrap().clone();
-    let answer = PersonAnswer { choice: choice::APPROVE.into(), by: "ann".into(), note: None, at: world.now };
+    let answer =
+        PersonAnswer { choice: choice::APPROVE.into(), by: "ann".into(), note: None, at: world.now, content: None };
     world.put(Input::Answer { interaction: id, answer: Box::new(answer) });
     assert!(world.sent.is_empty(), "nobody waits for it any more");
     world.wish("pay");

@@ -12,6 +12,7 @@ use amends_wire::agui::reply::{said, to_upstream};
 use amends_wire::mcp::inputs::responses;
 
 use crate::clock;
+use crate::form;
 use crate::gateway::Gateway;
 
 /// How long it takes at most until a session acts on an answer; whoever drives it looks a few times a second.
@@ -69,8 +70,16 @@ pub(super) async fn take(
             Some((picked, _)) if entry.state == QueueState::Open && !counts(gateway, &interaction, &picked) => {
                 Some(Some(NOT_YOURS))
             }
+            Some((choice, _))
+                if interaction.form().is_some_and(|form| form.choices.is_empty()) && choice != choice::DENY =>
+            {
+                Some(Some("what is asked for is given in a form: at the console, or with `amends answer`"))
+            }
             Some((choice, note)) => {
-                let answer = PersonAnswer { choice, by: principal.to_string(), note, at: clock::now() };
+                let (by, at) = (principal.to_string(), clock::now());
+                let mut answer = PersonAnswer { choice, by, note, at, content: None };
+                // A choice is all there is to give.
+                let _ = form::fill(&interaction, &mut answer, None);
                 let fate = gateway.ledger.answer_interaction(&interaction.id, answer).await;
                 match fate.map_err(|error| unread(&error))? {
                     AnswerFate::Taken | AnswerFate::Late { .. } | AnswerFate::Closed(_) | AnswerFate::Unknown => None,

@@ -103,9 +103,14 @@ fn is_token(source: &KeySource, shown: &str) -> bool {
 
 /// The session that the browser keeps.
 fn session(headers: &HeaderMap) -> Option<&str> {
+    cookie(headers, COOKIE_NAME)
+}
+
+/// What the browser keeps under that name.
+pub(super) fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut named = all.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    named.find(|(name, _)| *name == COOKIE_NAME).map(|(_, session)| session)
+    named.find(|(name, _)| *name == wanted).map(|(_, session)| session)
 }
 
 #[cfg(test)]

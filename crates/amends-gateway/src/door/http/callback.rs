@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::body::{Body, Read, read};
 use super::{Door, json};
 use crate::clock;
+use crate::form;
 use crate::webhook;
 
 /// How long an answer may be.
@@ -32,6 +33,8 @@ struct Posted {
     by: String,
     /// What they add.
     note: Option<String>,
+    /// What is asked for.
+    content: Option<serde_json::Value>,
 }
 
 /// Takes an answer.
@@ -55,8 +58,21 @@ pub(super) async fn answer(door: &Arc<Door>, request: Request<Incoming>) -> Resp
     if posted.by.trim().is_empty() {
         return told(StatusCode::BAD_REQUEST, "unreadable", "`by` says who answers");
     }
-    let Posted { choice, by, note, .. } = posted;
-    let answer = PersonAnswer { choice, by, note, at: clock::now() };
+    let Posted { choice, by, note, content, .. } = posted;
+    let mut answer = PersonAnswer { choice, by, note, at: clock::now(), content: None };
+    match gateway.ledger.interaction(&id).await {
+        Ok(Some(entry)) => {
+            if let Err(why) = form::fill(&entry.interaction, &mut answer, content) {
+                return told(StatusCode::BAD_REQUEST, "does_not_fit", &why);
+            }
+        }
+        Ok(None) => return told(StatusCode::NOT_FOUND, "unknown", "there is no such question any more"),
+        Err(error) => {
+            tracing::warn!(%error, "a question could not be read");
+            let words = "the ledger cannot be reached; post it again";
+            return told(StatusCode::SERVICE_UNAVAILABLE, "unavailable", words);
+        }
+    }
     match gateway.ledger.answer_interaction(&id, answer).await {
         Ok(AnswerFate::Taken) => told(StatusCode::OK, "taken", "it counts"),
         Ok(AnswerFate::Late { choice, by, .. }) => {

@@ -4,6 +4,7 @@ mod calls;
 mod chart;
 mod files;
 mod frame;
+mod issuer;
 mod ledger;
 mod machines;
 mod now;
@@ -57,6 +58,11 @@ pub(super) async fn handle(door: &Arc<Door>, request: Request<Incoming>) -> Resp
         return response;
     }
     let (head, body) = request.into_parts();
+    match &parts[..] {
+        ["sign-in", "issuer"] => return issuer::leave(door, &head.method, &head.headers).await,
+        ["sign-in", "back"] => return issuer::come_back(door, &head).await,
+        _ => {}
+    }
     if parts == ["sign-in"] {
         return sign_in::handle(door, &head.method, &head.headers, body).await;
     }
@@ -83,6 +89,7 @@ fn is_known(parts: &[&str]) -> bool {
             | ["queue" | "calls" | "sessions", _]
             | ["playbook", "whatif" | "proposals"]
             | ["ledger", "verify" | "checkpoints"]
+            | ["sign-in", "issuer" | "back"]
     )
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use amends_core::Principal;
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Request, Response, StatusCode};
@@ -10,7 +9,7 @@ use serde_json::json;
 
 use super::body::Body;
 use super::{Door, json as respond, plain_text};
-use crate::identity::{self, Denied, Right};
+use crate::identity::{self, Caller, Denied, Right};
 
 /// The names under which a token is put into an address.
 const IN_ADDRESS: [&str; 5] = ["access_token", "token", "bearer", "authorization", "api_key"];
@@ -26,10 +25,10 @@ pub(super) fn check(door: &Door, request: &Request<Incoming>) -> Option<Response
     names.into_iter().any(|name| wrong(&name)).then(|| denied(door, &Denied::InAddress))
 }
 
-/// The agent that sent a request.
-pub(super) async fn agent(door: &Arc<Door>, request: &Request<Incoming>) -> Result<Principal, Response<Body>> {
+/// Who sent a request, as an agent.
+pub(super) async fn caller(door: &Arc<Door>, request: &Request<Incoming>) -> Result<Caller, Response<Body>> {
     let caller = door.gateway.identity().caller_with(request.headers(), Right::Call).await;
-    caller.map(|caller| caller.principal).map_err(|why| denied(door, &why))
+    caller.map_err(|why| denied(door, &why))
 }
 
 /// The description of this gateway that tells agents where to get a token.

@@ -43,12 +43,20 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
     let own = parsed.as_ref().ok().and_then(|call| Some((call, walk::wanted(&client.gateway, call)?)));
     let mut instead = None;
     let handle = match (&parsed, Returned::read(params)) {
-        _ if own.is_some() => {
+        (_, returned) if own.is_some() => {
             let (call, wanted) = own?;
             let own = client.own_walks(traits.era);
             let (gateway, principal, door) = (&client.gateway, &client.principal, client.door());
             let asker = Asker { gateway, principal, door, session: client.session(), own };
-            match walk::call(&asker, call, wanted, listener).await {
+            let came = match returned {
+                Ok(Some(returned)) => walk::return_to(&asker, call, params, &returned, listener).await,
+                Ok(None) => walk::call(&asker, call, wanted, listener).await,
+                Err(bad) => {
+                    let refusal = Box::new(Refusal::of(RefusalKind::InvalidArgument, bad.to_string()));
+                    walk::call(&asker, call, Err(refusal), listener).await
+                }
+            };
+            match came {
                 Came::Handed(handle, moved) => {
                     instead = moved;
                     if own.is_some_and(|own| own.last().as_ref() == Some(&handle.session().id)) {

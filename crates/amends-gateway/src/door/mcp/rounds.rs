@@ -57,6 +57,12 @@ impl<'a> Rounds<'a> {
         };
         let opened =
             self.client.gateway.seal.open(&returned.state, self.principal(), &self.bound(params), clock::now());
+        let config = self.client.gateway.config();
+        let found = returned.inputs.map(|inputs| config.pii.shared().arguments.finds(inputs.get())).unwrap_or_default();
+        if let Some(category) = found.first() {
+            let words = format!("what was given holds `{}`, which may not pass; nothing was sent", category.as_str());
+            return Err(error(message::INVALID_PARAMS, words));
+        }
         match opened {
             Ok(state) => Ok(with_inputs(params, returned.inputs.map(|inputs| inputs.get()), state.theirs.as_deref())),
             Err(refused) => Err(error(message::INVALID_PARAMS, format!("`requestState` does not count: {refused}"))),
@@ -66,7 +72,12 @@ impl<'a> Rounds<'a> {
     /// What becomes of a reply: a question goes to the client, over its line or as the answer it comes back from.
     pub(super) async fn next(&mut self, params: &str, reply: Reply) -> Next {
         let Reply::Result(result) = &reply else { return Next::Answer(reply) };
-        let Some(asks) = InputRequired::parse(&String::from_utf8_lossy(result)) else { return Next::Answer(reply) };
+        let text = String::from_utf8_lossy(result);
+        let Some(asks) = InputRequired::parse(&text) else {
+            let config = self.client.gateway.config();
+            let shown = config.pii.shared().shown(&text).map(|shown| Reply::Result(shown.into()));
+            return Next::Answer(shown.unwrap_or(reply));
+        };
         if let Some(missing) = asks.questions.iter().find(|question| !self.askable.takes(question)) {
             return Next::Answer(unaskable(missing));
         }

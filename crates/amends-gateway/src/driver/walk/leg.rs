@@ -2,14 +2,15 @@
 
 use amends_core::machine::{Does, ToolUse};
 use amends_core::walk::{LegOf, LegWish, Part};
-use amends_core::{Input, Refusal, RefusalKind, Way};
+use amends_core::{Input, Refusal, RefusalKind};
 use amends_wire::mcp::ToolCall;
 use amends_wire::mcp::classify::structured;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
 
 use super::super::admission::{self, Admitted, Wish};
-use super::super::answer::{Form, Rendered};
+use super::super::answer::{Answered, Form, Rendered};
 use super::super::listener::Listener;
 use super::super::permission::Caller;
 use super::super::session::{Live, Session};
@@ -55,6 +56,10 @@ impl Session {
         let step = Step { machine: wish.machine.as_str(), action: wish.action.as_str(), state };
         let origin = Origin { session: self.id.as_str(), door: &self.door, step: Some(step) };
         let caller = Caller { principal: &self.principal, origin, counts: false, judged: true, keeps: false };
+        if let Some(question) = self.gateway.config().asks(tool).first() {
+            let words = format!("`{tool}` asks people first; in a machine, an action of its own calls `{question}`");
+            return admission::refused(&self.principal, tool, Refusal::of(RefusalKind::InvalidArgument, words));
+        }
         let parsed = serde_json::from_str::<&RawValue>(params).ok();
         match parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) {
             Some(call) => admission::admit(&self.gateway, &caller, Wish::Call { params, call: &call }),
@@ -97,18 +102,41 @@ impl Session {
         Ok((tool.tool.to_string(), arguments))
     }
 
-    /// What an upstream says while it acts goes to the agent of the move. One that must come back cannot be asked.
+    /// What an upstream says while it acts goes to the agent of the move.
     fn listener_of(&self, leg: &LegOf) -> Listener {
         let live = self.walking.as_ref().and_then(|walking| walking.moves.get(&leg.of));
         let listener = live.and_then(|live| live.listener.as_ref()).filter(|_| leg.part == Part::Act);
-        listener.map_or_else(Listener::of_the_answer, |listener| Listener {
-            asides: listener.asides.clone(),
-            progress: listener.progress,
-            notes: listener.notes,
-            way: if listener.way == Way::Return { Way::Closed } else { listener.way },
-            capabilities: listener.capabilities.clone(),
-            task: None,
-        })
+        listener.map_or_else(Listener::of_the_answer, |listener| Listener { task: None, ..listener.clone() })
+    }
+
+    /// Whoever waits for the move that a call is made for, now that it is to be asked something.
+    pub(in crate::driver) fn waits_for_move(&mut self, leg: &LegOf) -> Vec<oneshot::Sender<Answered>> {
+        let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&leg.of)) else {
+            return Vec::new();
+        };
+        live.answer.take().into_iter().chain(std::mem::take(&mut live.also)).collect()
+    }
+
+    /// What the agent of the move called that a call is made for.
+    pub(in crate::driver) fn subject_of_move(&self, leg: &LegOf) -> Option<(String, String)> {
+        self.walking.as_ref()?.moves.get(&leg.of)?.subject.clone()
+    }
+
+    /// The agent of a move came back to a call of it, and waits for the move's answer.
+    pub(in crate::driver) fn came_back(
+        &mut self,
+        leg: &LegOf,
+        subject: Option<(String, String)>,
+        listener: &Listener,
+        answer: oneshot::Sender<Answered>,
+    ) {
+        let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&leg.of)) else { return };
+        live.listener = Some(listener.clone());
+        live.subject = subject.or(live.subject.take());
+        if let Some(before) = live.answer.replace(answer) {
+            live.also.push(before);
+        }
+        live.also.retain(|door| !door.is_closed());
     }
 
     /// Keeps what a call of a move gave.

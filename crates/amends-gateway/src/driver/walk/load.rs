@@ -50,6 +50,7 @@ pub(in crate::driver) async fn walking(
             answer: None,
             also: Vec::new(),
             listener: None,
+            subject: None,
             results: results(gateway, &open.legs).await?,
             written: None,
             gave: None,

@@ -56,6 +56,7 @@ impl Session {
             mail: self.mail.clone(),
             deliveries: self.gateway.deliveries.clone(),
             leaving: None,
+            with: Vec::new(),
             user: None,
         });
         for door in std::mem::take(&mut live.also) {
@@ -79,10 +80,14 @@ impl Session {
     /// A wish that repeats another one waits for its answer, or gets the recorded one.
     pub(super) fn join_move(&mut self, of: &CallId, first: CallId) {
         let Some(walking) = &mut self.walking else { return };
-        let Some(answer) = walking.moves.remove(of).and_then(|live| live.answer) else { return };
+        let Some(repeat) = walking.moves.remove(of) else { return };
+        let Some(answer) = repeat.answer else { return };
         if let Some(live) = walking.moves.get_mut(&first) {
             live.also.push(answer);
-            return;
+            if live.subject.is_none() {
+                (live.subject, live.listener) = (repeat.subject, repeat.listener);
+            }
+            return self.bring_again(&first);
         }
         let ledger = self.gateway.ledger.clone();
         let receipt = self.receipt(None);

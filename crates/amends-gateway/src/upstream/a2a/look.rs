@@ -30,7 +30,7 @@ pub(super) async fn get(shared: &Shared, known: &Known, id: &str, send_by: Insta
     }
 }
 
-/// `get_task`: where a task is, and whether what it should do was done. With `wait` it is answered once the task is over.
+/// `get_task`: where a task is, and whether what it should do was done. With `wait` it is answered once the task is over or waits for somebody.
 pub(super) async fn look(
     shared: &Shared,
     known: &Known,
@@ -67,7 +67,8 @@ pub(super) async fn look(
             }
             Err(fault) => return Reply::Fault(fault),
         };
-        let over = task.state.is_some_and(State::is_terminal);
+        // One that waits for somebody may wait for ever.
+        let over = task.state.is_some_and(|state| state.is_terminal() || state.is_interrupted());
         if over || !waits {
             return Reply::Result(told(&task).to_string().into());
         }
@@ -86,9 +87,11 @@ fn told(task: &Task) -> Value {
     let mut said = json!({ "id": task.id, "context": task.context, "known": true, "state": state });
     match task.state {
         Some(State::Completed) => said["happened"] = true.into(),
-        // It did not do what it should, and nothing more will be known of it. Whether it did a part of it is not said.
-        Some(State::Failed | State::Canceled | State::Rejected) => said["happened"] = false.into(),
-        Some(State::Submitted | State::Working | State::InputRequired | State::AuthRequired) | None => {}
+        // It did not do what it should, and nothing more will be known by looking. Whether it did a part of it is not said.
+        Some(State::Failed | State::Canceled | State::Rejected | State::InputRequired | State::AuthRequired) => {
+            said["happened"] = false.into();
+        }
+        Some(State::Submitted | State::Working) | None => {}
     }
     if let Some(given) = result.get("structuredContent") {
         said["result"] = given.clone();

@@ -236,7 +236,7 @@ impl Work {
                         return came;
                     }
                 }
-                Err(Fault::Agent(AgentFault::Error(_))) | Err(_) if failed >= LOOKS_FAILED_MAX => {
+                Err(_) if failed >= LOOKS_FAILED_MAX => {
                     return Came::Over(Reply::Fault(Fault::Lost));
                 }
                 Err(_) => failed += 1,
@@ -276,10 +276,10 @@ impl Work {
 
     /// Nobody answers what it asks: it is stopped, so that it does not wait for ever.
     async fn unanswered(&mut self, task: &Task) -> Reply {
-        match self.stop().await {
-            // That it was stopped is our doing; why is that nobody could be asked.
-            Reply::Fault(Fault::Agent(AgentFault::Ended { state: Some(State::Canceled), .. })) => ended(task),
-            reply => reply,
+        match self.cancel(&task.id).await {
+            // That it was stopped is our doing; why is that nobody could be asked. One that does not stop is left as it is.
+            Some(Task { state: Some(State::Canceled), .. }) | None => ended(task),
+            Some(task) => ended(&task),
         }
     }
 
@@ -288,17 +288,23 @@ impl Work {
         let Some(id) = self.task.as_ref().map(|task| task.id.clone()) else {
             return Reply::Fault(self.departure.stopped());
         };
-        let params = format!("{{\"id\":{}}}", quoted(&id));
-        let (shared, known) = (self.shared.clone(), self.known.clone());
-        let asked = line::call(&shared, &known, Method::Cancel, &params, soon(), &self.departure);
-        if let Ok(Ok(Heard::Result(result))) = tokio::time::timeout(line::WITHIN, asked).await
-            && let Some(task) = Task::read(&result)
-            && task.state.is_some_and(State::is_terminal)
-        {
-            return ended(&task);
+        match self.cancel(&id).await {
+            Some(task) => ended(&task),
+            // That it takes no such wish, or has not come to it, says nothing of the task: that is looked at.
+            None => self.settle().await,
         }
-        // That it takes no such wish, or has not come to it, says nothing of the task: that is looked at.
-        self.settle().await
+    }
+
+    /// Asks the agent to stop a task; the task where it is over with that.
+    async fn cancel(&self, id: &str) -> Option<Task> {
+        let params = format!("{{\"id\":{}}}", quoted(id));
+        let asked = line::call(&self.shared, &self.known, Method::Cancel, &params, soon(), &self.departure);
+        match tokio::time::timeout(line::WITHIN, asked).await {
+            Ok(Ok(Heard::Result(result))) => {
+                Task::read(&result).filter(|task| task.state.is_some_and(State::is_terminal))
+            }
+            _ => None,
+        }
     }
 
     /// Waits for the task to be over, without asking anybody anything.

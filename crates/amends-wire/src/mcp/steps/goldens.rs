@@ -119,6 +119,7 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
     within.frames.push(Frame { machine: within.machine.clone(), ..within.frames[0].clone() });
     let doubt = "no answer from `shop` in 5 s; it may have happened, and is still being settled";
     let unsettled = || waiting(Waits::Unsettled { action: "pay".into(), done: false });
+    let unknown = View { waits: Some(Waits::Unknown { action: "pay".into() }), ..view("ordered", 1) };
     vec![
         ("taken", done(), moved("take_order", view("ordered", 1))),
         ("paid", done(), paid),
@@ -155,6 +156,11 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
             "in_flight_done",
             no("drop", RefusalKind::InFlight, "`pay` was done, and nobody was told"),
             moved("drop", again),
+        ),
+        (
+            "in_flight_unknown",
+            no("drop", RefusalKind::InFlight, "`pay` may have happened, and nobody finds out any more"),
+            moved("drop", unknown),
         ),
         (
             "retry_later",

@@ -37,6 +37,12 @@ pub fn hint(view: &View, names: &Names) -> String {
             "`{action}` was done, and nobody was told. Take `{action}` again with the same inputs: it is not done twice, \
              what it gave is applied."
         ),
+        Some(Waits::Unknown { action }) => format!(
+            "`{action}` may have happened, and nobody finds out any more: tell the user, who can settle it with `amends answer`. \
+             Or take `{action}` again with the same inputs, which does nothing twice; or call `{}` to begin again, which \
+             undoes nothing.",
+            tool(Tool::Reset)
+        ),
         Some(Waits::Later { action, .. }) if view.next.is_empty() => {
             format!(
                 "`{action}` can be taken again later, not before `waits.not_before`; nothing else can be done from `{state}`."

@@ -57,6 +57,11 @@ pub enum Waits {
         /// Whether it is known that it was done; else that is being found out.
         done: bool,
     },
+    /// A move may have been made, and nobody finds out any more.
+    Unknown {
+        /// Its action.
+        action: String,
+    },
     /// An action can be taken again, not before that time.
     Later {
         /// The action.

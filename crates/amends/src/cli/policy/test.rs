@@ -53,6 +53,9 @@ struct Case {
     /// The door it comes through.
     #[serde(default)]
     door: String,
+    /// What the token is good for that it shows.
+    #[serde(default)]
+    scopes: std::collections::BTreeSet<String>,
     /// When it is made; the beginning of 1970 where that does not matter.
     at: Option<toml::value::Datetime>,
     /// What is decided.
@@ -160,6 +163,7 @@ fn told(case: &Case, config: &Config, policies: &Policies, tools: &[KnownTool]) 
         },
         arguments: &arguments,
         origin: Origin { session: "", door: &case.door, step: None },
+        scopes: &case.scopes,
         now: case.at.map(moment).transpose()?.unwrap_or_default(),
     });
     Ok(Told { says: case.says.clone(), otherwise: case.otherwise(&decided), got: words(&decided) })

@@ -17,6 +17,7 @@ use super::{Asker, DOOR, unavailable};
 use crate::clock;
 use crate::door::walk::{self, Came};
 use crate::driver::{CallHandle, Listener, Task, Wish};
+use crate::form;
 
 /// The member of a call's `_meta` that names the walk it is for.
 const SESSION: &str = "amends/session";
@@ -166,7 +167,10 @@ impl Asker<'_> {
             Refused::of(Trouble::InvalidParams, words)
         })?;
         let note = given["note"].as_str().map(amends_core::failure::bounded);
-        let answer = PersonAnswer { choice, by: self.who.to_string(), note, at: clock::now() };
+        let (by, at) = (self.who.to_string(), clock::now());
+        let mut answer = PersonAnswer { choice, by, note, at, content: None };
+        form::fill(asks, &mut answer, given.get("content").cloned())
+            .map_err(|why| Refused::of(Trouble::InvalidParams, format!("that is no answer: {why}")))?;
         match gateway.ledger.answer_interaction(&asks.id, answer).await {
             Ok(AnswerFate::Taken | AnswerFate::Late { .. } | AnswerFate::Closed(_)) => Ok(()),
             Ok(fate) => {

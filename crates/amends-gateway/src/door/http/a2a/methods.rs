@@ -192,8 +192,8 @@ impl Asker<'_> {
         let gateway = &self.door.gateway;
         let mut ear = Ear::open(gateway);
         let seen = self.find(params).await?;
-        if seen.view.state.is_terminal() {
-            let words = format!("the task `{}` is over", seen.view.id);
+        if seen.view.state.is_terminal() || seen.ended {
+            let words = format!("the task `{}` is over, or only a person can tell what became of it", seen.view.id);
             let refused = Refused::of(Trouble::TaskNotCancelable, words);
             return Err(refused.with("state", seen.view.state.name(self.version)));
         }

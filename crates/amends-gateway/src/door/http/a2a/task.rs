@@ -29,6 +29,8 @@ pub(super) struct Seen {
     pub(super) id: TaskId,
     pub(super) view: TaskView,
     pub(super) call: CallId,
+    /// Whether its call has ended, though a person may still be asked what became of it.
+    pub(super) ended: bool,
     /// What a person is asked about it.
     pub(super) asks: Option<Interaction>,
     /// What its upstream asks of the agent, with the state to come back with.
@@ -136,7 +138,14 @@ impl Told<'_> {
             artifacts,
             metadata,
         };
-        Seen { id: id.clone(), view, call: life.call.clone(), asks: life.asks.cloned(), asked }
+        Seen {
+            id: id.clone(),
+            view,
+            call: life.call.clone(),
+            ended: life.outcome().is_some(),
+            asks: life.asks.cloned(),
+            asked,
+        }
     }
 
     /// What is said of its state, and what it gave.

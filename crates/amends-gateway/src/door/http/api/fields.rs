@@ -76,6 +76,26 @@ impl Fields {
         self.long_text(name, max)?.ok_or_else(|| Problem::field(name, "it is missing"))
     }
 
+    /// Whether everything is written as text.
+    pub(crate) const fn is_written(&self) -> bool {
+        self.written
+    }
+
+    /// Whatever is there under that name.
+    pub(crate) fn value(&mut self, name: &'static str) -> Option<Value> {
+        self.take(name)
+    }
+
+    /// The texts whose names begin like that, by the rest of their names.
+    pub(crate) fn prefixed(&mut self, prefix: &str) -> BTreeMap<String, String> {
+        let names: Vec<String> = self.held.keys().filter(|name| name.starts_with(prefix)).cloned().collect();
+        let text = |name: String| {
+            let value = self.held.remove(&name)?;
+            Some((name.strip_prefix(prefix)?.to_owned(), value.as_str()?.to_owned()))
+        };
+        names.into_iter().filter_map(text).collect()
+    }
+
     /// A number between those, both included.
     pub(crate) fn number(&mut self, name: &'static str, default: u64, min: u64, max: u64) -> Result<u64, Problem> {
         let found = match self.take(name) {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::fields::Fields;
 use super::problem::Problem;
 use crate::clock;
+use crate::form;
 use crate::gateway::Gateway;
 use crate::hindsight::events_of;
 use crate::identity::Person;
@@ -22,6 +23,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The longest answer, and the longest note.
 const CHOICE_MAX: usize = 2000;
 const NOTE_MAX: usize = 2000;
+/// What the names of a form's fields begin with on a page.
+pub(crate) const FIELD: &str = "answer.";
 
 /// A question with what is needed to decide about it.
 #[derive(Clone, Debug)]
@@ -117,10 +120,18 @@ pub(crate) async fn answer(
 ) -> Result<Fate, Problem> {
     let choice = fields.needed("choice", CHOICE_MAX)?;
     let note = fields.long_text("note", NOTE_MAX)?;
-    fields.finish()?;
     let entry = find(gateway, person, id).await?;
+    let content = match entry.interaction.form() {
+        // A page has a field for each, a program says it as it is.
+        Some(form) if fields.is_written() => Some(form::written(form, &fields.prefixed(FIELD))),
+        _ => fields.value("content"),
+    };
+    fields.finish()?;
+    let mut answer = PersonAnswer { choice, by: person.name.clone(), note, at: clock::now(), content: None };
+    let is_choice = entry.interaction.form().is_some_and(|form| !form.choices.is_empty());
+    form::fill(&entry.interaction, &mut answer, content.filter(|_| !is_choice))
+        .map_err(|why| Problem::field("content", why))?;
     let id = entry.interaction.id;
-    let mut answer = PersonAnswer { choice, by: person.name.clone(), note, at: clock::now() };
     gateway.config().privacy.shared().answer(&mut answer);
     let fate = |status, word, message: String| Fate { status, word, message };
     Ok(match gateway.ledger.answer_interaction(&id, answer).await? {

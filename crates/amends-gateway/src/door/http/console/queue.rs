@@ -1,9 +1,10 @@
 //! *Queue*: what people are asked, with what is needed to decide, and the buttons to answer with.
 
-use amends_core::interaction::{InteractionKind, Subject, choice};
+use amends_core::interaction::{Grounds, InteractionKind, Read, Subject, choice};
 use amends_ledger::QueueState;
 use hyper::Response;
 use maud::{Markup, html};
+use serde_json::Value;
 
 use super::super::api::fields::{Fields, encoded};
 use super::super::api::interactions::{self, Asked as Question};
@@ -12,7 +13,7 @@ use super::super::body::Body;
 use super::Asked;
 use super::frame::{How, Place, call, mark, session, time};
 use crate::identity::Role;
-use crate::{clock, told};
+use crate::{clock, form, told};
 
 pub(super) async fn page(asked: &Asked<'_>, mut query: Fields) -> Result<Response<Body>, Problem> {
     let entries = interactions::list(&asked.door.gateway, &asked.signed_in.person, &mut query).await?;
@@ -74,18 +75,29 @@ fn shown(asked: &Asked<'_>, question: &Question) -> Markup {
                     " in " (session(of.session.as_str()))
                 }
                 dt { "Risk" } dd { (risk(question)) }
+                @if let Some(grounds) = of.grounds.as_ref().filter(|grounds| grounds.form.is_none()) {
+                    dt { "Persons" } dd { (persons(grounds)) }
+                }
                 @if let Some(by) = of.arrives_by { dt { "May still arrive until" } dd { (time(by.ms())) } }
             }
             @if let Some(view) = &of.view {
                 h3 { "Arguments, as they are recorded" }
                 pre.view { (pretty(view)) }
             }
+            @let read = of.grounds.as_ref().map(|grounds| grounds.evidence.as_slice()).unwrap_or_default();
+            @if !read.is_empty() {
+                h3 { "What it is based on, as it was read" }
+                @for read in read {
+                    p { code { (read.tool) } " " span.small { (read.hash) } }
+                    @if let Some(view) = &read.view { pre.view { (pretty(view)) } }
+                }
+            }
             @if !question.changed.is_empty() {
                 h3 { "What it is based on has changed" }
                 @for (reference, was, is) in &question.changed {
                     p { code { (reference) } }
                     pre.diff {
-                        del { "- " (was) } "\n" ins { "+ " (is) }
+                        del { "- " (known(read, was)) } "\n" ins { "+ " (known(read, is)) }
                     }
                 }
             }
@@ -93,13 +105,13 @@ fn shown(asked: &Asked<'_>, question: &Question) -> Markup {
                 p { "Answered " strong { (answer.choice) } " by " (answer.by) " at " (time(answer.at.ms()))
                     @if let Some(note) = &answer.note { ": " q { (note) } } }
             }
-            @if open && may { (form(asked, question)) }
+            @if open && may { (answering(asked, question)) }
             @if open && !may { p { "Answering is for the role " code { "approver" } "." } }
         }
     }
 }
 
-fn form(asked: &Asked<'_>, question: &Question) -> Markup {
+fn answering(asked: &Asked<'_>, question: &Question) -> Markup {
     let of = &question.entry.interaction;
     let proof = asked.signed_in.page.as_deref().unwrap_or_default();
     let note = format!("{}-note", of.id);
@@ -107,6 +119,9 @@ fn form(asked: &Asked<'_>, question: &Question) -> Markup {
     html! {
         form.answer method="post" action=(format!("/queue/{}", encoded(of.id.as_str()))) {
             input type="hidden" name="page" value=(proof);
+            @if let Some(asked) = of.form().filter(|form| form.choices.is_empty()) {
+                @for (name, said, required) in form::fields(asked) { (field(of.id.as_str(), &name, &said, required)) }
+            }
             @if free {
                 p { label for=(format!("{}-choice", of.id)) { "Answer" } " "
                     input id=(format!("{}-choice", of.id)) name="choice" required maxlength="2000"; }
@@ -115,7 +130,8 @@ fn form(asked: &Asked<'_>, question: &Question) -> Markup {
             p.buttons {
                 @if free { button data-key="a" { "Answer" } }
                 @for option in &of.options {
-                    button name="choice" value=(option) data-key=[key(option)] { (words(option)) }
+                    button name="choice" value=(option) data-key=[key(option)] title=[means(option)]
+                        formnovalidate[option == choice::DENY] { (words(option)) }
                 }
                 span.small { "Nobody answers: " code { (of.default) } }
             }
@@ -123,10 +139,57 @@ fn form(asked: &Asked<'_>, question: &Question) -> Markup {
     }
 }
 
+/// A field of a form, by what its schema says of it.
+fn field(question: &str, name: &str, said: &Value, required: bool) -> Markup {
+    let id = format!("{question}-field-{name}");
+    let called = format!("{}{name}", interactions::FIELD);
+    let title = said["title"].as_str().unwrap_or(name);
+    let listed = said["enum"].as_array();
+    html! {
+        p {
+            label for=(id) { (title) @if required { " (needed)" } } " "
+            @match (listed, said["type"].as_str()) {
+                (Some(options), _) => {
+                    select id=(id) name=(called) required[required] {
+                        @if !required { option value="" {} }
+                        @for option in options {
+                            @let text = plain(option);
+                            option value=(text) { (text) }
+                        }
+                    }
+                }
+                (None, Some("boolean")) => { input id=(id) name=(called) type="checkbox" value="true"; }
+                (None, Some("integer")) => { input id=(id) name=(called) type="number" step="1" required[required]; }
+                (None, Some("number")) => { input id=(id) name=(called) type="number" step="any" required[required]; }
+                (None, Some("string")) => { input id=(id) name=(called) maxlength="2000" required[required]; }
+                _ => { textarea id=(id) name=(called) rows="4" required[required] {} }
+            }
+            @if let Some(more) = said["description"].as_str() { " " span.small { (more) } }
+        }
+    }
+}
+
+/// A value as a text: texts are themselves, others JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// How far a yes goes.
+fn means(option: &str) -> Option<&'static str> {
+    match option {
+        choice::APPROVE => Some("this call, once"),
+        choice::APPROVE_SESSION => Some("this call, and every further call of this tool in the same session"),
+        choice::APPROVE_ARGUMENTS => {
+            Some("this call, and every further one with these arguments, until it is taken back")
+        }
+        _ => None,
+    }
+}
+
 /// The key that leads to a button.
 fn key(option: &str) -> Option<&'static str> {
     match option {
-        choice::APPROVE | choice::HAPPENED | choice::SEEN => Some("a"),
+        choice::APPROVE | choice::ANSWER | choice::HAPPENED | choice::SEEN => Some("a"),
         choice::DENY | choice::DID_NOT_HAPPEN => Some("d"),
         _ => None,
     }
@@ -135,6 +198,9 @@ fn key(option: &str) -> Option<&'static str> {
 fn words(option: &str) -> String {
     match option {
         choice::APPROVE => "Approve".to_owned(),
+        choice::APPROVE_SESSION => "Approve for this session".to_owned(),
+        choice::APPROVE_ARGUMENTS => "Approve these arguments always".to_owned(),
+        choice::ANSWER => "Answer".to_owned(),
         choice::DENY => "Deny".to_owned(),
         choice::HAPPENED => "It happened".to_owned(),
         choice::DID_NOT_HAPPEN => "It did not happen".to_owned(),
@@ -164,6 +230,21 @@ fn risk(question: &Question) -> Markup {
         "unknown" => mark(How::Plain, "what it does is not declared here"),
         "read" => mark(how, "read: changes nothing"),
         effect => mark(how, &format!("{effect}: {undone}")),
+    }
+}
+
+/// What was read with that hash, where it is known, else the hash.
+fn known<'a>(read: &'a [Read], hash: &'a str) -> &'a str {
+    read.iter().find(|read| read.hash.as_str() == hash).and_then(|read| read.view.as_deref()).unwrap_or(hash)
+}
+
+/// How many must say yes, and how many still.
+fn persons(grounds: &Grounds) -> String {
+    let left = grounds.persons.saturating_sub(grounds.said_yes);
+    match (grounds.persons, left) {
+        (1, _) => "one must say yes".to_owned(),
+        (all, 1) => format!("{all} must say yes; one more is needed"),
+        (all, left) => format!("{all} must say yes; {left} are still needed"),
     }
 }
 

@@ -55,18 +55,32 @@ pub(super) fn leave() -> Response<Body> {
 }
 
 fn enter(door: &Arc<Door>, headers: &HeaderMap, person: &Person) -> Response<Body> {
-    let session = door.gateway.sign_in.begin(person, clock::now());
-    let seconds = SESSION_MS / 1000;
-    // A proxy that speaks TLS says so; without one there is none.
-    let encrypted = headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https");
-    let secure = if encrypted { "; Secure" } else { "" };
-    go("/", &format!("{COOKIE_NAME}={session}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"))
+    go("/", &cookie_of(door, headers, person))
 }
 
-fn go(to: &'static str, cookie: &str) -> Response<Body> {
+/// The cookie of a session that begins.
+pub(super) fn cookie_of(door: &Arc<Door>, headers: &HeaderMap, person: &Person) -> String {
+    let session = door.gateway.sign_in.begin(person, clock::now());
+    let seconds = SESSION_MS / 1000;
+    let secure = secure(headers);
+    format!("{COOKIE_NAME}={session}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
+}
+
+/// What keeps a cookie on encrypted lines. A proxy that speaks TLS says so; without one there is none.
+pub(super) fn secure(headers: &HeaderMap) -> &'static str {
+    if is_encrypted(headers) { "; Secure" } else { "" }
+}
+
+/// Whether the browser speaks TLS with a proxy before us.
+pub(super) fn is_encrypted(headers: &HeaderMap) -> bool {
+    headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https")
+}
+
+/// Sends a browser elsewhere, with a cookie.
+pub(super) fn go(to: &str, cookie: &str) -> Response<Body> {
     let mut response = respond(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", String::new());
     let headers = response.headers_mut();
-    headers.insert(LOCATION, HeaderValue::from_static(to));
+    headers.extend(HeaderValue::from_str(to).ok().map(|to| (LOCATION, to)));
     headers.insert("cache-control", HeaderValue::from_static("no-store"));
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
     if let Ok(cookie) = HeaderValue::from_str(cookie) {
@@ -77,7 +91,11 @@ fn go(to: &'static str, cookie: &str) -> Response<Body> {
 
 /// The page for somebody who is not signed in.
 pub(super) fn page(door: &Arc<Door>, problem: &Problem) -> Response<Body> {
-    let has_link = door.gateway.config().has_console_link();
+    let config = door.gateway.config();
+    let has_link = config.has_console_link();
+    let has_tokens = config.console.token.is_some() || config.auth.is_asked_for();
+    let identity = door.gateway.identity();
+    let issuer = identity.oidc().map(|oidc| oidc.name());
     let mut response = document(
         problem.status,
         "Sign in",
@@ -88,7 +106,11 @@ pub(super) fn page(door: &Arc<Door>, problem: &Problem) -> Response<Body> {
                 p.notice role="status" { (problem.detail) }
                 @if has_link {
                     p { "Open the link that the gateway printed when it started. It looks like " code { "console: http://…/?token=…" } "." }
-                } @else {
+                }
+                @if let Some(issuer) = issuer {
+                    p { a.button href="/sign-in/issuer" { "Sign in at " (issuer) } }
+                }
+                @if has_tokens {
                     form method="post" action="/sign-in" {
                         p {
                             label for="token" { "Token" } " "

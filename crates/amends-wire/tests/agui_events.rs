@@ -4,17 +4,18 @@ use std::path::PathBuf;
 
 use amends_core::envelope::{Body, Data, Trouble};
 use amends_core::interaction::{InteractionKind, Subject};
+use amends_core::registry::{AgUi, Meaning};
 use amends_core::{AttemptId, Code, Envelope, Interaction, Outcome as Ending, Refusal, RefusalKind, Timestamp};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::event::{Event, Interrupt, Outcome, PROTOCOL_VERSION};
-use super::input::{Answer, Input};
-use super::plan::{Asked, Status, Waiting};
-use super::reply::{Goes, goes, of_person, of_upstream, result, said, to_upstream};
-use crate::mcp::reply::{envelope, forward};
-use crate::mcp::{ClientTraits, Dialect, Era, Question, Receipt};
-use crate::message::success;
+use amends_wire::agui::event::{Event, Interrupt, Outcome, PROTOCOL_VERSION};
+use amends_wire::agui::input::{Answer, Input};
+use amends_wire::agui::plan::{Asked, Status, Waiting};
+use amends_wire::agui::reply::{Goes, goes, of_person, of_upstream, result, said, to_upstream};
+use amends_wire::mcp::reply::{envelope, forward};
+use amends_wire::mcp::{ClientTraits, Dialect, Era, Question, Receipt};
+use amends_wire::message::success;
 
 const TRAITS: ClientTraits = ClientTraits { era: Era::Modern, validates_errors: false, dialect: Dialect::Amends };
 
@@ -116,9 +117,15 @@ fn events_are_as_their_goldens_say() {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(&path, text).unwrap();
         } else {
-            assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "{name}");
+            assert_eq!(frames(&std::fs::read_to_string(&path).unwrap_or_default()), frames(&text), "{name}");
         }
     }
+}
+
+/// What a stream says. The order of members is nobody's business.
+fn frames(stream: &str) -> Vec<Value> {
+    let read = |frame: &str| serde_json::from_str(frame.strip_prefix("data: ").unwrap_or("")).expect("a frame of JSON");
+    stream.split_terminator("\n\n").map(read).collect()
 }
 
 #[test]
@@ -144,6 +151,26 @@ fn the_registry_says_how_a_run_goes_on() {
     assert_eq!(goes(&code("ToolCancelled")), Goes::Cancelled);
     let fails = Goes::Fails { code: Code::NetworkTimeout, message: "m".into() };
     assert_eq!(goes(&code("NetworkTimeout")), fails);
+    let mut doubt = code("ActionError");
+    assert_eq!(goes(&doubt), Goes::Stops);
+    doubt["error"]["certainty"] = "in_doubt".into();
+    assert_eq!(goes(&doubt), Goes::Fails { code: Code::ActionError, message: "m".into() });
+}
+
+#[test]
+fn a_run_fails_where_a_model_cannot_help() {
+    let codes = Code::ALL.map(|code| (code.as_str(), code.ag_ui(), code.meaning()));
+    let refusals = RefusalKind::ALL.map(|kind| (kind.as_str(), kind.ag_ui(), kind.meaning()));
+    for (name, says, means) in codes.into_iter().chain(refusals) {
+        let fits = match says {
+            AgUi::HttpError => true,
+            AgUi::ToolResult => matches!(means, Meaning::Correct | Meaning::Permanent),
+            AgUi::RunError => means == Meaning::Infrastructure,
+            AgUi::Interrupt => matches!(means, Meaning::Approval | Meaning::Input),
+            AgUi::Cancelled => means == Meaning::Cancelled,
+        };
+        assert!(fits, "{name}: {says:?} for {means:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,238 @@
+//! What is called last, and who is told what while a person is asked.
+
+use super::*;
+use crate::claim::{ClaimState, Held};
+use crate::contract::StatusReader;
+use crate::expression::Expression;
+use crate::gates::{Approval, Patience};
+use crate::walk::Part;
+
+/// An action that is cleared up after twice.
+fn cleared(timeout: &str) -> Value {
+    json!({ "order": {
+        "initial": "created", "terminal": ["paid"],
+        "actions": { "pay": {
+            "from": ["created"], "to": "paid", "tool": "charge_card", "timeout": timeout,
+            "retry": { "max_attempts": 2, "backoff": "fixed", "initial": "1s" },
+            "exit": [{ "tool": "charge_card", "as": "unlock" }, { "tool": "charge_card", "as": "log" }],
+        }},
+    }})
+}
+
+/// A write of which the status tells what became, after a while.
+fn told_by_status() -> Arc<Rules> {
+    let status = StatusReader {
+        tool: "get_charge".into(),
+        args: BTreeMap::new(),
+        happened: Expression::parse("result.found").unwrap(),
+        by_key: true,
+    };
+    let contract = Contract { status: Some(status), ..rules().contract.clone() };
+    Arc::new(Rules { playbook: Playbook::parse(&PlaybookSpec::default(), &contract).unwrap(), contract })
+}
+
+/// The calls that were made last, by their names, with the time that each had.
+fn exits(world: &World) -> Vec<(String, u64)> {
+    let received = |event: &Event| match &event.fact {
+        Fact::CallReceived { received, .. } => {
+            let leg = received.leg.as_ref().filter(|leg| leg.part == Part::Exit)?;
+            Some((leg.name.clone(), received.deadline.since_ms(event.at)))
+        }
+        _ => None,
+    };
+    world.trace.iter().filter_map(received).collect()
+}
+
+#[test]
+fn what_is_called_last_is_called_though_the_time_is_over() {
+    let mut world = World::new(cleared("3s"));
+    world.rules = told_by_status();
+    let pay = world.wish("pay");
+    world.sent.clear();
+    while exits(&world).is_empty() {
+        world.now = world.dispatcher.deadline().expect("something is due").at;
+        world.put(Input::Tick);
+    }
+    assert!(world.replies.iter().all(|reply| reply.call != pay), "it is not over yet");
+    // Whatever becomes of the first, the second is called.
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    world.done();
+    assert_eq!(exits(&world), [("unlock".to_owned(), 5_000), ("log".to_owned(), 5_000)]);
+    assert_eq!(world.kind(&pay), "action_timeout");
+    assert_eq!(world.standing(), Standing::InDoubt(&"pay".into()));
+}
+
+#[test]
+fn a_person_may_settle_a_doubt_while_what_is_called_last_is_made() {
+    for (pick, state) in [(choice::HAPPENED, "paid"), (choice::DID_NOT_HAPPEN, "created")] {
+        let mut world = World::new(cleared("60s"));
+        let pay = world.wish("pay");
+        world.result(failed(Code::ConnectionLost, Certainty::InDoubt));
+        assert_eq!(exits(&world).len(), 1);
+        says(&mut world, pick);
+        world.done();
+        world.done();
+        if pick == choice::DID_NOT_HAPPEN {
+            world.put(Input::Cancel { call: pay.clone(), reason: CancelReason::Asked });
+        }
+        assert_eq!((world.state().as_str(), world.standing()), (state, Standing::Free));
+    }
+}
+
+#[test]
+fn each_try_clears_up_after_itself() {
+    let mut world = World::new(cleared("60s"));
+    world.wish("pay");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    world.done();
+    world.done();
+    world.now = world.dispatcher.deadline().unwrap().at;
+    world.put(Input::Tick);
+    world.done();
+    world.done();
+    world.done();
+    assert_eq!(world.state().as_str(), "paid");
+    assert_eq!(exits(&world).len(), 4);
+    let (first, second) = (&world.keys[1..3], &world.keys[4..6]);
+    assert!(first.iter().all(|key| !second.contains(key)), "{first:?} {second:?}");
+    assert_eq!(world.keys[0], world.keys[3], "the act is the same intention");
+}
+
+#[test]
+fn a_doubt_that_nobody_settled_in_time_leaves_ways_on() {
+    for late in [false, true] {
+        let mut world = World::new(order());
+        world.wish("take_order");
+        world.wish("pay");
+        world.ticks();
+        assert_eq!(world.standing(), Standing::InDoubt(&"pay".into()));
+        let reset = |world: &World, id| Taking { reset: true, ..world.taking(id, "reset") };
+        let early = reset(&world, "early");
+        world.put(Input::Move(Box::new(early)));
+        assert_eq!(world.kind(&"early".into()), "in_flight", "a person has time left to say so");
+        let due = world.dispatcher.state.questions.first_key_value().unwrap().1.interaction.due;
+        world.now = due;
+        world.put(Input::Tick);
+        assert_eq!(world.standing(), Standing::Unknown(&"pay".into()));
+        let other = world.wish_with("pay", "other", None);
+        assert_eq!(world.kind(&other), "in_flight");
+        if late {
+            let id = world.dispatcher.state.questions.keys().next().unwrap().clone();
+            let by = PersonAnswer {
+                choice: choice::DID_NOT_HAPPEN.into(),
+                by: "ann".into(),
+                note: None,
+                at: world.now,
+                content: None,
+            };
+            world.put(Input::Answer { interaction: id, answer: Box::new(by) });
+            assert_eq!((world.state().as_str(), world.standing()), ("ordered", Standing::Free));
+        } else {
+            let reset = reset(&world, "late");
+            world.put(Input::Move(Box::new(reset)));
+            assert_eq!((world.state().as_str(), world.standing()), ("created", Standing::Free));
+        }
+    }
+}
+
+fn asks(world: &mut World, hold_ms: u64) {
+    let approval =
+        Approval { queue: "ops".into(), persons: 1, policy: String::new(), requester_may: false, form: None };
+    let patience = Patience { hold_ms, ..Patience::default() };
+    world.gates = Gates { approval: Some(Box::new(approval)), patience: Some(Box::new(patience)), ..Gates::default() };
+}
+
+fn says(world: &mut World, pick: &str) {
+    let id = world.dispatcher.state.questions.keys().next().expect("a person is asked").clone();
+    let answer = PersonAnswer { choice: pick.into(), by: "ann".into(), note: None, at: world.now, content: None };
+    world.put(Input::Answer { interaction: id, answer: Box::new(answer) });
+}
+
+#[test]
+fn whoever_waits_for_a_move_is_told_that_a_person_is_asked_about_a_call_of_it() {
+    let mut world = World::new(order());
+    world.wish("take_order");
+    asks(&mut world, 5_000);
+    let pay = world.wish("pay");
+    assert_eq!(world.dispatcher.deadline().unwrap().at, world.now + 5_000);
+    world.now = world.now + 5_000;
+    world.put(Input::Tick);
+    assert_eq!(world.kind(&pay), "awaiting_person");
+    let error = world.answer(&pay).error().unwrap().clone();
+    assert!(error.interaction.is_some() && error.certainty == Certainty::NotSent, "{error:?}");
+    let again = world.wish("pay");
+    assert_eq!(world.kind(&again), "awaiting_person");
+    let other = world.wish_with("pay", "other", None);
+    assert_eq!(world.kind(&other), "in_flight");
+    says(&mut world, choice::APPROVE);
+    assert!(world.sent.is_empty(), "nobody waits for it any more");
+    assert_eq!((world.state().as_str(), world.standing()), ("ordered", Standing::Free));
+    // The next equal wish finds the yes by the key of its call.
+    world.held = Some(Held {
+        name: "n".into(),
+        session: "s".into(),
+        call: "call_2".into(),
+        state: ClaimState::Granted,
+        fingerprint: "f".into(),
+        effect_key: String::new(),
+        since: world.now,
+    });
+    world.wish("pay");
+    world.done();
+    assert_eq!(world.state().as_str(), "paid");
+    assert_eq!(world.count("interaction_opened"), 1);
+}
+
+#[test]
+fn a_no_to_a_call_of_a_move_ends_it_and_a_yes_in_time_makes_it() {
+    for (pick, state, kind) in [(choice::APPROVE, "paid", "none"), (choice::DENY, "ordered", "action_error")] {
+        let mut world = World::new(order());
+        world.wish("take_order");
+        asks(&mut world, 5_000);
+        let pay = world.wish("pay");
+        world.now = world.now + 4_000;
+        says(&mut world, pick);
+        if pick == choice::APPROVE {
+            world.done();
+        }
+        assert_eq!((world.state().as_str(), world.kind(&pay)), (state, kind));
+        assert_eq!(world.standing(), Standing::Free);
+    }
+}
+
+#[test]
+fn what_is_to_be_taken_later_is_not_taken_earlier_after_another_move() {
+    let mut world = World::new(json!({ "order": {
+        "initial": "created", "terminal": ["paid"], "limits": { "loops": 4 },
+        "actions": {
+            "look": { "from": ["created"], "to": "created" },
+            "pay": { "from": ["created"], "to": "paid", "tool": "charge_card", "resolution": "retry_later", "later": "1m" },
+        },
+    }}));
+    world.wish("pay");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    world.wish("look");
+    let soon = world.wish("pay");
+    assert_eq!(world.kind(&soon), "retry_later");
+    world.now = world.now + 60_000;
+    world.wish("pay");
+    world.done();
+    assert_eq!(world.state().as_str(), "paid");
+}
+
+#[test]
+fn what_is_undone_is_heard_of_once() {
+    let mut world = World::new(json!({ "order": {
+        "initial": "created", "terminal": ["paid"],
+        "actions": { "pay": {
+            "from": ["created"], "to": "paid", "tool": "charge_card", "assert": "'ok'", "resolution": "abort_workflow",
+        }},
+    }}));
+    let pay = world.wish("pay");
+    world.says = vec![Weighed::Fail];
+    world.done();
+    for _ in 0..2 {
+        world.put(Input::Unwound { of: pay.clone(), undone: 1, failed: Vec::new() });
+    }
+    assert_eq!(world.count("walk_unwound"), 1);
+}

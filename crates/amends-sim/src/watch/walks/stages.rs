@@ -1,0 +1,104 @@
+//! What belongs to one move is done in its order: first the act, then what is called last; a walk that is given up is undone.
+
+use amends_core::machine::{Action, Does, Resolution};
+use amends_core::walk::{LegOf, Part};
+use amends_core::{CallId, Certainty, SessionId};
+
+use super::WalkView;
+use crate::watch::{Verdicts, Watch};
+
+impl Watch {
+    /// A move is made only when what it is about was done, or was passed over while nothing of it is in doubt.
+    pub(super) fn act_before_move(&self, session: &SessionId, of: &CallId) -> Verdicts {
+        let (Some(walk), Some(view)) = (self.walks.get(session), self.moves.get(of)) else {
+            return Ok(());
+        };
+        let Some(action) = walk.action(&view.action) else {
+            return Ok(());
+        };
+        let alike = |tried: &&CallId| {
+            self.moves
+                .get(*tried)
+                .is_some_and(|other| other.action == view.action && other.fingerprint == view.fingerprint)
+        };
+        let legs: Vec<&(LegOf, CallId)> =
+            walk.tried.iter().filter(alike).filter_map(|tried| self.moves.get(tried)).flat_map(|it| &it.legs).collect();
+        let done = |name: &str| {
+            let mut of_act = legs.iter().filter(|(leg, _)| leg.part == Part::Act && leg.name == name);
+            of_act.any(|(_, call)| {
+                self.calls
+                    .get(call)
+                    .and_then(|it| it.ended.as_ref())
+                    .is_some_and(|end| end.certainty == Certainty::Processed)
+            })
+        };
+        let missing = acts(action).into_iter().find(|name| !done(name));
+        let skips = view.passed_over || action.stage.resolution == Some(Resolution::Skip);
+        match missing {
+            Some(name) if !skips => {
+                let what = format!("it is made, and `{name}` was not done");
+                Err(self.broken("act_before_move", Some(of.clone()), what))
+            }
+            Some(name) if self.in_doubt(of) => {
+                let what = format!("it is passed over, and `{name}` is in doubt");
+                Err(self.broken("act_before_move", Some(of.clone()), what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whatever became of a try, everything that is called last was called for it.
+    pub(super) fn clears_up(&self, session: &SessionId, of: &CallId) -> Verdicts {
+        let (Some(walk), Some(view)) = (self.walks.get(session), self.moves.get(of)) else {
+            return Ok(());
+        };
+        let begun = view.legs.iter().filter(|(leg, _)| leg.part != Part::Exit).map(|(leg, _)| leg.attempt).max();
+        let (Some(action), Some(attempt)) = (walk.action(&view.action), begun) else {
+            return Ok(());
+        };
+        let called = |name: &str| {
+            let is = |leg: &LegOf| leg.part == Part::Exit && leg.attempt == attempt && leg.name == name;
+            view.legs.iter().any(|(leg, _)| is(leg))
+        };
+        match action.stage.exit.iter().find(|(name, _)| !called(name)) {
+            Some((name, _)) => {
+                let what = format!("try {attempt} is over, and `{name}` was not called");
+                Err(self.broken("clears_up", Some(of.clone()), what))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A walk is given up with a move of which everything is known, where its machine says so.
+    pub(super) fn aborts(&mut self, session: &SessionId, of: &CallId) -> Verdicts {
+        let action = |walk: &WalkView| walk.action(&self.moves.get(of)?.action).map(|action| action.stage.resolution);
+        let resolution = self.walks.get(session).and_then(action).flatten();
+        if resolution != Some(Resolution::AbortWorkflow) || self.in_doubt(of) {
+            let what = format!("the walk is given up, by {resolution:?}");
+            return Err(self.broken("follows_declaration", Some(of.clone()), what));
+        }
+        if let Some(view) = self.walks.get_mut(session) {
+            (view.aborted, view.unwinding) = (true, true);
+        }
+        Ok(())
+    }
+
+    /// No walk that was given up waits for good for what is to be undone.
+    pub(crate) fn every_walk_unwound(&self) -> Verdicts {
+        match self.walks.iter().find(|(_, view)| view.unwinding) {
+            Some((session, _)) => {
+                Err(self.broken("liveness", None, format!("what was done in {session} is being undone for good")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The calls that an action is about, by their names.
+fn acts(action: &Action) -> Vec<&str> {
+    match &action.does {
+        Does::Tool(_) | Does::Function(_) => vec!["act"],
+        Does::Parallel(siblings) => siblings.keys().map(String::as_str).collect(),
+        Does::Nothing | Does::Machine(_) | Does::Allowed(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,249 @@
+//! Moves that wait: for a person, for their own agent, for what nobody knows; and walks that rest meanwhile.
+
+use serde_json::{Value, json};
+
+use crate::asking::{Server, again, by_url, call_alone, done, only_key, params, params_of};
+use crate::order::{ORDER, assert_legal, assert_refused, serve};
+use crate::support::{Gateway, Place, eventually, served};
+
+fn step(gateway: &Gateway, args: Value) -> Value {
+    gateway.call("step", &args.to_string()).1
+}
+
+/// Takes an order, and gives the walk's handle.
+fn ordered(gateway: &Gateway, order: &str) -> Value {
+    let inputs = json!({ "item": "latte", "order": order });
+    let ordered = step(gateway, json!({ "action": "take_order", "inputs": inputs }));
+    assert_eq!(ordered["status"], "success", "{ordered}");
+    ordered["data"]["session"].clone()
+}
+
+fn pay(gateway: &Gateway, session: &Value) -> Value {
+    step(gateway, json!({ "action": "pay", "inputs": { "amount": 5 }, "session": session }))
+}
+
+fn queue(place: &Place) -> Vec<Value> {
+    let (code, said) = place.amends(&["queue", "--json"]);
+    assert_eq!(code, 0, "{said}");
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    said["queue"].as_array().cloned().expect("a list")
+}
+
+fn says(place: &Place, question: &Value, choice: &str) {
+    let id = question["id"].as_str().expect("a question has an id");
+    let (code, said) = place.amends(&["answer", id, choice, "--by", "ada"]);
+    assert_eq!(code, 0, "{said}");
+}
+
+/// The order whose payment a person must allow.
+fn approved() -> String {
+    let asks = "[tools.charge_card]\neffect = \"write\"\napproval = \"finance\"\n";
+    format!("[people]\nhold = \"1s\"\n{}", ORDER.replace("[tools.charge_card]\neffect = \"write\"\n", asks))
+}
+
+#[test]
+fn an_agent_is_told_that_a_person_is_asked_about_a_call_and_its_next_equal_wish_is_made() {
+    let place = Place::new();
+    let gateway = serve(&place, &approved());
+    let session = ordered(&gateway, "ord_1");
+    let waits = pay(&gateway, &session);
+    assert_eq!((&waits["status"], &waits["error"]["kind"]), (&json!("error"), &json!("awaiting_person")), "{waits}");
+    assert_eq!((&waits["state"]["name"], &waits["error"]["certainty"]), (&json!("ordered"), &json!("not_sent")));
+    let asked = queue(&place);
+    assert_eq!((asked.len(), &asked[0]["id"]), (1, &waits["error"]["interaction"]), "{asked:?}");
+    let again = pay(&gateway, &session);
+    assert_eq!(again["error"]["kind"], "awaiting_person", "{again}");
+    let other = step(&gateway, json!({ "action": "drop_order", "session": session }));
+    assert_refused(&other, "in_flight", &[]);
+    says(&place, &asked[0], "approve");
+    assert_eq!(place.requests("charge_card"), 0, "nobody waits for it any more");
+    let paid = pay(&gateway, &session);
+    assert_eq!((&paid["status"], &paid["data"]["state"]["name"]), (&json!("success"), &json!("paid")), "{paid}");
+    assert_eq!(place.requests("charge_card"), 1);
+    assert!(queue(&place).is_empty(), "one yes is enough");
+    place.settled();
+}
+
+#[test]
+fn a_no_to_a_call_of_a_move_leaves_the_walk_where_it_is() {
+    let place = Place::new();
+    let mut gateway = serve(&place, &approved());
+    let session = ordered(&gateway, "ord_1");
+    assert_eq!(pay(&gateway, &session)["error"]["kind"], "awaiting_person");
+    // Whoever is asked is still asked after a crash.
+    gateway.kill();
+    let gateway = serve(&place, &approved());
+    eventually("the walk is taken up", || !place.events_named("resumed").is_empty());
+    says(&place, &queue(&place)[0], "deny");
+    eventually("the move is over", || place.events_named("move_ended").len() == 2);
+    let seen = gateway.call("walk", &json!({ "session": session, "what": "state" }).to_string()).1;
+    assert_eq!(seen["data"]["state"]["name"], "ordered", "{seen}");
+    let dropped = step(&gateway, json!({ "action": "drop_order", "session": session }));
+    assert_eq!(dropped["status"], "success", "{dropped}");
+    assert_eq!(place.requests("charge_card"), 0);
+    place.settled();
+}
+
+/// A reservation of which the server asks something.
+const RESERVATION: &str = r#"
+[tools.book]
+effect = "write"
+
+[machines.trip]
+initial = "open"
+terminal = ["booked"]
+
+[machines.trip.actions.reserve]
+from = ["open"]
+to = "booked"
+tool = "book"
+input = { type = "object", properties = { seat = { type = "string" } }, required = ["seat"] }
+args = { seat = "inputs.seat" }
+writes = { given = "result.inputs" }
+"#;
+
+/// A gateway with that machine before a server of that era that asks.
+fn reserving(place: &Place, era: &str) -> (Server, Gateway) {
+    let server = Server::http(place, era);
+    let gateway = served::serve(place, &by_url(&server), RESERVATION);
+    eventually("the server's tools are served", || gateway.call("plain", "{}").1["status"] == "success");
+    std::fs::remove_file(place.path("done.jsonl")).expect("it was called to see whether it is there");
+    (server, gateway)
+}
+
+fn reserve(capabilities: Option<&Value>) -> Value {
+    let args = json!({ "action": "reserve", "inputs": { "seat": "7a" } });
+    match capabilities {
+        Some(capabilities) => params_of("step", &args, capabilities),
+        None => params("step", &args),
+    }
+}
+
+#[test]
+fn what_a_call_of_a_move_asks_reaches_an_agent_that_has_to_come_back() {
+    for era in ["modern", "legacy"] {
+        let place = Place::new();
+        let (_server, gateway) = reserving(&place, era);
+        let call = reserve(None);
+        let (_, asked) = call_alone(&gateway, &call);
+        assert_eq!(asked["result"]["resultType"], "input_required", "{era}: {asked}");
+        assert!(done(&place).is_empty());
+        let answers = json!({ only_key(&asked): { "action": "accept", "content": { "n": 1 } } });
+        let back = again(&call, &asked, &answers);
+        let (_, reserved) = call_alone(&gateway, &back);
+        let data = &reserved["result"]["structuredContent"]["data"];
+        assert_eq!(data["state"]["name"], "booked", "{era}: {reserved}");
+        assert_eq!(data["state"]["fields"]["given"][0]["action"], "accept", "{era}: {reserved}");
+        assert_eq!(done(&place)[0]["arguments"], json!({ "seat": "7a" }), "{era}");
+        // A state that was used finds what became of its move, and nothing is done again.
+        let (_, twice) = call_alone(&gateway, &back);
+        let found = &twice["result"]["structuredContent"];
+        assert_eq!((&found["replayed"], &found["data"]["state"]["name"]), (&json!(true), &json!("booked")), "{twice}");
+        assert_eq!((done(&place).len(), place.events_named("walk_began").len()), (1, 1), "{era}");
+    }
+}
+
+#[test]
+fn an_agent_that_comes_back_to_another_process_goes_on_with_its_move() {
+    let place = Place::new();
+    let (server, mut gateway) = reserving(&place, "modern");
+    let call = reserve(None);
+    let (_, asked) = call_alone(&gateway, &call);
+    gateway.kill();
+    let gateway = served::serve(&place, &by_url(&server), RESERVATION);
+    eventually("the walk is taken up", || !place.events_named("resumed").is_empty());
+    let answers = json!({ only_key(&asked): { "action": "accept", "content": { "n": 1 } } });
+    let (_, reserved) = call_alone(&gateway, &again(&call, &asked, &answers));
+    assert_eq!(reserved["result"]["structuredContent"]["data"]["state"]["name"], "booked", "{reserved}");
+    assert_eq!(done(&place).len(), 1);
+}
+
+#[test]
+fn an_agent_that_did_not_say_that_it_can_be_asked_is_told_so() {
+    let place = Place::new();
+    let (_server, gateway) = reserving(&place, "modern");
+    let (_, refused) = call_alone(&gateway, &reserve(Some(&json!({ "sampling": {} }))));
+    let envelope = &refused["result"]["structuredContent"];
+    assert_eq!(envelope["error"]["kind"], "action_error", "{refused}");
+    assert!(envelope["error"]["message"].as_str().is_some_and(|said| said.contains("elicitation")), "{refused}");
+    assert_eq!(envelope["state"]["name"], "open", "{refused}");
+    assert!(done(&place).is_empty());
+}
+
+#[test]
+fn a_doubt_that_nobody_settled_in_time_is_settled_by_a_person_or_left_behind() {
+    let hasty = "[tools.charge_card]\neffect = \"write\"\nanswer_within = \"1s\"\n";
+    let machine = ORDER.replace("[tools.charge_card]\neffect = \"write\"\n", hasty);
+    for person in [true, false] {
+        let place = Place::new();
+        let gateway = serve(&place, &machine);
+        let session = ordered(&gateway, "ord_lost");
+        let lost = pay(&gateway, &session);
+        assert_eq!(lost["error"]["certainty"], "in_doubt", "{lost}");
+        let next = || gateway.call("walk", &json!({ "session": session, "what": "next" }).to_string()).1;
+        eventually("nobody settles it any more", || next()["data"]["waits"]["for"] == "unknown");
+        assert_legal(&next()["data"], &["pay"]);
+        let other = step(&gateway, json!({ "action": "drop_order", "session": session }));
+        assert_refused(&other, "in_flight", &["pay"]);
+        if person {
+            says(&place, &place_question(&lost), "happened");
+            let paid = pay(&gateway, &session);
+            assert_eq!((&paid["status"], &paid["data"]["seq"]), (&json!("success"), &json!(2)), "{paid}");
+        } else {
+            let (_, reset) = gateway.call("reset", &json!({ "session": session }).to_string());
+            assert_eq!((&reset["status"], &reset["data"]["state"]["name"]), (&json!("success"), &json!("created")));
+        }
+        assert_eq!(place.requests_on("charge_card", "ord_lost"), 1);
+    }
+}
+
+/// The question that an answer speaks of.
+fn place_question(answer: &Value) -> Value {
+    json!({ "id": answer["error"]["interaction"] })
+}
+
+#[test]
+fn a_walk_that_rests_forgets_nothing() {
+    let place = Place::new();
+    let gateway = serve(&place, &format!("[limits]\nwalk_idle = \"1ms\"\n{ORDER}"));
+    let session = ordered(&gateway, "ord_1");
+    let id = session.as_str().expect("a handle").to_owned();
+    eventually("it was left to the ledger and taken up again", || {
+        let early = step(&gateway, json!({ "action": "hand_over", "session": session }));
+        assert_refused(&early, "invalid_transition", &["drop_order", "pay"]);
+        taken(&place, &id) > 2
+    });
+    let again = step(
+        &gateway,
+        json!({ "action": "take_order", "inputs": { "item": "latte", "order": "ord_1" }, "session": session, "expect_seq": 0 }),
+    );
+    assert_refused(&again, "stale_state", &["drop_order", "pay"]);
+    let paid = pay(&gateway, &session);
+    assert_eq!((&paid["status"], &paid["data"]["seq"]), (&json!("success"), &json!(2)), "{paid}");
+    assert_eq!(paid["data"]["state"]["fields"]["item"], "latte", "{paid}");
+    assert_eq!(place.effects_on("charge_card", "ord_1"), 1);
+    place.settled();
+}
+
+/// How often a session was taken up.
+fn taken(place: &Place, session: &str) -> i64 {
+    let ledger = rusqlite::Connection::open(place.path("amends.db")).expect("the ledger is there");
+    ledger.busy_timeout(std::time::Duration::from_secs(10)).expect("it can be set");
+    ledger.query_row("SELECT epoch FROM sessions WHERE id = ?1", [session], |row| row.get(0)).expect("it is there")
+}
+
+#[test]
+fn what_is_called_last_is_called_though_the_time_is_over() {
+    let exit = "tool = \"charge_card\"\nexit = [{ tool = \"send_email\", args = { to = \"'ops'\", subject = \"state.order\" } }]\n";
+    let machine = ORDER.replace("tool = \"charge_card\"\n", exit).replace("timeout = \"3s\"", "timeout = \"1s\"");
+    let place = Place::new();
+    let gateway = serve(&place, &format!("[tools.send_email]\neffect = \"write\"\n{machine}"));
+    let session = ordered(&gateway, "ord_slow");
+    let late = pay(&gateway, &session);
+    assert_eq!(late["error"]["kind"], "action_timeout", "{late}");
+    assert_eq!(late["error"]["certainty"], "in_doubt", "{late}");
+    assert_eq!((place.requests("charge_card"), place.effects("send_email")), (1, 1), "{late}");
+    let parts: Vec<Value> =
+        place.events_named("call_received").iter().map(|event| event["leg"]["part"].clone()).collect();
+    assert!(parts.contains(&json!("exit")), "{parts:?}");
+}
