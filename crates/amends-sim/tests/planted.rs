@@ -144,10 +144,7 @@ fn asking_nobody_is_seen() {
 
 #[test]
 fn taking_silence_for_a_yes_is_seen() {
-    // Where nothing could be sent after the yes that nobody gave, only deciding the trace again shows it.
-    check(Flaw::DefaultApprove, &["people", "same_inputs"]);
-    let sent = (0..WORLDS).filter_map(|seed| many::run_all(&[seed], Some(Flaw::DefaultApprove)).err());
-    assert!(sent.into_iter().any(|failed| failed.broken.invariant == "people"), "nothing was sent without a yes");
+    check(Flaw::DefaultApprove, &["people"]);
 }
 
 #[test]

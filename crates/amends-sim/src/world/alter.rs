@@ -109,6 +109,15 @@ pub(super) fn alter(flaw: Option<Flaw>, step: &mut Step) {
                 step.claims.retain(|change| !matches!(change, ClaimChange::Take { over: Some(_), .. }));
             }
         }
+        Some(Flaw::DefaultApprove) => {
+            for event in &mut step.events {
+                if let Fact::InteractionLapsed { default, .. } = &mut event.fact
+                    && default == "deny"
+                {
+                    *default = "approve".into();
+                }
+            }
+        }
         Some(Flaw::NeverSpent) => {
             for change in &mut step.reversals {
                 if let ReversalChange::Spend { token, by } = change {

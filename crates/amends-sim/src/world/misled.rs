@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use amends_core::envelope::{Body, Data};
-use amends_core::interaction::{Interaction, PersonAnswer, choice};
+use amends_core::interaction::PersonAnswer;
 use amends_core::{
-    Answer, CallId, Certainty, Code, Effect, Envelope, Event, Fact, Input, Outcome, Reply, ReversalChange, SessionId,
-    Step, Timestamp,
+    Answer, CallId, Certainty, Code, Effect, Envelope, Fact, Input, Outcome, Reply, ReversalChange, SessionId, Step,
 };
 
 use crate::flaw::Flaw;
@@ -25,28 +24,11 @@ pub(crate) struct Misled {
 
 impl Misled {
     /// What a flawed dispatcher takes an input for; nothing where it takes it for what it is.
-    pub(super) fn takes_for(
-        &self,
-        flaw: Option<Flaw>,
-        history: &[Event],
-        input: &Input,
-        now: Timestamp,
-    ) -> Option<Input> {
+    pub(super) fn takes_for(&self, flaw: Option<Flaw>, input: &Input) -> Option<Input> {
         match (flaw?, input) {
             (Flaw::RequesterApproves, Input::Answer { interaction, answer }) if answer.by == "agent" => {
                 let answer = Box::new(PersonAnswer { by: "ops".into(), ..(**answer).clone() });
                 Some(Input::Answer { interaction: interaction.clone(), answer })
-            }
-            (Flaw::DefaultApprove, Input::Tick) => {
-                let question = unanswered(history, now)?;
-                let answer = PersonAnswer {
-                    choice: choice::APPROVE.into(),
-                    by: "nobody".into(),
-                    note: None,
-                    content: None,
-                    at: question.due,
-                };
-                Some(Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) })
             }
             (Flaw::JudgeOnce, Input::Result { attempt, report }) => {
                 let (code, certainty) = *self.failed.get(&attempt.call)?;
@@ -62,7 +44,7 @@ impl Misled {
     /// Makes of a step what a flawed dispatcher does and records. `input` is what really came.
     pub(super) fn behave(&mut self, flaw: Option<Flaw>, session: &SessionId, input: &Input, step: &mut Step) {
         match flaw {
-            Some(Flaw::RequesterApproves | Flaw::DefaultApprove | Flaw::JudgeOnce) => self.put_back(input, step),
+            Some(Flaw::RequesterApproves | Flaw::JudgeOnce) => self.put_back(input, step),
             Some(Flaw::AnswerTwice | Flaw::InputsTwice) => self.act_again(flaw, session, input, step),
             Some(Flaw::LateResultCounts) => answer_late(input, step),
             Some(Flaw::MintLate) => self.mint_late(step),
@@ -73,10 +55,6 @@ impl Misled {
     fn put_back(&mut self, input: &Input, step: &mut Step) {
         for event in &mut step.events {
             match (&mut event.fact, input) {
-                (Fact::InteractionAnswered { interaction, .. }, Input::Tick) => {
-                    let (interaction, default) = (interaction.clone(), choice::DENY.to_owned());
-                    event.fact = Fact::InteractionLapsed { interaction, default };
-                }
                 (Fact::InteractionAnswered { answer, .. }, Input::Answer { answer: given, .. }) => {
                     answer.clone_from(given);
                 }
@@ -130,25 +108,6 @@ impl Misled {
         }
         step.reversals = left;
     }
-}
-
-/// A question whose time is over and whose default is a no.
-fn unanswered(history: &[Event], now: Timestamp) -> Option<&Interaction> {
-    let over = |id: &_| {
-        history.iter().any(|event| match &event.fact {
-            Fact::InteractionAnswered { interaction, .. }
-            | Fact::InteractionLapsed { interaction, .. }
-            | Fact::InteractionWithdrawn { interaction } => interaction == id,
-            _ => false,
-        })
-    };
-    history.iter().find_map(|event| match &event.fact {
-        Fact::InteractionOpened { interaction } => {
-            let due = interaction.due <= now && interaction.default == choice::DENY;
-            (due && !over(&interaction.id)).then_some(&**interaction)
-        }
-        _ => None,
-    })
 }
 
 /// Tells an agent of a result that came after the end of its call, though it has its answer.

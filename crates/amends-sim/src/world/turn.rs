@@ -57,7 +57,7 @@ impl World {
         let Some(driver) = machine.drivers.get_mut(session) else {
             return Ok(());
         };
-        let misled = self.misled.takes_for(self.flaw, &driver.history, &input, now);
+        let misled = self.misled.takes_for(self.flaw, &input);
         let taken = misled.unwrap_or_else(|| input.clone());
         if probe {
             self.watch.early_tick(&driver.dispatcher, &gates)?;

@@ -171,7 +171,7 @@ fn golden(kind: &str, (status, mut envelope): (u16, Value)) {
     let code = envelope["error"]["code"].as_str().and_then(Code::parse).expect("a known code");
     assert_eq!(status, code.http_status(), "{kind}");
     // How long it took differs from run to run.
-    for line in envelope["attempts"].as_array_mut().into_iter().flatten() {
+    for line in envelope.get_mut("attempts").and_then(Value::as_array_mut).into_iter().flatten() {
         line["ms"] = 0.into();
     }
     keep(&format!("failures/{kind}"), &envelope);
