@@ -48,7 +48,7 @@ impl Asker<'_> {
         };
         let (tool, args) = match self.wanted(incoming) {
             Ok(wanted) => wanted,
-            Err(refusal) => return refused("", refusal),
+            Err(words) => return refused("", Refusal::of(RefusalKind::InvalidArgument, words)),
         };
         let params = |meta: Map<String, Value>| {
             let name = Value::String(tool.clone());
@@ -56,15 +56,6 @@ impl Asker<'_> {
         };
         let mut meta = Map::from_iter([(KEY.to_owned(), Value::String(incoming.id.clone()))]);
         let mut text = params(meta.clone());
-        let read = |text: &'_ str| -> Result<(), Refusal> {
-            let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
-                Refusal::of(RefusalKind::InvalidArgument, format!("the call cannot be read: {error}"))
-            })?;
-            ToolCall::parse(Some(raw)).map(drop).map_err(|error| error.refusal())
-        };
-        if let Err(refusal) = read(&text) {
-            return refused(&tool, refusal);
-        }
         // The context of a move is its walk.
         let walk = incoming.context.as_deref().filter(|context| context.starts_with("ses_"));
         if let Some(walk) = walk.filter(|_| gateway.catalogue.now().find(&tool).is_none()) {
@@ -93,8 +84,8 @@ impl Asker<'_> {
         }
     }
 
-    /// The tool that a message calls, and its arguments as they were written.
-    fn wanted(&self, incoming: &Incoming<'_>) -> Result<(String, String), Refusal> {
+    /// The tool that a message calls, and its arguments as they were written; else why it calls none.
+    fn wanted(&self, incoming: &Incoming<'_>) -> Result<(String, String), String> {
         let config = self.door.gateway.config();
         let text = match incoming.wanted() {
             Wanted::Call { tool, args } => return Ok((tool, args.map_or("{}", RawValue::get).to_owned())),
@@ -114,15 +105,12 @@ impl Asker<'_> {
                 rule.args.iter().map(|(name, value)| Ok((name.clone(), value.evaluate(&variables)?))).collect();
             return match args {
                 Ok(args) => Ok((rule.tool.clone(), Value::Object(args).to_string())),
-                Err(error) => {
-                    let words = format!("the arguments of `{}` cannot be told from the message: {error}", rule.tool);
-                    Err(Refusal::of(RefusalKind::InvalidArgument, words))
-                }
+                Err(error) => Err(format!("the arguments of `{}` cannot be told from the message: {error}", rule.tool)),
             };
         }
         let listing = self.door.gateway.catalogue.now();
         let names: Vec<String> = listing.names().map(str::to_owned).collect();
-        Err(Refusal::of(RefusalKind::InvalidArgument, reply::how_to_call(&names)))
+        Err(reply::how_to_call(&names))
     }
 
     /// A task waits for something, and a message brings it.

@@ -160,7 +160,7 @@ impl Told<'_> {
             },
             State::InputRequired | State::AuthRequired => match (life.asks, asked, life.refusal) {
                 (Some(asks), _, _) => {
-                    let envelope = kept.map(|envelope| Part::Data(envelope));
+                    let envelope = kept.map(Part::Data);
                     let mut says = reply::question(asks, may_answer(config, asks, life.principal));
                     says.extend(envelope);
                     (says, Vec::new())
