@@ -39,7 +39,7 @@ impl Finding {
     }
 
     /// The same under another code of the registry than that of a declaration that does not say what it must.
-    pub(super) const fn as_code(mut self, code: Code) -> Self {
+    pub(super) const fn coded(mut self, code: Code) -> Self {
         self.code = code;
         self
     }

@@ -81,7 +81,7 @@ impl Machines {
         let mut found = Vec::new();
         for (name, run) in machine.runs() {
             let mut wrong_as = |code, part, message, fix: String| {
-                found.push(Finding::error(&["actions", name.as_str(), part], message, fix).as_code(code));
+                found.push(Finding::error(&["actions", name.as_str(), part], message, fix).coded(code));
             };
             let Some(other) = self.declared.get(run) else {
                 if !self.specs.contains_key(run) {

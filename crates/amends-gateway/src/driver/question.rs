@@ -70,6 +70,7 @@ impl SessionHandle {
             }
         }
         let mut call = self.made(&completed(&params, given), subject(&params), listener, at_once);
+        // Nobody else sets it.
         let _ = next.set(call.id.clone());
         let mut to = to;
         let answered = tokio::select! {
@@ -139,6 +140,7 @@ fn completed(params: &str, given: Map<String, Value>) -> String {
     }
     let arguments = splice.finish();
     let mut splice = Splice::new(params);
+    // Parameters that are no object were no call either.
     let _ = splice.set_member(params, "arguments", arguments);
     splice.finish()
 }

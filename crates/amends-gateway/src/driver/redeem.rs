@@ -1,6 +1,5 @@
 //! Redeeming a token: the call that undoes a write, made from what the ledger kept of it.
 
-
 use amends_core::{CallId, Digest, Fact, Principal, Redeems, Refusal, RefusalKind, ReversalState, Timestamp};
 use amends_ledger::{Error, ReversalRow, StoredUndo, Trace};
 use amends_wire::mcp::ToolCall;

@@ -1,12 +1,16 @@
 //! What a driver does for a move at once, since it touches nothing outside: the next call is made up, what a move hangs on is
 //! evaluated. Some drivers do so within the turn, others a little later.
 
+use std::collections::BTreeMap;
+
 use amends_core::attempt::Payload;
 use amends_core::claim::ClaimKind;
 use amends_core::id::StateName;
 use amends_core::machine::{Action, Does};
 use amends_core::walk::{Arrival, LegWish, Part, Weighed, Weighing};
-use amends_core::{Call, CallId, CallKey, Claim, Digest, Effect, Event, Fact, Input, SessionId, Step, ToolName};
+use amends_core::{
+    Call, CallId, CallKey, Certainty, Claim, Digest, Effect, Event, Fact, Input, SessionId, Step, ToolName,
+};
 
 use crate::chance::Chance;
 use crate::driver::Driver;
@@ -177,24 +181,72 @@ fn targets(driver: &Driver, action: &Action, chance: &mut Chance) -> Option<Vec<
 
 /// How often, since the last move, what had been done was to be done again: the machine said so after it looked at it.
 fn redone(history: &[Event]) -> u32 {
-    let (mut redone, mut last, mut wanted) = (0, None, false);
+    let mut tries = Tries::default();
     for event in history {
-        match &event.fact {
-            Fact::MoveMade { .. } | Fact::WalkReset { .. } => (redone, last, wanted) = (0, None, false),
-            Fact::CallReceived { received, .. } => {
-                last = received.leg.as_ref().map(|leg| leg.part).or(last);
+        tries.take(&event.fact);
+    }
+    tries.redone
+}
+
+/// The moves since the last one that was made.
+#[derive(Default)]
+struct Tries {
+    redone: u32,
+    /// The wish that is being made, and the calls that it was made with in this try.
+    wish: Option<(CallId, Digest)>,
+    acts: Vec<CallId>,
+    /// Whether it goes on with what an equal one did.
+    goes_on: bool,
+    last: Option<Part>,
+    wanted: bool,
+    /// The calls that earlier wishes were made with.
+    earlier: BTreeMap<Digest, Vec<CallId>>,
+    known: BTreeMap<CallId, Certainty>,
+}
+
+impl Tries {
+    fn take(&mut self, fact: &Fact) {
+        match fact {
+            Fact::MoveMade { .. } | Fact::WalkReset { .. } => {
+                *self = Self { known: std::mem::take(&mut self.known), ..Self::default() };
             }
-            Fact::MoveEnded { .. } => (last, wanted) = (None, false),
-            // What comes after the setup is the gate; a move that goes on with what was done has no setup.
-            Fact::MoveWeighed { weighed: Weighed::Retry, .. } => wanted = last != Some(Part::Setup),
+            Fact::MoveReceived { taking, .. } if self.wish.is_none() => {
+                let done = |call| self.known.get(call) == Some(&Certainty::Processed);
+                self.goes_on = self.earlier.get(&taking.fingerprint).is_some_and(|calls| calls.iter().all(done));
+                self.wish = Some((taking.id.clone(), taking.fingerprint.clone()));
+            }
+            Fact::MoveRefused { of, .. } | Fact::MoveJoined { of, .. } => {
+                self.wish.take_if(|(id, _)| id == of);
+            }
+            Fact::CallReceived { received, .. } => {
+                let Some(leg) = &received.leg else { return };
+                self.last = Some(leg.part);
+                if leg.part == Part::Act {
+                    self.acts.push(received.call.clone());
+                }
+            }
+            Fact::CallEnded { call, certainty, .. } | Fact::DoubtSettled { call, certainty, .. } => {
+                self.known.insert(call.clone(), *certainty);
+            }
+            // What comes after the setup is the gate, which was passed before by a move that goes on with what was done.
+            Fact::MoveWeighed { weighed: Weighed::Retry, .. } => {
+                self.wanted = self.goes_on || self.last != Some(Part::Setup);
+            }
             Fact::MoveWaits { .. } => {
-                redone += u32::from(wanted);
-                (last, wanted) = (None, false);
+                self.redone += u32::from(self.wanted);
+                (self.last, self.wanted, self.goes_on) = (None, false, false);
+                self.acts.clear();
+            }
+            Fact::MoveEnded { .. } => {
+                let acts = std::mem::take(&mut self.acts);
+                if let Some((_, wish)) = self.wish.take().filter(|_| !acts.is_empty()) {
+                    self.earlier.insert(wish, acts);
+                }
+                (self.last, self.wanted) = (None, false);
             }
             _ => {}
         }
     }
-    redone
 }
 
 fn hash(text: &str) -> u64 {

@@ -276,6 +276,14 @@ impl Task {
         (words.join("\n"), parts.iter().map(|part| &part["data"]).find(|data| data.is_object()))
     }
 
+    /// Whether it waits for a person that only the agent can ask: one of ours says whom it asks, and no answer of whoever called
+    /// would fit.
+    pub fn asks_elsewhere(&self) -> bool {
+        let (_, data) = self.says();
+        self.state == Some(State::InputRequired)
+            && data.is_some_and(|data| data["interaction"].is_string() && data["responseSchema"].is_null())
+    }
+
     /// It as the result of a tool. What did not end well is said to be an error.
     pub fn result(&self) -> Value {
         let artifacts = self.value["artifacts"].as_array();
@@ -305,12 +313,14 @@ pub fn message_result(message: &Value) -> Value {
     result
 }
 
-/// Parts as the content of a result. One object of data is its structured content; several are listed.
+/// Parts as the content of a result. One object of data is its structured content; several are listed, unless one of them is an
+/// envelope of ours, which says it all.
 fn result(parts: &[&Value]) -> Value {
     let content: Vec<Value> = parts.iter().filter_map(|part| block(part)).collect();
     let data: Vec<&Value> = parts.iter().map(|part| &part["data"]).filter(|data| !data.is_null()).collect();
     let mut result = Map::from_iter([("content".to_owned(), Value::Array(content))]);
-    match data.as_slice() {
+    let envelope = data.iter().find(|data| data["charter_version"].is_string() && data["status"].is_string());
+    match envelope.map_or(data.as_slice(), std::slice::from_ref) {
         [] => {}
         [only] if only.is_object() => drop(result.insert("structuredContent".into(), (*only).clone())),
         several => drop(result.insert("structuredContent".into(), json!({ "parts": several }))),

@@ -5,6 +5,9 @@ use serde_json::json;
 use crate::peer::{Client, call, python, root, rpc};
 use crate::support::{Place, eventually, http};
 
+/// The headers of a request.
+type Headers = &'static [(&'static str, &'static str)];
+
 #[test]
 fn a_call_is_a_task_that_ends_with_the_envelope() {
     let place = Place::new();
@@ -116,7 +119,7 @@ fn bad_requests_are_answered_in_the_protocol() {
         )
     };
     let send = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","parts":[{"text":"x"}]}}}"#;
-    let cases: [(&str, &[(&str, &str)], i64); 10] = [
+    let cases: [(&str, Headers, i64); 10] = [
         ("{", &[], -32700),
         ("[]", &[], -32600),
         (r#"{"jsonrpc":"2.0","id":1}"#, &[], -32600),

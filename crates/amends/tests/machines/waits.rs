@@ -165,7 +165,7 @@ fn an_agent_that_did_not_say_that_it_can_be_asked_is_told_so() {
     let (_, refused) = call_alone(&gateway, &reserve(Some(&json!({ "sampling": {} }))));
     let envelope = &refused["result"]["structuredContent"];
     assert_eq!(envelope["error"]["kind"], "action_error", "{refused}");
-    assert!(envelope["error"]["message"].as_str().is_some_and(|said| said.contains("elicitation")), "{refused}");
+    assert_eq!(envelope["error"]["upstream"]["field"], "elicitation", "{refused}");
     assert_eq!(envelope["state"]["name"], "open", "{refused}");
     assert!(done(&place).is_empty());
 }
@@ -174,6 +174,8 @@ fn an_agent_that_did_not_say_that_it_can_be_asked_is_told_so() {
 fn a_doubt_that_nobody_settled_in_time_is_settled_by_a_person_or_left_behind() {
     let hasty = "[tools.charge_card]\neffect = \"write\"\nanswer_within = \"1s\"\n";
     let machine = ORDER.replace("[tools.charge_card]\neffect = \"write\"\n", hasty);
+    // A person's word has no result.
+    let machine = machine.replace("result.id", "result == null ? 'unknown' : result.id");
     for person in [true, false] {
         let place = Place::new();
         let gateway = serve(&place, &machine);

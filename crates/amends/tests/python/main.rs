@@ -24,7 +24,7 @@ fn python(environment: &str, imports: &[&str], arguments: &[&str]) {
         .expect("Python runs; tests/python/setup.sh installs it");
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     assert!(output.status.success(), "{arguments:?} failed:\n{said}");
-    println!("{said}");
+    eprintln!("{said}");
 }
 
 fn package(tests: &str) {

@@ -11,6 +11,7 @@ use crate::dispatcher::state::{MoveState, WalkState};
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Data, Envelope, Trouble};
 use crate::event::Fact;
+use crate::failure::bounded;
 use crate::id::{CallId, InteractionId, ToolName};
 use crate::interaction::{Interaction, InteractionKind, Subject, choice};
 use crate::limits::ANSWER_WITHIN_MS;
@@ -326,7 +327,7 @@ fn trouble(
             (RefusalKind::ActionError.as_str(), Code::ActionError, format!("`{action}` did not do what it should"))
         }
         End::Unclear { why } => {
-            let message = format!("`{action}` cannot be judged: {why}");
+            let message = format!("`{action}` cannot be judged: {}", bounded(why));
             (RefusalKind::ActionError.as_str(), Code::OutputMalformed, message)
         }
     };

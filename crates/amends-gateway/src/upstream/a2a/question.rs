@@ -38,7 +38,8 @@ pub(super) async fn ask(asides: Option<&Asides>, task: &Task) -> Option<Answer> 
     }
     let content = &said["content"];
     // A free answer is told in words, as it was asked for.
-    let only = content.as_object().filter(|content| content.len() == 1).and_then(|content| content.get("answer")?.as_str());
+    let only =
+        content.as_object().filter(|content| content.len() == 1).and_then(|content| content.get("answer")?.as_str());
     Some(match only {
         Some(words) => Answer::Given { text: Some(words.to_owned()), data: None },
         None => Answer::Given { text: None, data: content.is_object().then(|| content.to_string()) },

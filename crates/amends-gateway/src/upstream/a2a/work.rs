@@ -1,5 +1,6 @@
 //! One call as a task of an agent: sent once, heard of until it is over, asked about where the line was lost.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use amends_wire::a2a::{State, Version};
 use amends_wire::object::{Object, quoted};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::line::{self, Heard, Stream};
 use super::look::{LOOK_AFTER, LOOK_AFTER_MAX, get};
@@ -22,6 +23,8 @@ use crate::upstream::http::pool::Departure;
 const LOOKS_FAILED_MAX: u32 = 5;
 /// How long a task that was stopped is still looked at.
 const SETTLES_WITHIN: Duration = Duration::from_secs(90);
+/// How long a task that should stop may take to be named.
+const NAMED_WITHIN: Duration = Duration::from_secs(5);
 /// How often an agent may ask something in one task.
 const QUESTIONS_MAX: u32 = 32;
 
@@ -58,8 +61,10 @@ pub(super) struct Work {
     known: Arc<Known>,
     asides: Option<Asides>,
     send_by: Instant,
-    departure: Departure,
+    departure: Arc<Departure>,
     task: Option<Task>,
+    /// Told when the task has a name.
+    named: Arc<Notify>,
     questions: u32,
     said: u32,
 }
@@ -80,14 +85,28 @@ enum Came {
 
 impl Work {
     pub(super) fn new(shared: Arc<Shared>, known: Arc<Known>, asides: Option<Asides>, send_by: Instant) -> Self {
-        Self { shared, known, asides, send_by, departure: Departure::default(), task: None, questions: 0, said: 0 }
+        let (departure, named) = Default::default();
+        Self { shared, known, asides, send_by, departure, task: None, named, questions: 0, said: 0 }
     }
 
     /// Sends it and follows it to its end. Once somebody wants it stopped, the agent is told, and what it says then counts.
     pub(super) async fn run(mut self, wish: &Wish<'_>, mut abort: oneshot::Receiver<()>) -> Reply {
-        let stopped = tokio::select! {
-            reply = self.follow(wish) => return reply,
-            asked = &mut abort => asked.is_ok(),
+        let (departure, named) = (self.departure.clone(), self.named.clone());
+        let stopped = {
+            let mut following = pin!(self.follow(wish));
+            let stopped = tokio::select! {
+                reply = &mut following => return reply,
+                asked = &mut abort => asked.is_ok(),
+            };
+            // What has left can be stopped only by the name that the agent gives it.
+            if departure.is_past() {
+                tokio::select! {
+                    reply = &mut following => return reply,
+                    () = named.notified() => {}
+                    () = tokio::time::sleep(NAMED_WITHIN) => {}
+                }
+            }
+            stopped
         };
         if !stopped {
             // Nobody can stop it any more, and somebody may still listen.
@@ -116,6 +135,10 @@ impl Work {
             if matches!(pause, Pause::Cut) {
                 came = self.watch().await;
                 continue;
+            }
+            if task.asks_elsewhere() {
+                // Its own people settle it. Whoever called is told what is known, and can look at the task.
+                return ended(&task);
             }
             self.questions += 1;
             if self.questions > QUESTIONS_MAX {
@@ -329,6 +352,7 @@ impl Work {
 
     /// The work has a name from now on, by which it can be asked about.
     fn name(&self, id: &str) {
+        self.named.notify_one();
         if let Some(asides) = &self.asides {
             // Whoever does not hear it has given the call up.
             let _ = asides.to.send(Aside::Named(id.to_owned()));

@@ -48,7 +48,12 @@ pub(crate) struct Departure(AtomicBool);
 impl Departure {
     /// What is known of a request that was stopped before its answer.
     pub(crate) fn stopped(&self) -> Fault {
-        if self.0.load(Ordering::SeqCst) { Fault::Lost } else { Fault::NotWritten }
+        if self.is_past() { Fault::Lost } else { Fault::NotWritten }
+    }
+
+    /// Whether a byte may have left.
+    pub(crate) fn is_past(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
     }
 
     fn is_now(&self) {

@@ -154,6 +154,9 @@ impl Asker<'_> {
             }
         };
         self.keep_push(&id, push);
+        if incoming.task.is_some() {
+            self.moved_on(&id, &mut ear).await?;
+        }
         let first = wait(&self.door.gateway, self.who, &id, &mut ear, None, |_| true).await?;
         Ok(self.follow(first, ear))
     }
