@@ -189,7 +189,7 @@ fn moving_although_nothing_was_done_is_seen() {
 
 #[test]
 fn not_seeing_that_a_wish_is_a_repeat_is_seen() {
-    check(Flaw::RepeatsUnseen, &["one_move_one_wish"]);
+    check(Flaw::RepeatsUnseen, &["one_move_one_wish", "at_most_once"]);
 }
 
 #[test]

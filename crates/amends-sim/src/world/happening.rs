@@ -47,7 +47,7 @@ pub(crate) enum Happening {
     Unwind(SessionId),
     /// Whoever undoes what was done in a walk looks how far that is: with which move it was given up, which calls it is about,
     /// and how often to look again.
-    Undoing(SessionId, CallId, Vec<CallId>, u32),
+    Undoing(usize, SessionId, CallId, Vec<CallId>, u32),
     /// An agent takes an action.
     Stride(usize),
     /// An agent takes its move for lost.

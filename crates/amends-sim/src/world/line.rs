@@ -60,7 +60,7 @@ impl World {
                 Ok(())
             }
             Effect::Unwind { of } => {
-                self.unwind_walk(session, of);
+                self.unwind_walk(node, session, of);
                 Ok(())
             }
             Effect::Reply(reply) if self.walks.moves.contains_key(&reply.call) => {

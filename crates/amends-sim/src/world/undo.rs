@@ -91,21 +91,21 @@ impl World {
     }
 
     /// A walk was given up: what was done in it is undone, and its driver hears how that went.
-    pub(super) fn unwind_walk(&mut self, session: &SessionId, of: CallId) {
+    pub(super) fn unwind_walk(&mut self, node: usize, session: &SessionId, of: CallId) {
         let calls = self.tokens.armed(session);
         self.unwind(session);
         let ms = if calls.is_empty() { 20 } else { UNDOING_MS };
-        self.later(ms, Happening::Undoing(session.clone(), of, calls, UNDOING_LOOKS));
+        self.later(ms, Happening::Undoing(node, session.clone(), of, calls, UNDOING_LOOKS));
     }
 
     /// Whoever undoes what was done in a walk waits for each undoing, and not for ever.
-    pub(super) fn undoing(&mut self, session: SessionId, of: CallId, calls: Vec<CallId>, left: u32) {
+    pub(super) fn undoing(&mut self, node: usize, session: SessionId, of: CallId, calls: Vec<CallId>, left: u32) {
         if left > 0 && calls.iter().any(|call| self.tokens.is_redeeming(call)) {
-            return self.later(UNDOING_MS, Happening::Undoing(session, of, calls, left - 1));
+            return self.later(UNDOING_MS, Happening::Undoing(node, session, of, calls, left - 1));
         }
         let (undone, failed): (Vec<CallId>, _) = calls.into_iter().partition(|call| self.tokens.is_redeemed(call));
-        // Should nobody drive it just now, whoever takes it up begins again.
-        if let Some(node) = self.driving(&session) {
+        // Should this node not drive it any more, whoever takes it up begins again.
+        if self.nodes[node].alive && self.nodes[node].drivers.contains_key(&session) {
             self.arrives_at(node, &session, Input::Unwound { of, undone: undone.len() as u32, failed });
         }
     }
