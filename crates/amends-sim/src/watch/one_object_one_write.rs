@@ -45,7 +45,8 @@ impl Watch {
         if end.report.answered || heard_late || end.report.certainty == Certainty::NotSent {
             return false;
         }
-        let lives = at < write.send_by + tool.life_ms;
+        let left_by = if end.reported { write.send_by.min(end.at) } else { write.send_by };
+        let lives = at < left_by + tool.life_ms;
         let known = end.certainty != Certainty::InDoubt;
         let resolved = view.ended.as_ref().is_some_and(|end| end.certainty != Certainty::InDoubt);
         match (write.purpose, tool.effect()) {

@@ -72,6 +72,8 @@ pub(crate) struct AttemptEndView {
     pub(crate) at: Timestamp,
     pub(crate) report: Report,
     pub(crate) certainty: Certainty,
+    /// Whether whoever sent it said so: from then on it sends no more of it.
+    pub(crate) reported: bool,
 }
 
 /// How a call ended.
@@ -176,6 +178,9 @@ pub(crate) fn apply(
                 view.deadline = view.deadline + at.since_ms(began);
             }
             end(view, attempt.n, at, (**report).clone());
+            if let Some(end) = view.attempts.get_mut(attempt.n as usize - 1).and_then(|attempt| attempt.end.as_mut()) {
+                end.reported = true;
+            }
         }
         Fact::AttemptTimedOut { attempt, certainty } => {
             let report = Report::silent(Failure::of(Code::NetworkTimeout), *certainty);
@@ -273,6 +278,6 @@ fn supersede(calls: &mut BTreeMap<CallId, CallView>, event: &Event) {
 fn end(view: &mut CallView, n: u32, at: Timestamp, report: Report) {
     if let Some(attempt) = view.attempts.get_mut(n as usize - 1) {
         let certainty = report.certainty;
-        attempt.end = Some(AttemptEndView { at, report, certainty });
+        attempt.end = Some(AttemptEndView { at, report, certainty, reported: false });
     }
 }
