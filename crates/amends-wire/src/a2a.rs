@@ -1,7 +1,7 @@
 //! A2A, without sockets: calls out of messages, tasks out of traces, and what other agents' tasks say.
 //!
 //! The order to read in: the [`version`]s and the states they know ([`state`]), what an agent sends ([`message`]), what it is
-//! told when there is no task ([`error`]), the life of a task as its trace tells it ([`life`]), tasks as messages
+//! told when there is no task ([`error`]), the life of a task as its trace tells it ([`mod@life`]), tasks as messages
 //! ([`reply`]), the [`card`]; then the other side: agents that we call ([`agent`]), and what their answers say
 //! ([`classify`]).
 
