@@ -5,4 +5,5 @@ pub mod http;
 pub mod inside;
 pub mod mcp;
 pub mod stdio;
+mod waiting;
 pub(crate) mod walk;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Principal, RefusalKind, SessionId};
 pub use amends_wire::mcp::call::{DEADLINE, KEY};
 use amends_wire::mcp::{Receipt, ToolCall};
@@ -10,8 +9,9 @@ use amends_wire::scan::Scanner;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::waiting::Waiting;
 use super::walk::{self, Asker, Came, OwnWalks};
-use crate::driver::{CallHandle, Listener, SessionHandle, Wish};
+use crate::driver::{Listener, SessionHandle, Wish};
 use crate::gateway::Gateway;
 
 const DOOR: &str = "rust";
@@ -56,10 +56,8 @@ impl Inside {
             }
             Came::Handed(handle, instead) => (handle, instead),
         };
-        let mut waiting = Waiting { handle, over: false };
-        let answered = (&mut waiting.handle.answer).await;
-        waiting.over = true;
-        let mut answered = walk::dressed(&self.gateway, answered.unwrap_or_else(|_| waiting.handle.broken()), instead);
+        let mut waiting = Waiting::new(handle);
+        let mut answered = walk::dressed(&self.gateway, waiting.answer().await, instead);
         let envelope = answered.rendered.envelope_json();
         if let Some(delivery) = answered.delivery.take() {
             delivery.confirm();
@@ -93,19 +91,5 @@ impl Inside {
         let (gateway, principal, session) = (&self.gateway, &self.principal, &self.session);
         let asker = Asker { gateway, principal, door: DOOR, session, own: Some(&self.walks) };
         walk::call(&asker, &call, wanted, Listener::of_the_answer()).await
-    }
-}
-
-/// Says that the agent is gone if it is dropped before its answer.
-struct Waiting {
-    handle: CallHandle,
-    over: bool,
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if !self.over {
-            self.handle.cancel(CancelReason::Disconnected);
-        }
     }
 }

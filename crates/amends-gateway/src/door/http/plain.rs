@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Principal, RefusalKind};
 use amends_wire::mcp::classify::structured;
 use amends_wire::mcp::steps::filled;
@@ -17,8 +16,9 @@ use super::body::{Bad, Body, Read, read};
 use super::connection::Connection;
 use super::{Door, json, plain_text};
 use crate::door::mcp;
+use crate::door::waiting::Waiting;
 use crate::door::walk::{self, Asker, Came};
-use crate::driver::{Answered, CallHandle, Form, Listener, Wish};
+use crate::driver::{Answered, Form, Listener, Wish};
 use crate::telemetry::Named;
 
 /// Takes one call and answers it with its envelope.
@@ -83,12 +83,9 @@ pub(super) async fn call(
             }
         }
     };
-    let mut waiting = Waiting { handle, over: false };
-    let answered = (&mut waiting.handle.answer).await;
-    waiting.over = true;
-    let answered = answered.unwrap_or_else(|_| waiting.handle.broken());
-    let mut answered = walk::dressed(&door.gateway, answered, instead);
-    let session = waiting.handle.session();
+    let mut waiting = Waiting::new(handle);
+    let mut answered = walk::dressed(&door.gateway, waiting.answer().await, instead);
+    let session = waiting.session();
     connection.answers(answered.delivery.take().map(|delivery| delivery.keeping(session)));
     respond(&answered, door.gateway.config().dialect)
 }
@@ -104,20 +101,6 @@ fn meta(headers: &HeaderMap) -> Option<String> {
         meta.extend(named.members().map(|(name, text)| (name.to_owned(), text.into())));
     }
     (!meta.is_empty()).then(|| serde_json::Value::Object(meta).to_string())
-}
-
-/// Says that the agent is gone if it is dropped before its answer.
-struct Waiting {
-    handle: CallHandle,
-    over: bool,
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if !self.over {
-            self.handle.cancel(CancelReason::Disconnected);
-        }
-    }
 }
 
 /// An answer as JSON, with the status that fits it.

@@ -10,6 +10,7 @@ use hyper::{Method as Verb, Request, Response, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::super::api::fields::decoded;
 use super::super::body::Body;
 use super::super::connection::Connection;
 use super::super::{Door, respond};
@@ -77,8 +78,10 @@ fn unread(error: &serde_json::Error) -> Refused {
 /// The method that a path stands for, and what is named in it.
 fn route(verb: &Verb, path: &str) -> Result<(Method, Map<String, Value>), Refused> {
     let none = || Refused::of(Trouble::MethodNotFound, "there is nothing at this path");
-    let named = |names: &[(&str, &str)]| {
-        names.iter().map(|(name, value)| ((*name).to_owned(), Value::String(decoded(value)))).collect::<Map<_, _>>()
+    let named = |method: Method, names: &[(&str, &str)]| {
+        let member = |(name, value): &(&str, &str)| Some(((*name).to_owned(), Value::String(decoded(value, false)?)));
+        let members: Option<Map<_, _>> = names.iter().map(member).collect();
+        Ok((method, members.ok_or_else(misspelled)?))
     };
     let parts: Vec<&str> = path.trim_start_matches('/').trim_end_matches('/').split('/').collect();
     let is = |wanted: &Verb| verb == wanted;
@@ -88,22 +91,18 @@ fn route(verb: &Verb, path: &str) -> Result<(Method, Map<String, Value>), Refuse
         ["extendedAgentCard"] if is(&Verb::GET) => Ok((Method::Card, Map::new())),
         ["tasks"] if is(&Verb::GET) => Ok((Method::List, Map::new())),
         ["tasks", id] => match (id.rsplit_once(':'), verb) {
-            (Some((id, "cancel")), &Verb::POST) => Ok((Method::Cancel, named(&[("id", id)]))),
-            (Some((id, "subscribe")), &Verb::POST | &Verb::GET) => Ok((Method::Subscribe, named(&[("id", id)]))),
-            (_, &Verb::GET) => Ok((Method::Get, named(&[("id", id)]))),
+            (Some((id, "cancel")), &Verb::POST) => named(Method::Cancel, &[("id", id)]),
+            (Some((id, "subscribe")), &Verb::POST | &Verb::GET) => named(Method::Subscribe, &[("id", id)]),
+            (_, &Verb::GET) => named(Method::Get, &[("id", id)]),
             _ => Err(none()),
         },
-        ["tasks", task, "pushNotificationConfigs"] if is(&Verb::POST) => {
-            Ok((Method::PushCreate, named(&[("taskId", task)])))
-        }
-        ["tasks", task, "pushNotificationConfigs"] if is(&Verb::GET) => {
-            Ok((Method::PushList, named(&[("taskId", task)])))
-        }
+        ["tasks", task, "pushNotificationConfigs"] if is(&Verb::POST) => named(Method::PushCreate, &[("taskId", task)]),
+        ["tasks", task, "pushNotificationConfigs"] if is(&Verb::GET) => named(Method::PushList, &[("taskId", task)]),
         ["tasks", task, "pushNotificationConfigs", id] if is(&Verb::GET) => {
-            Ok((Method::PushGet, named(&[("taskId", task), ("id", id)])))
+            named(Method::PushGet, &[("taskId", task), ("id", id)])
         }
         ["tasks", task, "pushNotificationConfigs", id] if is(&Verb::DELETE) => {
-            Ok((Method::PushDelete, named(&[("taskId", task), ("id", id)])))
+            named(Method::PushDelete, &[("taskId", task), ("id", id)])
         }
         _ => Err(none()),
     }
@@ -114,7 +113,7 @@ fn asked(query: &str) -> Result<Map<String, Value>, Refused> {
     let numbers = ["pageSize", "historyLength"];
     let mut params = Map::new();
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-        let (name, value) = (decoded(name), decoded(value));
+        let (Some(name), Some(value)) = (decoded(name, true), decoded(value, true)) else { return Err(misspelled()) };
         let value = match value.as_str() {
             text if numbers.contains(&name.as_str()) => {
                 let number: Result<i64, _> = text.parse();
@@ -130,25 +129,8 @@ fn asked(query: &str) -> Result<Map<String, Value>, Refused> {
     Ok(params)
 }
 
-/// A part of an address without its escapes.
-fn decoded(text: &str) -> String {
-    let text = text.replace('+', " ");
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        match (first, hex) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+fn misspelled() -> Refused {
+    Refused::of(Trouble::InvalidParams, "the address cannot be read: its escapes are not those of a text")
 }
 
 #[cfg(test)]
@@ -160,6 +142,9 @@ mod tests {
         let id = |(_, named): (Method, Map<String, Value>)| named.get("id").and_then(Value::as_str).map(str::to_owned);
         assert_eq!(route(&Verb::GET, "/tasks/ses_a").unwrap().0, Method::Get);
         assert_eq!(id(route(&Verb::POST, "/tasks/ses_a.call_b:cancel").unwrap()).as_deref(), Some("ses_a.call_b"));
+        assert_eq!(id(route(&Verb::GET, "/tasks/ses_a%2Bb+c").unwrap()).as_deref(), Some("ses_a+b+c"));
+        assert!(route(&Verb::GET, "/tasks/ses_a%zz").is_err());
+        assert!(asked("pageToken=%zz").is_err());
         for verb in [Verb::GET, Verb::POST] {
             assert_eq!(route(&verb, "/tasks/ses_a:subscribe").unwrap().0, Method::Subscribe);
         }
