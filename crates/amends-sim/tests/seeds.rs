@@ -11,7 +11,7 @@ use amends_sim::{APPROVALS_FROM, WALKS_FROM, many};
 const SEEDS: u64 = 20_000;
 
 /// How many worlds with walks are run where nothing else is said.
-const WALKS: u64 = 3_000;
+const WALKS: u64 = 5_000;
 
 /// How many worlds in which people are asked before calls are sent are run where nothing else is said.
 const APPROVALS: u64 = 5_000;

@@ -65,7 +65,10 @@ impl Watch {
                 let equal = other.received.tool == view.received.tool
                     && other.received.arguments.digest == view.received.arguments.digest
                     && other.received.principal == view.received.principal;
-                let good = self.granted.get(of).is_some_and(|until| event.at < *until);
+                // A call that came in time holds the yes from then on; what is read for it before it is sent may take longer.
+                let found = view.received.repeat_of.as_ref().is_some_and(|held| held.state == ClaimState::Granted);
+                let taken = if found { view.at } else { event.at };
+                let good = self.granted.get(of).is_some_and(|until| taken < *until);
                 if !equal || !good || self.spent.contains(of) {
                     return broken(format!("it spends the yes to {of}: equal {equal}, good {good}"));
                 }
