@@ -1,6 +1,7 @@
 //! How long a server takes until its first answer, and how much memory it has.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -58,15 +59,23 @@ async fn once(place: &Place, peer: Peer, transport: Transport, name: &str) -> Re
     Ok((took, memory(server.id)))
 }
 
-/// The memory of a process and of its children, in bytes: what is resident. The echo is the agent's server and not ours.
+/// The memory of a process and of its children, in bytes: what is resident. The pages of a program's file that a child has in
+/// common with its parent count once. The echo is the agent's server and not ours.
 pub(crate) fn memory(pid: u32) -> u64 {
     let children = cpu::children(pid).into_iter().filter(|child| !cpu::is_called(*child, "echo"));
-    let children = children.map(memory).sum::<u64>();
-    resident(pid).unwrap_or(0) + children
+    let children = children.map(|child| {
+        let shared = if program(child) == program(pid) { held(child, "RssFile:").unwrap_or(0) } else { 0 };
+        memory(child).saturating_sub(shared)
+    });
+    held(pid, "VmRSS:").unwrap_or(0) + children.sum::<u64>()
 }
 
-fn resident(pid: u32) -> Option<u64> {
+fn program(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+fn held(pid: u32, what: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(what))?;
     Some(line.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
