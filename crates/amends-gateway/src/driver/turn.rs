@@ -92,9 +92,11 @@ impl Session {
         let append = Append { fields, ..self.append(&input, step, expected_seq, &acts) };
         let params = |call: &_| self.live.get(call).map(|live| &*live.params);
         let seen = self.witness.see(&self.gateway, &self.id, &append.events, params);
+        // What waits for nothing leads on at once, and is written together with what that leads to.
+        let leads_on = acts.is_empty() && !at_once.is_empty();
         let commit = match waits {
-            Waits::Durable => self.gateway.ledger.append(append),
-            Waits::NoWait => self.gateway.ledger.append_soon(append),
+            Waits::Durable if !leads_on => self.gateway.ledger.append(append),
+            Waits::Durable | Waits::NoWait => self.gateway.ledger.append_soon(append),
         };
         let seen = Some(seen);
         let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit), seen, leaving: None };
