@@ -17,6 +17,8 @@ pub struct Life<'a> {
     pub state: State,
     /// Since when.
     pub since: Timestamp,
+    /// The place of the event that brought it there.
+    pub turn: u64,
     /// The place of the last event that was looked at.
     pub seq: u64,
     /// Whose it is.
@@ -78,6 +80,7 @@ fn begin<'a>(event: &'a Event, opened: (&'a Principal, &'a str), id: Option<&Cal
     Some(Life {
         state: State::Submitted,
         since: event.at,
+        turn: event.seq,
         seq: event.seq,
         principal: opened.0,
         door: opened.1,
@@ -105,7 +108,7 @@ impl<'a> Life<'a> {
         self.seq = event.seq;
         let state = self.now();
         if state != self.state {
-            (self.state, self.since) = (state, event.at);
+            (self.state, self.since, self.turn) = (state, event.at, event.seq);
         }
     }
 

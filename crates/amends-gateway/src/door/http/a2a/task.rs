@@ -1,7 +1,7 @@
 //! A task as its trace tells it. Nothing of it is kept here: whichever process is asked says the same.
 
 use amends_core::envelope::{Body, Trouble as CoreTrouble};
-use amends_core::{CallId, Envelope, Interaction, Principal, Refusal, RefusalKind, SessionId};
+use amends_core::{CallId, Envelope, Interaction, Principal, Refusal, RefusalKind, SessionId, Timestamp};
 use amends_ledger::{Form, StoredAnswer, Trace};
 use amends_wire::a2a::reply::{self, Part};
 use amends_wire::a2a::{Life, Refused, State, TaskView, Trouble, life};
@@ -35,6 +35,12 @@ pub(super) struct Seen {
     pub(super) asks: Option<Interaction>,
     /// What its upstream asks of the agent, with the state to come back with.
     pub(super) asked: Option<InputRequired>,
+    /// Since when it is what it is.
+    pub(super) since: Timestamp,
+    /// The place of the last event that was looked at.
+    pub(super) seq: u64,
+    /// Whether it is told by the trace of the call that it repeats.
+    pub(super) elsewhere: bool,
 }
 
 impl TaskId {
@@ -66,6 +72,42 @@ pub(super) async fn look(gateway: &Gateway, who: &Principal, id: &TaskId) -> Res
         Some(trace) => seen(gateway, who, id, &trace).await,
         None => Ok(None),
     }
+}
+
+/// What a task went through since it was last seen, each state once; nothing where it is not there any more.
+pub(super) async fn changes(gateway: &Gateway, who: &Principal, last: &Seen) -> Result<Option<Vec<Seen>>, Refused> {
+    let trace = gateway.ledger.trace(&last.id.session).await.map_err(|error| unavailable(&error))?;
+    let Some(trace) = trace else { return Ok(None) };
+    let Some(now) = seen(gateway, who, &last.id, &trace).await? else { return Ok(None) };
+    let is_other = |a: &Seen, b: &Seen| a.view.state != b.view.state || a.view.since != b.view.since;
+    if !is_other(&now, last) {
+        return Ok(Some(Vec::new()));
+    }
+    let config = gateway.config();
+    let mut through: Vec<Seen> = Vec::new();
+    // What another call's trace tells is told as it is now. So is the end, for which what was kept is needed.
+    if !now.elsewhere && !last.elsewhere {
+        let news = trace.events.iter().position(|stored| stored.event.seq > last.seq).unwrap_or(trace.events.len());
+        for upto in news + 1..trace.events.len() {
+            let events = trace.events[..upto].iter().map(|stored| &stored.event);
+            let Some(then) = life(events, last.id.call.as_ref()) else { continue };
+            let before = through.last().unwrap_or(last);
+            if then.state.is_terminal() || (then.state == before.view.state && utc_of(then.since) == before.view.since)
+            {
+                continue;
+            }
+            let context = then.context.map(str::to_owned);
+            let told = Told { life: &then, stored: None, context, trace: Some(&trace) };
+            through.push(told.seen(&config, &last.id));
+        }
+    }
+    if through.last().is_none_or(|before| is_other(&now, before)) {
+        through.push(now);
+    } else if let Some(before) = through.last_mut() {
+        // What was kept belongs to where it is now.
+        *before = now;
+    }
+    Ok(Some(through))
 }
 
 /// The task that a trace tells of.
@@ -124,16 +166,16 @@ impl Told<'_> {
         let asked = asked.and_then(|stored| InputRequired::parse(&String::from_utf8_lossy(&stored.body)));
         let (says, artifacts) = self.words(config, asked.as_ref());
         let mut metadata = json!({ "amends/trace": id.session, "amends/call": life.call, "amends/tool": life.tool });
-        let newest = self.trace.and_then(|trace| trace.events.iter().find(|stored| stored.event.seq == life.seq));
-        if let Some(newest) = newest {
+        let turn = self.trace.and_then(|trace| trace.events.iter().find(|stored| stored.event.seq == life.turn));
+        if let Some(turn) = turn {
             metadata["amends/receipt"] =
-                json!({ "trace": id.session, "sequence": newest.event.seq, "hash": newest.hash });
+                json!({ "trace": id.session, "sequence": turn.event.seq, "hash": turn.hash });
         }
         let view = TaskView {
             id: id.text(),
             context: self.context.clone().unwrap_or_else(|| id.session.to_string()),
             state: life.state,
-            since: format!("{}Z", utc(life.since).replace(' ', "T")),
+            since: utc_of(life.since),
             says,
             artifacts,
             metadata,
@@ -145,6 +187,9 @@ impl Told<'_> {
             ended: life.outcome().is_some(),
             asks: life.asks.cloned(),
             asked,
+            since: life.since,
+            seq: life.seq,
+            elsewhere: self.trace.is_none(),
         }
     }
 
@@ -155,7 +200,8 @@ impl Told<'_> {
         match life.state {
             State::Submitted | State::Working => (Vec::new(), Vec::new()),
             State::Completed => match kept {
-                Some(envelope) => (Vec::new(), reply::artifacts(&envelope)),
+                Some(envelope) if config.a2a.envelope => (Vec::new(), reply::artifacts(&envelope)),
+                Some(envelope) => (Vec::new(), reply::given(&envelope)),
                 None => (vec![Part::Text("it was done; what it gave is not kept any more".into())], Vec::new()),
             },
             State::InputRequired | State::AuthRequired => match (life.asks, asked, life.refusal) {
@@ -178,6 +224,11 @@ impl Told<'_> {
             },
         }
     }
+}
+
+/// A time as the protocol writes it.
+fn utc_of(at: Timestamp) -> String {
+    format!("{}Z", utc(at).replace(' ', "T"))
 }
 
 /// An envelope that says that it was given before.
