@@ -17,6 +17,8 @@ from google.protobuf.struct_pb2 import Value
 from starlette.applications import Starlette
 
 BOOK = pathlib.Path(sys.argv[1])
+SIGNED = BOOK.with_name("signed.txt")
+SIGN_IN = "https://id.example.com/sign-in?for=clerk"
 STREAMS = "--no-stream" not in sys.argv
 
 
@@ -48,6 +50,15 @@ class Clerk(AgentExecutor):
         elif word == "book":
             await updater.start_work(say("looking for a seat"))
             await updater.add_artifact([data({"booked": rest}), pb.Part(text="booked")])
+            await updater.complete()
+        elif word == "auth":
+            # Somebody signs in elsewhere, which is a file here; `auth inside` waits to be told instead.
+            await updater.requires_auth(say(f"sign in at {SIGN_IN}, then it goes on"))
+            if rest == "inside":
+                return
+            while not SIGNED.exists():
+                await asyncio.sleep(0.05)
+            await updater.add_artifact([data({"booked": rest})])
             await updater.complete()
         elif word == "ask":
             await updater.requires_input(say("which seat?"))
