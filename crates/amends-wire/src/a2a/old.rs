@@ -76,6 +76,20 @@ pub fn told(answer: &str) -> String {
     answer.to_string()
 }
 
+/// An error in the words of 0.3, which named it by its type: `TaskNotFoundError`. What 1.0 says of it is there as well.
+pub fn refused(refused: &Refused) -> String {
+    let mut body: Value = serde_json::from_str(&refused.http()).unwrap_or_default();
+    let reason = body["error"]["details"][0]["reason"].as_str().unwrap_or_default();
+    let reason = reason.strip_suffix("_ERROR").unwrap_or(reason).to_lowercase();
+    let words = reason.split('_').map(|word| {
+        let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+        format!("{}{rest}", first.to_uppercase())
+    });
+    body["type"] = format!("{}Error", words.collect::<String>()).into();
+    body["message"] = refused.message.as_str().into();
+    body.to_string()
+}
+
 /// Goes through an answer and writes what was written differently.
 fn older(value: &mut Value) {
     match value {
@@ -236,6 +250,19 @@ mod tests {
         let update = |state: &str| old(json!({ "statusUpdate": { "taskId": "t", "status": { "state": state } } }));
         assert_eq!(update("TASK_STATE_WORKING")["statusUpdate"]["final"], false);
         assert_eq!(update("TASK_STATE_INPUT_REQUIRED")["statusUpdate"]["final"], true);
+    }
+
+    #[test]
+    fn an_error_is_named_by_its_type() {
+        for (trouble, name) in [
+            (Trouble::TaskNotCancelable, "TaskNotCancelableError"),
+            (Trouble::Internal, "InternalError"),
+            (Trouble::PushNotSupported, "PushNotificationNotSupportedError"),
+        ] {
+            let said: Value = serde_json::from_str(&refused(&Refused::of(trouble, "no"))).unwrap();
+            assert_eq!((said["type"].as_str(), said["message"].as_str()), (Some(name), Some("no")), "{said}");
+            assert!(said["error"]["details"][0]["metadata"]["amendsCode"].is_string(), "{said}");
+        }
     }
 
     #[test]

@@ -86,6 +86,30 @@ class Clerk(AgentExecutor):
         await updater.cancel()
 
 
+class Cutting:
+    """Ends every stream after its first event, as a line does that breaks."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send) -> None:
+        streams, said = False, 0
+
+        async def cut(message) -> None:
+            nonlocal streams, said
+            if message["type"] == "http.response.start":
+                streams = any(b"event-stream" in value for _, value in message["headers"])
+            elif streams and message["type"] == "http.response.body":
+                said += 1
+                if said > 1:
+                    return
+                note("cut")
+                message = {**message, "more_body": False}
+            await send(message)
+
+        await self.app(scope, receive, cut)
+
+
 def main() -> None:
     listener = socket.socket()
     listener.bind(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 0))
@@ -100,6 +124,8 @@ def main() -> None:
     card.skills.append(pb.AgentSkill(id="book", name="Book", description="books a seat", tags=["seats"]))
     handler = DefaultRequestHandler(agent_executor=Clerk(), task_store=InMemoryTaskStore(), agent_card=card)
     app = Starlette(routes=create_agent_card_routes(card) + create_jsonrpc_routes(handler, "/rpc"))
+    if "--cuts" in sys.argv:
+        app = Cutting(app)
     print(f"listens on {url}", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
 

@@ -11,6 +11,7 @@ import re
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -381,6 +382,29 @@ def lists():
             is_refused("INVALID_PARAMS", binding.ask, "ListTasks", odd)
 
 
+def many():
+    """More tasks than are read at once, each of them listed once."""
+    binding, wanted = BINDINGS[0], 620
+
+    def send(n):
+        return binding.send("tck-complete-task", str(n), context="many", returnImmediately=True)["id"]
+
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(send, range(wanted)))
+    seen, token = [], ""
+    while True:
+        page = binding.ask("ListTasks", {"contextId": "many", "pageSize": 100, "pageToken": token})
+        assert page["totalSize"] == wanted, page["totalSize"]
+        seen += [task["id"] for task in page["tasks"]]
+        if not (token := page["nextPageToken"]):
+            break
+        # Those that were still on their way change places; once all are over, nothing does.
+        while binding.ask("ListTasks", {"contextId": "many", "status": "TASK_STATE_COMPLETED"})["totalSize"] < wanted:
+            seen, token = [], ""
+            time.sleep(0.1)
+    assert sorted(seen) == sorted(made), f"{len(seen)} of {len(made)}"
+
+
 class Receiver(BaseHTTPRequestHandler):
     got = []
 
@@ -433,7 +457,7 @@ def pushes():
     server.shutdown()
 
 
-CHECKS = [card, sending, artifacts, errors, turns, streams, lists, pushes]
+CHECKS = [card, sending, artifacts, errors, turns, streams, lists, many, pushes]
 wanted = [check for check in CHECKS if len(sys.argv) < 3 or check.__name__ == sys.argv[2]]
 assert wanted, sys.argv
 for check in wanted:

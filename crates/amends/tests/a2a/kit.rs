@@ -7,14 +7,12 @@ use crate::support::{AMENDS, Gateway, Place, eventually, http};
 
 /// The example over a ledger and a port of its own.
 fn parrot(place: &Place) -> Gateway {
-    let folder = root().join("examples/a2a");
-    let text = std::fs::read_to_string(folder.join("amends.toml")).expect("the example");
-    let server = folder.join("parrot.py").canonicalize().expect("its server").display().to_string();
-    let text = text.replace("127.0.0.1:7070\"", "127.0.0.1:0\"").replace("\"parrot.py\"", &format!("\"{server}\""));
+    let text = std::fs::read_to_string(root().join("examples/a2a/amends.toml")).expect("the example");
+    let text = text.replace("\"127.0.0.1:7070\"", "\"127.0.0.1:0\"");
     let text = format!("{text}\n[ledger]\nurl = \"{}\"\n", place.ledger());
     let config = place.write("parrot.toml", &text);
     let mut command = Command::new(AMENDS);
-    command.arg("serve").arg("--config").arg(config);
+    command.arg("serve").arg("--config").arg(config).current_dir(root());
     let gateway = Gateway::listening(command);
     let list = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
     eventually("the tool is served", || {
@@ -67,6 +65,11 @@ fn every_stream_of_a_task_says_the_same_and_ends_with_it() {
 #[test]
 fn tasks_are_listed_page_by_page_and_by_what_is_asked_for() {
     holds("lists");
+}
+
+#[test]
+fn every_task_is_listed_once_however_many_there_are() {
+    holds("many");
 }
 
 #[test]

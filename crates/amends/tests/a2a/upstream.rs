@@ -198,3 +198,48 @@ fn an_agent_that_waits_to_be_told_of_a_sign_in_is_told() {
     assert_eq!((&done["id"], done["status"]["state"].as_str()), (&task["id"], Some("TASK_STATE_COMPLETED")), "{done}");
     assert_eq!((noted(&place, "auth inside"), noted(&place, "answered True")), (1, 1), "in the same task");
 }
+
+#[test]
+fn a_task_whose_stream_breaks_is_looked_at_and_sent_once() {
+    let place = Place::new();
+    let agent = agent(&place, &["--cuts"]);
+    let gateway = serve_tools(&place, &format!("a2a = \"{}\"", agent.url), "");
+    let done = call(&gateway, "slow 3");
+    assert_eq!((done["status"].as_str(), done["data"]["done"].as_bool()), (Some("success"), Some(true)), "{done}");
+    assert!(noted(&place, "cut") >= 1, "the line broke");
+    assert_eq!((noted(&place, "slow 3"), noted(&place, "did")), (1, 1));
+}
+
+#[test]
+fn the_time_a_person_takes_does_not_count_as_the_agents() {
+    let place = Place::new();
+    let agent = agent(&place, &[]);
+    let timeout = std::time::Duration::from_secs(3);
+    let upstream = format!("a2a = \"{}\"\ntimeout = \"{}s\"\ndeadline = \"60s\"", agent.url, timeout.as_secs());
+    let gateway = serve_tools(&place, &upstream, "");
+    let mut client = Client::of(&gateway.address, &json!({}));
+    let task = client.call("m1", "book", json!({ "message": "ask me" }));
+    assert_eq!(task["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{task}");
+    std::thread::sleep(timeout * 2);
+    let waits = client.ask("get", json!({ "id": task["id"] }));
+    assert_eq!(waits["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "longer than the agent may take: {waits}");
+    let answer = json!({ "message": {
+        "messageId": "m2", "taskId": task["id"], "role": "ROLE_USER", "parts": [{ "text": "12a" }],
+    }});
+    let done = client.ask("send", answer)[0]["task"].clone();
+    assert_eq!(done["status"]["state"], "TASK_STATE_COMPLETED", "{done}");
+    assert_eq!((noted(&place, "ask me"), noted(&place, "cancelled")), (1, 0));
+}
+
+#[test]
+fn an_agent_that_takes_too_long_is_told_to_stop() {
+    let place = Place::new();
+    let agent = agent(&place, &[]);
+    let upstream = format!("a2a = \"{}\"\ntimeout = \"2s\"\ndeadline = \"20s\"", agent.url);
+    let gateway = serve_tools(&place, &upstream, "[tools.book]\neffect = \"write\"\n");
+    let late = call(&gateway, "slow 40");
+    assert_ne!(late["status"], "success", "{late}");
+    assert_ne!(late["error"]["certainty"], "not_sent", "it was sent: {late}");
+    eventually("the agent was told", || noted(&place, "cancelled") >= 1);
+    assert_eq!((noted(&place, "slow 40"), noted(&place, "did")), (1, 0), "it is sent once: {late}");
+}

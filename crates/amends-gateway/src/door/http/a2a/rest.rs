@@ -42,7 +42,8 @@ pub(super) async fn handle(
         Ok(Answer::Stream(events)) => stream(events, str::to_owned),
         Err(refused) => {
             let status = StatusCode::from_u16(refused.trouble.status()).unwrap_or(StatusCode::BAD_REQUEST);
-            respond(status, "application/json", refused.http())
+            let said = if is_old { old::refused(&refused) } else { refused.http() };
+            respond(status, "application/json", said)
         }
     }
 }
