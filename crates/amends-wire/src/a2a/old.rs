@@ -95,10 +95,10 @@ fn older(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(older),
         Value::Object(members) => {
-            if let Some(update) = members.get_mut("statusUpdate") {
-                let state = update["status"]["state"].as_str().unwrap_or_default();
+            if let Some(Value::Object(update)) = members.get_mut("statusUpdate") {
+                let state = update.get("status").and_then(|status| status["state"].as_str()).unwrap_or_default();
                 let goes_on = matches!(state, "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING");
-                update["final"] = (!goes_on).into();
+                update.insert("final".into(), (!goes_on).into());
             }
             if members.get("state") == Some(&json!("TASK_STATE_CANCELED")) {
                 members.insert("state".into(), json!("TASK_STATE_CANCELLED"));

@@ -227,11 +227,12 @@ fn an_approved_task_runs_by_itself_also_after_a_restart() {
 
 #[test]
 fn a_cancel_goes_down_to_the_tool_and_is_only_said_where_nothing_was_done() {
-    for (effect, state) in [("read", "TASK_STATE_CANCELED"), ("write", "TASK_STATE_FAILED")] {
+    // A write that has left may have happened: a person is asked, once it had its time to answer.
+    for (effect, state) in [("read", "TASK_STATE_CANCELED"), ("write", "TASK_STATE_INPUT_REQUIRED")] {
         let place = Place::new();
         let (script, book) = (root().join("crates/amends/tests/a2a/sleeper.py"), place.path("sleeper.txt"));
         let script = script.canonicalize().expect("a server");
-        let upstream = format!("command = [\"python3\", \"{}\", \"{}\"]\ntimeout = \"40s\"\ndeadline = \"50s\"", script.display(), book.display());
+        let upstream = format!("command = [\"python3\", \"{}\", \"{}\"]\ntimeout = \"6s\"\ndeadline = \"30s\"", script.display(), book.display());
         let gateway = serve_tools(&place, &upstream, &format!("[tools.sleep]\neffect = \"{effect}\"\n"));
         let noted = |what: &str| {
             let book = std::fs::read_to_string(&book).unwrap_or_default();
@@ -243,7 +244,7 @@ fn a_cancel_goes_down_to_the_tool_and_is_only_said_where_nothing_was_done() {
         let stopped = client.ask("cancel", json!({ "id": task["id"] }));
         assert_eq!(stopped["id"], task["id"], "{stopped}");
         let mut after = stopped;
-        eventually("it is over", || {
+        eventually("it is settled", || {
             after = client.ask("get", json!({ "id": task["id"] }));
             after["status"]["state"] == state
         });

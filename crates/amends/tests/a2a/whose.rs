@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::peer::{Client, call, card};
-use crate::support::{Place, http};
+use crate::support::{Gateway, Place, eventually, http};
 
 /// An order and its payment. A large one is paid once somebody agrees.
 const ORDER: &str = r#"
@@ -66,7 +66,9 @@ fn a_machine_is_a_skill_and_its_walk_is_the_context() {
     let context = &begun["contextId"];
     assert!(context.as_str().is_some_and(|context| context.starts_with("ses_")), "{begun}");
     let early = client.ask("send", takes("m2", "take_order", json!({ "order": "ord_2" }), Some(context)))[0].clone();
-    assert!(early.to_string().contains("invalid_transition"), "an action that is not open is refused: {early}");
+    let no = &early["task"]["status"]["message"]["parts"][1]["data"];
+    assert_eq!(no["error"]["kind"], "invalid_transition", "{early}");
+    assert_eq!(no["valid_next_actions"], json!(["pay", "pay_much"]), "and says what could be done: {early}");
     let paid = client.ask("send", takes("m3", "pay", json!({ "amount": 5 }), Some(context)))[0]["task"].clone();
     assert_eq!(paid["status"]["state"], "TASK_STATE_COMPLETED", "{paid}");
     assert_eq!(&paid["contextId"], context, "{paid}");
@@ -107,7 +109,13 @@ fn a_task_is_nobodys_but_its_principals_and_tenants() {
         [auth.tokens.ada]\nsecret = { file = \"ada.token\" }\nprincipal = \"agent\"\ntenant = \"acme\"\n\
         [auth.tokens.bob]\nsecret = { file = \"bob.token\" }\nprincipal = \"agent\"\ntenant = \"rival\"\n";
     let config = place.write("tokens.toml", text).display().to_string();
-    let gateway = place.up_with("", &["--config", &config]);
+    let gateway = Gateway::listening(place.up_command("", &["--config", &config]));
+    eventually("the tools are served", || {
+        let shown = format!("Bearer {ada}");
+        let list = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        let (_, answer) = http::post(&gateway.address, "/mcp", &[("authorization", &shown)], list);
+        answer["result"]["tools"].as_array().is_some_and(|tools| !tools.is_empty())
+    });
     let card = card(&gateway.address);
     assert!(card["securitySchemes"]["bearer"].is_object(), "the card is for everybody, and says what is needed: {card}");
     let (status, _) = http::post(&gateway.address, "/a2a", &[("a2a-version", "1.0")], b"{}");

@@ -63,7 +63,7 @@ impl Ear {
 
 /// Waits until a task is where somebody waits for it to be, at most for that long; it is given as it is then.
 pub(super) async fn wait(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     who: &Principal,
     id: &TaskId,
     ear: &mut Ear,

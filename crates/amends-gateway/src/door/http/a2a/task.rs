@@ -1,20 +1,24 @@
 //! A task as its trace tells it. Nothing of it is kept here: whichever process is asked says the same.
 
+use std::sync::Arc;
+
 use amends_core::envelope::{Body, Trouble as CoreTrouble};
 use amends_core::{CallId, Envelope, Interaction, Principal, Refusal, RefusalKind, SessionId, Timestamp};
 use amends_ledger::{Form, StoredAnswer, Trace};
 use amends_wire::a2a::reply::{self, Part};
 use amends_wire::a2a::{Life, Refused, State, TaskView, Trouble, life};
 use amends_wire::mcp::InputRequired;
+use amends_wire::mcp::steps::Moved;
 use amends_wire::splice::Splice;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::{DOOR, unavailable};
 use crate::config::Config;
-use crate::driver;
+use crate::driver::{self, Rendered};
 use crate::gateway::Gateway;
 use crate::told::utc;
+use crate::walks;
 
 /// A task's name: the session of its call, or a walk and one move of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -66,7 +70,7 @@ impl TaskId {
 }
 
 /// Looks at a task; nothing where there is none, or it is another's.
-pub(super) async fn look(gateway: &Gateway, who: &Principal, id: &TaskId) -> Result<Option<Seen>, Refused> {
+pub(super) async fn look(gateway: &Arc<Gateway>, who: &Principal, id: &TaskId) -> Result<Option<Seen>, Refused> {
     let trace = gateway.ledger.trace(&id.session).await.map_err(|error| unavailable(&error))?;
     match trace {
         Some(trace) => seen(gateway, who, id, &trace).await,
@@ -75,7 +79,7 @@ pub(super) async fn look(gateway: &Gateway, who: &Principal, id: &TaskId) -> Res
 }
 
 /// What a task went through since it was last seen, each state once; nothing where it is not there any more.
-pub(super) async fn changes(gateway: &Gateway, who: &Principal, last: &Seen) -> Result<Option<Vec<Seen>>, Refused> {
+pub(super) async fn changes(gateway: &Arc<Gateway>, who: &Principal, last: &Seen) -> Result<Option<Vec<Seen>>, Refused> {
     let trace = gateway.ledger.trace(&last.id.session).await.map_err(|error| unavailable(&error))?;
     let Some(trace) = trace else { return Ok(None) };
     let Some(now) = seen(gateway, who, &last.id, &trace).await? else { return Ok(None) };
@@ -97,7 +101,7 @@ pub(super) async fn changes(gateway: &Gateway, who: &Principal, last: &Seen) -> 
                 continue;
             }
             let context = then.context.map(str::to_owned);
-            let told = Told { life: &then, stored: None, context, trace: Some(&trace) };
+            let told = Told { life: &then, stored: None, context, trace: Some(&trace), refused: None };
             through.push(told.seen(&config, &last.id));
         }
     }
@@ -112,7 +116,7 @@ pub(super) async fn changes(gateway: &Gateway, who: &Principal, last: &Seen) -> 
 
 /// The task that a trace tells of.
 pub(super) async fn seen(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     who: &Principal,
     id: &TaskId,
     trace: &Trace,
@@ -135,13 +139,32 @@ pub(super) async fn seen(
         {
             let stored = gateway.ledger.answer(&held.call).await.map_err(|error| unavailable(&error))?;
             let context = own.context.map(str::to_owned);
-            let told = Told { life: &theirs, stored: stored.as_ref(), context, trace: None };
+            let told = Told { life: &theirs, stored: stored.as_ref(), context, trace: None, refused: None };
             return Ok(Some(told.seen(&gateway.config(), id)));
         }
     }
     let context = own.context.map(str::to_owned);
-    let told = Told { life: &own, stored: stored.as_ref(), context, trace: Some(trace) };
+    let refused = match id.call.as_ref().and(own.refusal) {
+        Some(refusal) => in_walk(gateway, who, id, &own, refusal).await,
+        None => None,
+    };
+    let told = Told { life: &own, stored: stored.as_ref(), context, trace: Some(trace), refused };
     Ok(Some(told.seen(&gateway.config(), id)))
+}
+
+/// The envelope of our No to a move: it says where the walk is, and what could be done there.
+async fn in_walk(
+    gateway: &Arc<Gateway>,
+    who: &Principal,
+    id: &TaskId,
+    life: &Life<'_>,
+    refusal: &Refusal,
+) -> Option<Box<RawValue>> {
+    let view = walks::look(gateway, who, &id.session).await.ok()?;
+    let moved = Box::new(Moved { action: life.tool.to_string(), result: None, view });
+    let names = gateway.catalogue.now().machines().names().clone();
+    let form = driver::Form::Moved { envelope: Box::new(no(life, refusal)), moved, names };
+    Some(Rendered { form, replayed: false }.envelope_raw())
 }
 
 /// Whether a call was refused because the one that it repeats is on its way, or waits for a person.
@@ -157,6 +180,8 @@ struct Told<'a> {
     context: Option<String>,
     /// Its trace, where that is its own.
     trace: Option<&'a Trace>,
+    /// Our No, where more is known of it than its events say.
+    refused: Option<Box<RawValue>>,
 }
 
 impl Told<'_> {
@@ -212,11 +237,14 @@ impl Told<'_> {
                     (says, Vec::new())
                 }
                 (None, Some(asked), _) => (reply::inquiry(asked), Vec::new()),
-                (None, None, Some(refusal)) => (reply::failure(&refused(life, refusal)), Vec::new()),
+                (None, None, Some(refusal)) => (reply::failure(&no(life, refusal).to_json(None)), Vec::new()),
                 (None, None, None) => (vec![Part::Text("it waits for an answer".into())], Vec::new()),
             },
             State::Failed | State::Canceled | State::Rejected => match (life.refusal, kept) {
-                (Some(refusal), _) => (reply::failure(&refused(life, refusal)), Vec::new()),
+                (Some(refusal), _) => {
+                    let envelope = self.refused.clone().unwrap_or_else(|| no(life, refusal).to_json(None));
+                    (reply::failure(&envelope), Vec::new())
+                }
                 (None, Some(envelope)) => (reply::failure(&envelope), Vec::new()),
                 (None, None) => {
                     (vec![Part::Text("it is over; what was said of it is not kept any more".into())], Vec::new())
@@ -239,9 +267,9 @@ fn again(envelope: &RawValue) -> Box<RawValue> {
 }
 
 /// The envelope of our No.
-fn refused(life: &Life<'_>, refusal: &Refusal) -> Box<RawValue> {
+fn no(life: &Life<'_>, refusal: &Refusal) -> Envelope {
     let error = Box::new(CoreTrouble::refused(life.tool.as_str(), refusal));
-    Envelope::of(Body::Refused { error }).to_json(None)
+    Envelope::of(Body::Refused { error })
 }
 
 /// Whether whoever called may answer that question: its queue lets them, and they are not barred from it.
