@@ -12,7 +12,9 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use amends_core::{CallId, ClaimState, Digest, Held, InteractionId, PersonAnswer, Principal, Rules, SessionId, Tenant, Timestamp};
+use amends_core::{
+    CallId, ClaimState, Digest, Held, InteractionId, PersonAnswer, Principal, Rules, SessionId, Tenant, Timestamp,
+};
 use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

@@ -52,9 +52,13 @@ pub(crate) async fn the_sessions_of_a_tenant_are_listed_apart(store: impl Store)
 
 pub(crate) async fn the_sessions_of_a_principal_are_walked_through_in_pieces(store: impl Store) {
     let ledger = store.join(node("a"));
-    for (session, at, tenant, name) in
-        [("s1", 10, None, "ada"), ("s2", 10, None, "ada"), ("s3", 5, None, "bob"), ("s4", 30, None, "ada"), ("s5", 20, Some("acme"), "ada")]
-    {
+    for (session, at, tenant, name) in [
+        ("s1", 10, None, "ada"),
+        ("s2", 10, None, "ada"),
+        ("s3", 5, None, "bob"),
+        ("s4", 30, None, "ada"),
+        ("s5", 20, Some("acme"), "ada"),
+    ] {
         ledger.append(opened(session, at, tenant, name)).await.unwrap();
     }
     ledger.append(Append { machine: Some("order".into()), ..opened("s6", 40, None, "ada") }).await.unwrap();

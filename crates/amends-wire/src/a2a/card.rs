@@ -56,8 +56,7 @@ impl Card<'_> {
         if self.push {
             capabilities["pushNotifications"] = true.into();
         }
-        let mut interfaces =
-            vec![interface("/a2a", "JSONRPC", "1.0"), interface("/a2a/v1", "HTTP+JSON", "1.0")];
+        let mut interfaces = vec![interface("/a2a", "JSONRPC", "1.0"), interface("/a2a/v1", "HTTP+JSON", "1.0")];
         if self.old {
             interfaces.extend([interface("/a2a", "JSONRPC", "0.3"), interface(OLD_REST, "HTTP+JSON", "0.3")]);
         }

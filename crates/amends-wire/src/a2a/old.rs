@@ -226,7 +226,10 @@ mod tests {
         assert_eq!(params["message"]["parts"][1]["url"], "https://h/a");
         assert_eq!(params["configuration"]["returnImmediately"], false);
         let push = &params["configuration"]["taskPushNotificationConfig"];
-        assert_eq!((push["url"].as_str(), push["authentication"]["scheme"].as_str()), (Some("http://h"), Some("Bearer")));
+        assert_eq!(
+            (push["url"].as_str(), push["authentication"]["scheme"].as_str()),
+            (Some("http://h"), Some("Bearer"))
+        );
         for odd in ["", "[]", "{}", r#"{"message":7}"#, r#"{"message":{"content":7}}"#] {
             assert!(sent(odd).is_err(), "{odd}");
         }
@@ -235,7 +238,8 @@ mod tests {
     #[test]
     fn an_answer_is_written_as_it_was_then() {
         let old = |value: Value| -> Value { serde_json::from_str(&told(&value.to_string())).unwrap() };
-        let part = json!({ "data": { "parts": [{ "state": "TASK_STATE_CANCELED" }] }, "mediaType": "application/json" });
+        let part =
+            json!({ "data": { "parts": [{ "state": "TASK_STATE_CANCELED" }] }, "mediaType": "application/json" });
         let task = old(json!({ "task": {
             "id": "t",
             "status": { "state": "TASK_STATE_CANCELED", "message": { "messageId": "m", "parts": [{ "text": "no" }] } },

@@ -232,7 +232,11 @@ fn a_cancel_goes_down_to_the_tool_and_is_only_said_where_nothing_was_done() {
         let place = Place::new();
         let (script, book) = (root().join("crates/amends/tests/a2a/sleeper.py"), place.path("sleeper.txt"));
         let script = script.canonicalize().expect("a server");
-        let upstream = format!("command = [\"python3\", \"{}\", \"{}\"]\ntimeout = \"6s\"\ndeadline = \"30s\"", script.display(), book.display());
+        let upstream = format!(
+            "command = [\"python3\", \"{}\", \"{}\"]\ntimeout = \"6s\"\ndeadline = \"30s\"",
+            script.display(),
+            book.display()
+        );
         let gateway = serve_tools(&place, &upstream, &format!("[tools.sleep]\neffect = \"{effect}\"\n"));
         let noted = |what: &str| {
             let book = std::fs::read_to_string(&book).unwrap_or_default();

@@ -134,7 +134,11 @@ fn an_agent_of_fasta2a_is_called_and_judged_as_any_other() {
     let agent = fasta(&place);
     let gateway = serve_tools(&place, &format!("a2a = \"{}\"", agent.url), "");
     let booked = call(&gateway, "book 12a");
-    assert_eq!((booked["status"].as_str(), booked["data"]["booked"].as_str()), (Some("success"), Some("12a")), "{booked}");
+    assert_eq!(
+        (booked["status"].as_str(), booked["data"]["booked"].as_str()),
+        (Some("success"), Some("12a")),
+        "{booked}"
+    );
     let failed = call(&gateway, "fail 12b");
     assert_eq!(failed["error"]["code"], "ActionError", "a task that failed without a word: {failed}");
     assert_eq!(failed["error"]["certainty"], "in_doubt", "{failed}");

@@ -117,21 +117,29 @@ fn a_task_is_nobodys_but_its_principals_and_tenants() {
         answer["result"]["tools"].as_array().is_some_and(|tools| !tools.is_empty())
     });
     let card = card(&gateway.address);
-    assert!(card["securitySchemes"]["bearer"].is_object(), "the card is for everybody, and says what is needed: {card}");
+    assert!(
+        card["securitySchemes"]["bearer"].is_object(),
+        "the card is for everybody, and says what is needed: {card}"
+    );
     let (status, _) = http::post(&gateway.address, "/a2a", &[("a2a-version", "1.0")], b"{}");
     assert_eq!(status, 401, "nobody calls without saying who they are");
-    let of = |token: &str, binding: &str| {
-        Client::of(&gateway.address, &json!({ "token": token, "binding": binding }))
-    };
+    let of = |token: &str, binding: &str| Client::of(&gateway.address, &json!({ "token": token, "binding": binding }));
     let (mut ada_client, mut bob_client) = (of(ada, "JSONRPC"), of(bob, "HTTP+JSON"));
     // Both have the same name and use the same id: they are two calls.
     let args = json!({ "order": "ord_1", "amount": 5 });
     let hers = ada_client.call("m1", "charge_card", args.clone());
     let his = bob_client.call("m1", "charge_card", args);
-    assert_eq!((&hers["status"]["state"], &his["status"]["state"]), (&json!("TASK_STATE_COMPLETED"), &json!("TASK_STATE_COMPLETED")), "{hers} {his}");
+    assert_eq!(
+        (&hers["status"]["state"], &his["status"]["state"]),
+        (&json!("TASK_STATE_COMPLETED"), &json!("TASK_STATE_COMPLETED")),
+        "{hers} {his}"
+    );
     assert_eq!(place.effects_on("charge_card", "ord_1"), 2, "a key is its principal's own");
+    let mut listening = Client::of(&gateway.address, &json!({ "token": ada, "streaming": true }));
+    let refused = listening.ask("subscribe", json!({ "id": his["id"] }));
+    assert_eq!(refused["failed"], "TaskNotFoundError", "{refused}");
     for (client, other) in [(&mut ada_client, &his), (&mut bob_client, &hers)] {
-        for op in ["get", "cancel", "subscribe"] {
+        for op in ["get", "cancel"] {
             let refused = client.ask(op, json!({ "id": other["id"] }));
             assert_eq!(refused["failed"], "TaskNotFoundError", "{op}: {refused}");
         }

@@ -55,9 +55,7 @@ fn version(door: &Door, request: &Request<Incoming>) -> Result<Version, Refused>
         return Ok(named.unwrap_or(Version::V1));
     }
     match named {
-        Some(Version::V1) => {
-            Err(Refused::of(Trouble::Version, "1.0 is spoken at `/a2a/v1`").with("supported", "0.3"))
-        }
+        Some(Version::V1) => Err(Refused::of(Trouble::Version, "1.0 is spoken at `/a2a/v1`").with("supported", "0.3")),
         _ => spoken(door, Version::V03, "0.3"),
     }
 }
@@ -182,7 +180,10 @@ mod tests {
     fn a_path_stands_for_a_method_and_names_its_task() {
         let id = |(_, named): (Method, Map<String, Value>)| named.get("id").and_then(Value::as_str).map(str::to_owned);
         assert_eq!(route(&Verb::GET, "/tasks/ses_a", false).unwrap().0, Method::Get);
-        assert_eq!(id(route(&Verb::POST, "/tasks/ses_a.call_b:cancel", false).unwrap()).as_deref(), Some("ses_a.call_b"));
+        assert_eq!(
+            id(route(&Verb::POST, "/tasks/ses_a.call_b:cancel", false).unwrap()).as_deref(),
+            Some("ses_a.call_b")
+        );
         assert_eq!(id(route(&Verb::GET, "/tasks/ses_a%2Bb+c", false).unwrap()).as_deref(), Some("ses_a+b+c"));
         assert!(route(&Verb::GET, "/tasks/ses_a%zz", false).is_err());
         assert!(asked("pageToken=%zz").is_err());

@@ -79,7 +79,11 @@ pub(super) async fn look(gateway: &Arc<Gateway>, who: &Principal, id: &TaskId) -
 }
 
 /// What a task went through since it was last seen, each state once; nothing where it is not there any more.
-pub(super) async fn changes(gateway: &Arc<Gateway>, who: &Principal, last: &Seen) -> Result<Option<Vec<Seen>>, Refused> {
+pub(super) async fn changes(
+    gateway: &Arc<Gateway>,
+    who: &Principal,
+    last: &Seen,
+) -> Result<Option<Vec<Seen>>, Refused> {
     let trace = gateway.ledger.trace(&last.id.session).await.map_err(|error| unavailable(&error))?;
     let Some(trace) = trace else { return Ok(None) };
     let Some(now) = seen(gateway, who, &last.id, &trace).await? else { return Ok(None) };
@@ -193,8 +197,7 @@ impl Told<'_> {
         let mut metadata = json!({ "amends/trace": id.session, "amends/call": life.call, "amends/tool": life.tool });
         let turn = self.trace.and_then(|trace| trace.events.iter().find(|stored| stored.event.seq == life.turn));
         if let Some(turn) = turn {
-            metadata["amends/receipt"] =
-                json!({ "trace": id.session, "sequence": turn.event.seq, "hash": turn.hash });
+            metadata["amends/receipt"] = json!({ "trace": id.session, "sequence": turn.event.seq, "hash": turn.hash });
         }
         let view = TaskView {
             id: id.text(),
