@@ -323,3 +323,23 @@ fn data_of(value: &Value) -> Part {
 
 #[cfg(test)]
 mod goldens;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_the_envelope_there_is_what_the_tool_gave() {
+        let parts = |envelope: &str| -> Vec<String> {
+            let raw: &RawValue = serde_json::from_str(envelope).unwrap();
+            given(raw).iter().flat_map(|(_, parts)| parts.iter().map(|part| part.json(Version::V1))).collect()
+        };
+        let data = r#"{"status":"success","data":{"key":"value"},"charter_version":"1.0"}"#;
+        assert_eq!(parts(data), [r#"{"data":{"key":"value"},"mediaType":"application/json"}"#]);
+        let content = r#"{"status":"success","data":{"content":[{"type":"text","text":"hi"}]}}"#;
+        assert_eq!(parts(content), [r#"{"text":"hi"}"#]);
+        for nothing in [r#"{"status":"success"}"#, r#"{"status":"success","data":null}"#] {
+            assert!(parts(nothing).is_empty(), "{nothing}");
+        }
+    }
+}
