@@ -72,11 +72,30 @@ fn a_machine_is_a_skill_and_its_walk_is_the_context() {
     let paid = client.ask("send", takes("m3", "pay", json!({ "amount": 5 }), Some(context)))[0]["task"].clone();
     assert_eq!(paid["status"]["state"], "TASK_STATE_COMPLETED", "{paid}");
     assert_eq!(&paid["contextId"], context, "{paid}");
-    let again = client.ask("send", takes("m3", "pay", json!({ "amount": 5 }), Some(context)))[0].clone();
-    assert!(!again.is_null(), "{again}");
+    let again = client.ask("send", takes("m3", "pay", json!({ "amount": 5 }), Some(context)))[0]["task"].clone();
+    assert_eq!(again["status"]["state"], "TASK_STATE_COMPLETED", "{again}");
+    assert_eq!(again["artifacts"][0]["parts"][0]["data"]["replayed"], true, "{again}");
     assert_eq!(place.effects_on("charge_card", "ord_1"), 1, "the same message is the same move");
     let seen = client.ask("get", json!({ "id": paid["id"] }));
     assert_eq!(seen, paid, "a move is looked at as a task");
+}
+
+#[test]
+fn what_is_done_with_a_walk_as_a_whole_is_answered_without_a_task() {
+    let place = Place::new();
+    let config = place.write("order.toml", ORDER).display().to_string();
+    let gateway = place.up_with("", &["--config", &config]);
+    let mut client = Client::of(&gateway.address, &json!({}));
+    let begun = client.ask("send", takes("m1", "take_order", json!({ "order": "ord_1" }), None))[0]["task"].clone();
+    for (tool, args) in
+        [("walk", json!({})), ("fork", json!({ "seq": 1 })), ("reset", json!({})), ("cancel", json!({}))]
+    {
+        let mut message = call(&format!("m-{tool}"), tool, args);
+        message["message"]["contextId"] = begun["contextId"].clone();
+        let said = client.ask("send", message)[0]["message"].clone();
+        assert_eq!(said["role"], "ROLE_AGENT", "{tool}: {said}");
+        assert!(said["parts"][0]["data"]["status"].is_string(), "{tool}: {said}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use amends_wire::a2a::message::Incoming;
 use amends_wire::a2a::{Refused, Trouble, Wanted, reply};
 use amends_wire::mcp::call::KEY;
 use amends_wire::mcp::inputs::{responses, with_inputs};
+use amends_wire::mcp::steps::Wanted as Walk;
 use amends_wire::mcp::{Askable, InputRequired, Returned, ToolCall};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -98,9 +99,16 @@ impl Asker<'_> {
             return keep(session.call(Wish::Call { params: &text, call: &call }, listener), None, reply);
         };
         let asker = walk::Asker { gateway, principal: self.who, door: DOOR, session: &session, own: None };
+        // What is done with a walk as a whole is no move of it, and so no task.
+        let is_whole = matches!(wanted, Ok(Walk::Reset { .. } | Walk::Cancel { .. } | Walk::Fork { .. }));
         match walk::call(&asker, &call, wanted, listener).await {
-            Came::Handed(handle, _) => {
+            Came::Handed(mut handle, instead) => {
                 let of_walk = (handle.session().id != session.id).then(|| handle.id.clone());
+                if is_whole && of_walk.is_some() {
+                    let answered = (&mut handle.answer).await.unwrap_or_else(|_| handle.broken());
+                    let answered = walk::dressed(gateway, answered, instead);
+                    return Begun::Said(answered.rendered.envelope_raw());
+                }
                 keep(handle, of_walk, reply)
             }
             Came::Answered(answered) => Begun::Said(answered.rendered.envelope_raw()),

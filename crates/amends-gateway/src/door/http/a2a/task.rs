@@ -43,7 +43,7 @@ pub(super) struct Seen {
     pub(super) since: Timestamp,
     /// The place of the last event that was looked at.
     pub(super) seq: u64,
-    /// Whether it is told by the trace of the call that it repeats.
+    /// Whether it is told by what became of the call or move that it repeats.
     pub(super) elsewhere: bool,
 }
 
@@ -148,6 +148,13 @@ pub(super) async fn seen(
         }
     }
     let context = own.context.map(str::to_owned);
+    let events = || trace.events.iter().map(|stored| &stored.event);
+    if let Some(mut first) = own.joined.and_then(|first| life(events(), Some(first))) {
+        first.replayed = true;
+        let stored = gateway.ledger.answer(first.call).await.map_err(|error| unavailable(&error))?;
+        let told = Told { life: &first, stored: stored.as_ref(), context, trace: None, refused: None };
+        return Ok(Some(told.seen(&gateway.config(), id)));
+    }
     let refused = match id.call.as_ref().and(own.refusal) {
         Some(refusal) => in_walk(gateway, who, id, &own, refusal).await,
         None => None,
