@@ -12,7 +12,7 @@ use amends_wire::mcp::ToolCall;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::answer::{self, Answered, Form, Rendered};
 use super::inquiry::Return;
@@ -68,16 +68,29 @@ impl SessionHandle {
         listener: Listener,
     ) -> CallHandle {
         let (mut answer_to, answer) = oneshot::channel();
-        let handle = self.waiting(waiting.call.clone(), answer);
+        let (there, mut stops) = mpsc::unbounded_channel();
+        let handle = CallHandle { there: Some(there), ..self.waiting(waiting.call.clone(), answer) };
         let Listener { way, capabilities, .. } = listener;
         let brought = Brought { waiting, theirs, params: params.to_owned(), way, capabilities };
         let session = self.clone();
         tokio::spawn(async move {
-            let answered = tokio::select! {
-                answered = session.fetched(&brought) => answered,
-                () = answer_to.closed() => {
-                    session.leave(&brought.waiting).await;
-                    None
+            let mut fetched = std::pin::pin!(session.fetched(&brought));
+            let mut told = false;
+            let answered = loop {
+                tokio::select! {
+                    answered = &mut fetched => break answered,
+                    // Somebody wants it stopped and may still wait for what becomes of it.
+                    Some(reason) = stops.recv(), if !told => {
+                        told = true;
+                        session.leave(&brought.waiting, reason).await;
+                    }
+                    () = answer_to.closed() => {
+                        if !told {
+                            let reason = stops.try_recv().unwrap_or(CancelReason::Disconnected);
+                            session.leave(&brought.waiting, reason).await;
+                        }
+                        break None;
+                    }
                 }
             };
             if let Some(answered) = answered {
@@ -157,11 +170,11 @@ impl SessionHandle {
         }
     }
 
-    /// Tells the node where the call waits that its agent is gone again.
-    async fn leave(&self, waiting: &Waiting) {
+    /// Tells the node where the call waits that its agent is gone again, or wants it stopped.
+    async fn leave(&self, waiting: &Waiting, reason: CancelReason) {
         let Waiting { session, call, .. } = waiting;
         let Ok(Some(holder)) = self.gateway.ledger.holder(session).await else { return };
-        let request = Request::Left { session: session.clone(), call: call.clone() };
+        let request = Request::Left { session: session.clone(), call: call.clone(), reason };
         if let Err(error) = self.posted(&holder, session, &request).await {
             tracing::warn!(%error, %call, "a node could not be told that the agent of a call is gone");
         }
@@ -226,11 +239,11 @@ async fn told(gateway: &Gateway, brought: Brought) -> Told {
     }
 }
 
-/// The agent of a call that waits or runs here is gone from where it came back.
-pub(super) fn leave(gateway: &Gateway, session: &SessionId, call: CallId) -> Value {
+/// The agent of a call that waits or runs here is gone from where it came back, or stopped it there.
+pub(super) fn leave(gateway: &Gateway, session: &SessionId, call: CallId, reason: CancelReason) -> Value {
     if let Some(driver) = gateway.driver_of(session) {
         // Should it end just now, nothing is left to stop.
-        let _ = driver.send(Mail::Cancel { call, reason: CancelReason::Disconnected });
+        let _ = driver.send(Mail::Cancel { call, reason });
     }
     json!({ "heard": true })
 }
