@@ -29,6 +29,8 @@ use crate::request_state::Waiting;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long a living node takes at most to take a letter.
 const TAKEN_WITHIN: Duration = Duration::from_secs(5);
+/// How long it takes at most to reply once a session was let go.
+const REPLIED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long what is read takes at most to be recorded, on a ledger that is well.
 const RECORDED_WITHIN: Duration = Duration::from_secs(2);
@@ -134,7 +136,7 @@ impl SessionHandle {
         let Some(holder) = self.holder(session).await? else { return Ok(Some(Told::Nobody)) };
         let request = Request::Return { sealed: self.gateway.seal.close_letter(brought) };
         let id = self.posted(&holder, session, &request).await?;
-        let posted = Instant::now();
+        let (posted, mut let_go) = (Instant::now(), None);
         // Ends with a reply, or when whoever should give it does not take the letter or drives the session no more.
         loop {
             let hint = ledger.hint();
@@ -144,8 +146,13 @@ impl SessionHandle {
                         let sealed = reply["sealed"].as_str().unwrap_or_default();
                         return Ok(self.gateway.seal.open_letter(sealed));
                     }
-                    let late = !state.taken && posted.elapsed() > TAKEN_WITHIN;
-                    if late || ledger.holder(session).await?.as_ref() != Some(&holder) {
+                    if !state.taken && posted.elapsed() > TAKEN_WITHIN {
+                        return Ok(None);
+                    }
+                    // A session whose last call is over is let go before the reply is written.
+                    if ledger.holder(session).await?.as_ref() == Some(&holder) {
+                        let_go = None;
+                    } else if let_go.get_or_insert_with(Instant::now).elapsed() > REPLIED_WITHIN {
                         return Ok(None);
                     }
                 }

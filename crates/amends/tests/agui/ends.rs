@@ -8,7 +8,8 @@ use crate::agent::{Agent, envelope, last, outcome, results, statuses};
 use crate::postgres_server::Cluster;
 use crate::support::{Gateway, Place, eventually, http};
 
-const LATE: &str = "[[fault]]\ntool = \"charge_card\"\nwhen = { order = \"ord_late\" }\nattempts = [\"late\"]\nlate_ms = 5000\n";
+const LATE: &str =
+    "[[fault]]\ntool = \"charge_card\"\nwhen = { order = \"ord_late\" }\nattempts = [\"late\"]\nlate_ms = 5000\n";
 
 fn charge(order: &str, id: &str) -> Value {
     json!({ "tool": "charge_card", "args": { "order": order, "amount": 5 }, "id": id })
@@ -39,7 +40,11 @@ fn a_driver_that_fails_ends_the_run_with_what_is_known_and_nothing_is_sent_again
         fails(&went, "LifecycleFailure");
         assert_eq!(statuses(&went), ["failed", "pending"], "{point}: {went:#}");
         let error = &envelope(results(&went)[0])["error"];
-        assert_eq!((&error["code"], &error["certainty"]), (&json!("LifecycleFailure"), &json!("in_doubt")), "{point}: {error:#}");
+        assert_eq!(
+            (&error["code"], &error["certainty"]),
+            (&json!("LifecycleFailure"), &json!("in_doubt")),
+            "{point}: {error:#}"
+        );
         // The session is taken up from the ledger; its repeat hears what became of it.
         place.settled();
         let again = agent.run(json!({ "thread": "t", "fresh": true, "amends": { "calls": [charge("ord_1", "a")] } }));
@@ -71,9 +76,17 @@ fn a_gateway_that_is_told_to_end_ends_its_runs_and_the_next_one_finds_what_was_b
     assert_eq!(statuses(&went)[0], "done", "{went:#}");
     assert_eq!(envelope(results(&went)[0])["replayed"], true, "{went:#}");
     // A write that was under way is in doubt, since its shop died with the gateway: it is not sent again.
-    assert_eq!((&envelope(results(&went)[1])["error"]["certainty"], statuses(&went)[1]), (&json!("in_doubt"), "failed"), "{went:#}");
+    assert_eq!(
+        (&envelope(results(&went)[1])["error"]["certainty"], statuses(&went)[1]),
+        (&json!("in_doubt"), "failed"),
+        "{went:#}"
+    );
     for order in ["ord_1", "ord_late"] {
-        assert_eq!((place.requests_on("charge_card", order), place.effects_on("charge_card", order)), (1, 1), "{order}");
+        assert_eq!(
+            (place.requests_on("charge_card", order), place.effects_on("charge_card", order)),
+            (1, 1),
+            "{order}"
+        );
     }
     place.settled();
 }
@@ -82,8 +95,10 @@ fn a_gateway_that_is_told_to_end_ends_its_runs_and_the_next_one_finds_what_was_b
 fn a_configuration_that_changes_under_a_run_does_not_end_it() {
     let place = Place::new();
     let config = |timeout: &str| {
-        let text = format!("[upstreams.shop]\ncommand = [\"amends\"]\nprefix = \"\"\ntimeout = \"40s\"\ndeadline = \"55s\"\n\
-                            [tools.charge_card]\neffect = \"write\"\n[tools.get_order]\neffect = \"read\"\ntimeout = \"{timeout}\"\n");
+        let text = format!(
+            "[upstreams.shop]\ncommand = [\"amends\"]\nprefix = \"\"\ntimeout = \"40s\"\ndeadline = \"55s\"\n\
+                            [tools.charge_card]\neffect = \"write\"\n[tools.get_order]\neffect = \"read\"\ntimeout = \"{timeout}\"\n"
+        );
         place.write("patient.toml", &text).display().to_string()
     };
     let gateway = place.up_with(LATE, &["--config", &config("20s")]);
@@ -112,7 +127,8 @@ fn a_ledger_that_goes_away_under_a_run_ends_it_and_one_that_is_away_begins_none(
     let place = Place::with_ledger(database.url());
     let gateway = place.up_patient(LATE);
     let mut agent = Agent::of(&gateway);
-    let n = agent.begin(json!({ "thread": "t", "amends": { "calls": [charge("ord_late", "a"), charge("ord_2", "b")] } }));
+    let n =
+        agent.begin(json!({ "thread": "t", "amends": { "calls": [charge("ord_late", "a"), charge("ord_2", "b")] } }));
     eventually("the charge arrives", || place.effects_on("charge_card", "ord_late") == 1);
     database.cluster.crash();
     let went = agent.finish(n);
@@ -127,7 +143,11 @@ fn a_ledger_that_goes_away_under_a_run_ends_it_and_one_that_is_away_begins_none(
     });
     let again = agent.run(json!({ "thread": "t", "fresh": true, "amends": { "calls": [charge("ord_late", "a")] } }));
     assert!(!again["events"].as_array().expect("events").is_empty(), "{again:#}");
-    assert_eq!((place.requests_on("charge_card", "ord_late"), place.effects_on("charge_card", "ord_late")), (1, 1), "{again:#}");
+    assert_eq!(
+        (place.requests_on("charge_card", "ord_late"), place.effects_on("charge_card", "ord_late")),
+        (1, 1),
+        "{again:#}"
+    );
     assert_eq!((place.requests_on("charge_card", "ord_2"), place.requests_on("charge_card", "ord_3")), (0, 0));
     place.settled();
 }

@@ -32,8 +32,9 @@ tool = "terms"
 writes = { amount = "result.amount", card = "result.card" }
 "#;
 
-fn asking(place: &Place, queue: &str) -> Gateway {
-    let config = place.write("forms.toml", &format!("{TERMS}{queue}")).display().to_string();
+fn asking(place: &Place, requester: bool) -> Gateway {
+    let whose = format!("[questions.terms]\nrequester = {requester}\n");
+    let config = place.write("forms.toml", &TERMS.replace("[questions.terms]\n", &whose)).display().to_string();
     place.up_with("", &["--config", &config])
 }
 
@@ -49,7 +50,7 @@ fn refused(went: &Value) {
 #[test]
 fn a_form_is_an_interrupt_with_its_schema_and_only_what_fits_is_carried_back() {
     let place = Place::new();
-    let gateway = asking(&place, "[queues.finance]\nrequester = true\n");
+    let gateway = asking(&place, true);
     let mut agent = Agent::of(&gateway);
     let asks = interrupt(&agent.moves("t", "order", json!([{ "action": "agree" }])));
     assert_eq!(asks["reason"], "input_required", "{asks:#}");
@@ -80,7 +81,7 @@ fn a_form_is_an_interrupt_with_its_schema_and_only_what_fits_is_carried_back() {
 #[test]
 fn what_a_person_fills_in_before_a_call_is_what_is_sent_once() {
     let place = Place::new();
-    let gateway = asking(&place, "[queues.finance]\nrequester = true\n");
+    let gateway = asking(&place, true);
     let mut agent = Agent::of(&gateway);
     let plan = json!([{ "tool": "charge_card", "args": { "order": "ord_wrong", "amount": 99 } },
                       { "tool": "send_email", "args": { "to": "a@b.example", "subject": "s", "body": "b" } }]);
@@ -111,7 +112,7 @@ fn what_a_person_fills_in_before_a_call_is_what_is_sent_once() {
 #[test]
 fn a_form_of_whoever_called_does_not_count_where_others_are_asked() {
     let place = Place::new();
-    let gateway = asking(&place, "[queues.finance]\nrequester = false\n");
+    let gateway = asking(&place, false);
     let mut agent = Agent::of(&gateway);
     let asks = interrupt(&agent.moves("t", "order", json!([{ "action": "agree" }])));
     let again = interrupt(&agent.resume("t", id(&asks), json!({ "amount": 12, "card": "visa" })));

@@ -49,7 +49,8 @@ fn answered_elsewhere(place: &Place, folder: &Place, first: &Gateway, second: &G
     let mut agent = Agent::of(first);
     let went = agent.calls("t", json!([{ "tool": "clerk", "args": { "data": { "do": "ask" } } }]));
     let asks = interrupt(&went);
-    let entry = json!({ "interruptId": asks["id"], "status": "resolved", "payload": { "seat": "12a", "bags": 1, "wait": 50 } });
+    let entry =
+        json!({ "interruptId": asks["id"], "status": "resolved", "payload": { "seat": "12a", "bags": 1, "wait": 50 } });
     let mut agent = Agent::of(second);
     let n = agent.begin(json!({ "thread": "t", "state": went["state"], "resume": [entry] }));
     eventually("the agent works", || notes(folder).iter().any(|line| line == "works"));

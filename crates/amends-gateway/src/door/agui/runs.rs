@@ -73,12 +73,7 @@ impl Runs {
     }
 
     /// A place for a run.
-    pub(crate) fn begin(
-        self: &Arc<Self>,
-        principal: &Principal,
-        thread: &str,
-        run: &str,
-    ) -> Result<Place, NoPlace> {
+    pub(crate) fn begin(self: &Arc<Self>, principal: &Principal, thread: &str, run: &str) -> Result<Place, NoPlace> {
         let address = self.address(principal, thread);
         let mut going = self.going();
         if *self.ending.borrow() {

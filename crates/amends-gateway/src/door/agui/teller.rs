@@ -153,7 +153,8 @@ mod tests {
         let call = Event::ToolCallStart { tool_call_id: "c".into(), tool_call_name: "pay".into() };
         teller.tell(call).await.unwrap();
         // There is no room for it, and whoever says it is gone before there is.
-        let finishing = tokio::time::timeout(std::time::Duration::from_millis(1), teller.finish(Outcome::Success, None));
+        let finishing =
+            tokio::time::timeout(std::time::Duration::from_millis(1), teller.finish(Outcome::Success, None));
         assert!(finishing.await.is_err());
         let said = told(events).await;
         let closed = ["RUN_STARTED", "STEP_STARTED", "TOOL_CALL_START", "TOOL_CALL_END", "STEP_FINISHED", "RUN_ERROR"];

@@ -60,7 +60,9 @@ impl hyper::body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
             Inner::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Inner::Events(events, _) => events.poll_recv(context).map(|event| event.map(|bytes| Ok(Frame::data(bytes)))),
+            Inner::Events(events, _) => {
+                events.poll_recv(context).map(|event| event.map(|bytes| Ok(Frame::data(bytes))))
+            }
         }
     }
 

@@ -26,7 +26,9 @@ fn an_error_at_each_hop_arrives_at_the_top_with_its_class_and_code_once() {
         assert_eq!(said, (&json!(class), &json!(code), &json!(certainty)), "{hop}: {went:#}");
         assert_eq!(statuses(&went), ["failed"], "{hop}");
         match fails {
-            true => assert_eq!((&last(&went)["type"], &last(&went)["code"]), (&json!("RUN_ERROR"), &json!(code)), "{hop}"),
+            true => {
+                assert_eq!((&last(&went)["type"], &last(&went)["code"]), (&json!("RUN_ERROR"), &json!(code)), "{hop}")
+            }
             false => assert_eq!(outcome(&went), "success", "{hop}"),
         }
     }
@@ -45,7 +47,8 @@ fn what_is_done_at_the_bottom_is_told_at_the_top_with_what_the_tool_gave() {
     let went = agent.calls("t", json!([charge("ord_1"), charge("ord_2")]));
     assert_eq!((outcome(&went), statuses(&went)), ("success", vec!["done", "done"]), "{went:#}");
     let told = crate::agent::results(&went);
-    let given = |n: usize| -> Value { serde_json::from_str(told[n]["content"].as_str().unwrap_or("null")).unwrap_or_default() };
+    let given =
+        |n: usize| -> Value { serde_json::from_str(told[n]["content"].as_str().unwrap_or("null")).unwrap_or_default() };
     let text = |n: usize| told[n]["content"].to_string();
     assert!(given(0)["order"] == "ord_1" || text(0).contains("ord_1"), "{went:#}");
     assert!(text(1).contains("ord_2"), "{went:#}");

@@ -20,7 +20,9 @@ impl Reasoning {
         let (above, below) = (Place::new(), Place::new());
         let config = PATIENT.replace("timeout = \"40s\"", "timeout = \"1s\"");
         let config = below.write("second.toml", &config).display().to_string();
-        let faults = format!("{FAULTS}\n[[fault]]\ntool = \"charge_card\"\nwhen = {{ order = \"ord_no\" }}\nattempts = [\"forbidden\"]\nrepeat = true\n");
+        let faults = format!(
+            "{FAULTS}\n[[fault]]\ntool = \"charge_card\"\nwhen = {{ order = \"ord_no\" }}\nattempts = [\"forbidden\"]\nrepeat = true\n"
+        );
         let second = below.up_with(&faults, &["--config", &config]);
         let text = |path: std::path::PathBuf| path.display().to_string();
         let reasoner = Listening::start(&[
@@ -74,7 +76,8 @@ fn an_agent_of_pydantic_ai_behind_fasta2a_is_a_hop_like_any_other() {
     assert_eq!(chain.charged("ord_no"), (1, 0));
     // A doubt is no success and nothing to try again: its run does not go on, and the doubt is one above, too.
     let before = chain.notes().len();
-    let went = agent.calls("doubt", wish(&[json!({ "order": "ord_lost", "amount": 5 }), json!({ "order": "ord_2", "amount": 5 })]));
+    let went = agent
+        .calls("doubt", wish(&[json!({ "order": "ord_lost", "amount": 5 }), json!({ "order": "ord_2", "amount": 5 })]));
     let doubt = error(&went);
     assert_eq!((&doubt["code"], &doubt["certainty"]), (&json!("ActionError"), &json!("in_doubt")), "{went:#}");
     assert_eq!(last(&went)["type"], "RUN_ERROR", "{went:#}");

@@ -48,11 +48,17 @@ fn a_form_of_the_agent_is_asked_at_the_top_and_only_what_fits_goes_back() {
     let asks = interrupt(&agent.calls("t", json!([{ "tool": "clerk", "args": { "data": { "do": "ask" } } }])));
     assert_eq!(asks["message"], "which seat?", "{asks:#}");
     assert_eq!(asks["responseSchema"]["required"], json!(["seat", "bags"]), "{asks:#}");
-    for odd in [json!({ "seat": "12a" }), json!({ "seat": "12a", "bags": "two" }), json!({ "seat": 12, "bags": -1 }), json!(7)] {
+    for odd in
+        [json!({ "seat": "12a" }), json!({ "seat": "12a", "bags": "two" }), json!({ "seat": 12, "bags": -1 }), json!(7)]
+    {
         let refused = agent.resume("t", id(&asks), odd);
         let said = (&refused["status"], &refused["refused"]["error"]["kind"]);
         assert_eq!(said, (&json!(422), &json!("invalid_argument")), "{refused:#}");
-        assert!(refused["refused"]["error"]["details"][0]["field"].as_str().is_some_and(|it| it.starts_with("resume.payload")));
+        assert!(
+            refused["refused"]["error"]["details"][0]["field"]
+                .as_str()
+                .is_some_and(|it| it.starts_with("resume.payload"))
+        );
     }
     assert_eq!(chain.notes(), ["asked"]);
     let went = agent.resume("t", id(&asks), json!({ "seat": "12a", "bags": 2, "meal": "soup" }));

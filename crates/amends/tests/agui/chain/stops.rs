@@ -16,7 +16,11 @@ fn a_stop_and_a_client_that_is_gone_reach_the_tool_through_every_hop() {
     assert_eq!(status, 202);
     let went = agent.finish(n);
     assert_eq!((outcome(&went), statuses(&went)), ("cancelled", vec!["cancelled", "pending"]), "{went:#}");
-    assert_eq!((&error(&went)["class"], &error(&went)["code"]), (&json!("Cancellation"), &json!("ToolCancelled")), "{went:#}");
+    assert_eq!(
+        (&error(&went)["class"], &error(&went)["code"]),
+        (&json!("Cancellation"), &json!("ToolCancelled")),
+        "{went:#}"
+    );
     eventually("the shop hears of it", || chain.below.cancelled("slow_report") == 1);
     assert_eq!(chain.noted("cancelled"), 1);
 
