@@ -25,6 +25,9 @@ use crate::clock;
 use crate::gateway::Gateway;
 use crate::request_state::Waiting;
 
+/// The member of a reply that says what became of it. A lone `sealed` is what a ledger makes of a reply that it seals itself, and one that
+/// does not would take ours for that.
+const TOLD: &str = "told";
 /// How often a reply is looked for where no hint comes.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long a living node takes at most to take a letter.
@@ -143,7 +146,8 @@ impl SessionHandle {
             match ledger.letter(id).await? {
                 Some(state) => {
                     if let Some(reply) = state.reply {
-                        let sealed = reply["sealed"].as_str().unwrap_or_default();
+                        // Nodes of earlier versions have another name for it.
+                        let sealed = reply[TOLD].as_str().or_else(|| reply["sealed"].as_str()).unwrap_or_default();
                         return Ok(self.gateway.seal.open_letter(sealed));
                     }
                     if !state.taken && posted.elapsed() > TAKEN_WITHIN {
@@ -215,7 +219,7 @@ pub(super) async fn take_in(gateway: &Arc<Gateway>, sealed: &str) -> Value {
     let Some(brought) = gateway.seal.open_letter(sealed) else {
         return json!({ "error": "what the agent brought cannot be read" });
     };
-    json!({ "sealed": gateway.seal.close_letter(&told(gateway, brought).await) })
+    json!({ TOLD: gateway.seal.close_letter(&told(gateway, brought).await) })
 }
 
 async fn told(gateway: &Gateway, brought: Brought) -> Told {

@@ -17,7 +17,7 @@ fn an_error_at_each_hop_arrives_at_the_top_with_its_class_and_code_once() {
         ("second", call("charge_crad", json!({})), "ToolTerminal", "NotFound", "not_processed", false),
         ("agent rejects", does("reject"), "ToolTerminal", "ActionError", "not_processed", false),
         ("agent fails", does("fail"), "ToolTerminal", "ActionError", "in_doubt", true),
-        ("agent breaks", does("raise"), "ProviderTransient", "Provider5xx", "in_doubt", true),
+        ("agent breaks", does("raise"), "ToolTerminal", "ActionError", "in_doubt", true),
         ("first", json!({ "tool": "clerk", "args": { "data": 7 } }), "ToolTerminal", "InputInvalid", "not_sent", false),
     ] {
         let went = agent.calls(hop, json!([wish]));
