@@ -9,8 +9,10 @@ mod death;
 mod doctor;
 mod meeting;
 mod outage;
+mod spending;
 mod start;
 mod tls;
+mod webhook;
 mod walks;
 
 use std::io::Read;
