@@ -76,7 +76,12 @@ impl Answer {
 
     /// The answer that it was not.
     pub fn error(asked: &Asked, code: i64, text: &str, data: Option<&str>) -> Self {
-        Self { message: message::failure(Some(&asked.id), code, text, data), code: Some(code), delivery: None, begun: None }
+        Self {
+            message: message::failure(Some(&asked.id), code, text, data),
+            code: Some(code),
+            delivery: None,
+            begun: None,
+        }
     }
 }
 

@@ -184,7 +184,8 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 without_meta: if tool.upstream.takes_no_stamps() { &era::STAMPS } else { &[] },
             });
             // In the stateful era a tool may be there as a task alone, which whoever understands tasks of the other era gets.
-            let as_task = tool.upstream.takes_no_stamps() && tasks::wanted(&live.params) && tasks::is_required(&tool.entry);
+            let as_task =
+                tool.upstream.takes_no_stamps() && tasks::wanted(&live.params) && tasks::is_required(&tool.entry);
             let params = if as_task { tasks::asked_for(&params) } else { params };
             let request = Request {
                 method: "tools/call".into(),

@@ -11,7 +11,7 @@ use super::{Hub, Mailbox};
 use crate::upstream::Upstream;
 
 /// How many tasks one client hears of.
-pub const TASKS_MAX: usize = 1000;
+const TASKS_MAX: usize = 1000;
 /// How many tasks an upstream is asked to tell of.
 const WANTED_MAX: usize = 10_000;
 /// How much is kept of tasks that nobody knows of yet, and for how long: a task may be over before the answer to its call has
@@ -65,12 +65,8 @@ impl Hub {
         let mut heard = false;
         self.each(|mailbox| heard |= mailbox.task(upstream, id, params));
         if !heard {
-            let said = Said {
-                upstream: upstream.clone(),
-                id: id.to_owned(),
-                params: params.to_owned(),
-                at: Instant::now(),
-            };
+            let said =
+                Said { upstream: upstream.clone(), id: id.to_owned(), params: params.to_owned(), at: Instant::now() };
             self.early.lock().unwrap_or_else(PoisonError::into_inner).keep(said);
         }
     }
@@ -79,7 +75,9 @@ impl Hub {
     pub fn begun(&self, mailbox: &Mailbox, upstream: &Arc<Upstream>, id: &str, given: &str) {
         if self.hears_of(mailbox, upstream, id, given) {
             let early = self.early.lock().unwrap_or_else(PoisonError::into_inner).take(&upstream.name, id);
-            early.iter().for_each(|params| drop(mailbox.task(&upstream.name, id, params)));
+            for params in &early {
+                mailbox.task(&upstream.name, id, params);
+            }
         }
     }
 
@@ -161,7 +159,10 @@ mod tests {
         for status in ["working", "working", "completed"] {
             let line = first.next().await.unwrap().unwrap().1;
             assert!(line.contains(r#""method":"notifications/tasks/status""#), "{line}");
-            assert!(line.contains(r#""taskId":"ours""#) && line.contains(status) && line.contains("\"ttl\":7"), "{line}");
+            assert!(
+                line.contains(r#""taskId":"ours""#) && line.contains(status) && line.contains("\"ttl\":7"),
+                "{line}"
+            );
             let line = second.next().await.unwrap().unwrap().1;
             assert!(line.contains(r#""method":"notifications/tasks""#), "{line}");
             assert!(line.contains(r#""taskId":"other""#) && line.contains("\"ttlMs\":7"), "{line}");

@@ -267,7 +267,10 @@ mod tests {
     fn a_task_is_told_in_the_words_of_either_era() {
         let stateful = r#"{"taskId":"a","status":"working","ttl":7,"x":1.0,"pollInterval":5}"#;
         let alone = r#"{"taskId":"a","status":"working","x":1.0,"ttlMs":7,"pollIntervalMs":5}"#;
-        assert_eq!((told_in(stateful, Era::Modern).as_str(), told_in(stateful, Era::Legacy).as_str()), (alone, stateful));
+        assert_eq!(
+            (told_in(stateful, Era::Modern).as_str(), told_in(stateful, Era::Legacy).as_str()),
+            (alone, stateful)
+        );
         let detailed = r#"{"taskId":"a","status":"completed","x":1.0,"ttlMs":null,"result":{"content":[]}}"#;
         assert_eq!(told_in(detailed, Era::Legacy), r#"{"taskId":"a","status":"completed","x":1.0,"ttl":null}"#);
         assert_eq!(told_in(detailed, Era::Modern), detailed);

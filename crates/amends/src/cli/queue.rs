@@ -134,12 +134,7 @@ fn changed(difference: &Difference) -> String {
     let only = |sign: char, lines: &[Line]| -> String {
         lines.iter().filter(|(only, _)| *only).map(|(_, line)| format!("    {sign} {line}\n")).collect()
     };
-    format!(
-        "  changed since it was asked before: `{}`\n{}{}",
-        difference.tool,
-        only('-', &was),
-        only('+', &is)
-    )
+    format!("  changed since it was asked before: `{}`\n{}{}", difference.tool, only('-', &was), only('+', &is))
 }
 
 pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {

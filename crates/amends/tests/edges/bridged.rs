@@ -60,8 +60,12 @@ fn a_stateful_client_that_wraps_a_stateless_server_hears_what_that_says() {
 fn a_stateless_client_that_wraps_a_stateful_server_hears_how_its_tasks_are() {
     let place = Place::new();
     let mut pipe = wrapped(&place, "legacy");
-    let declared = MODERN.replace(r#"clientCapabilities":{}"#, r#"clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
-    let call = |name: &str, arguments: Value| format!(r#"{{"name":"{name}","arguments":{arguments},"_meta":{{{declared}}}}}"#);
+    let declared = MODERN.replace(
+        r#"clientCapabilities":{}"#,
+        r#"clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#,
+    );
+    let call =
+        |name: &str, arguments: Value| format!(r#"{{"name":"{name}","arguments":{arguments},"_meta":{{{declared}}}}}"#);
     let id = pipe.ask("tools/call", &call("only", json!({})));
     let handle = parsed(&pipe.answer(id));
     let task = handle["result"]["taskId"].clone();

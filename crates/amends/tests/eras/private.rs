@@ -11,10 +11,11 @@ const CARD: &str = "4111 1111 1111 1111";
 /// Whether a part of the card rests anywhere in the place's ledger.
 fn rests(place: &Place) -> bool {
     let files = std::fs::read_dir(place.path(".")).expect("the folder").flatten().map(|entry| entry.path());
-    let ledger = files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("amends.db")));
-    ledger.map(|path| std::fs::read(path).unwrap_or_default()).any(|bytes| {
-        bytes.windows(CARD.len()).any(|part| part == CARD.as_bytes())
-    })
+    let ledger =
+        files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("amends.db")));
+    ledger
+        .map(|path| std::fs::read(path).unwrap_or_default())
+        .any(|bytes| bytes.windows(CARD.len()).any(|part| part == CARD.as_bytes()))
 }
 
 #[test]

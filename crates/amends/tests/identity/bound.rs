@@ -190,11 +190,17 @@ fn how_a_task_is_is_told_to_its_principal_alone() {
         let (yes, no) = (ada.next().expect("a word"), bob.next().expect("a word"));
         assert_eq!(yes["params"]["notifications"]["taskIds"], json!([id]), "{era}: {yes}");
         assert!(no["params"]["notifications"].get("taskIds").is_none(), "{era}: {no}");
-        for (tool, arguments) in [("a__advance", json!({ "task": "t0", "status": "completed" })), ("a__change", json!({}))] {
+        for (tool, arguments) in
+            [("a__advance", json!({ "task": "t0", "status": "completed" })), ("a__change", json!({}))]
+        {
             house.alone(BOB, "tools/call", tool, json!({ "name": tool, "arguments": arguments }));
         }
         let told = ada.next().expect("a word");
-        assert_eq!((&told["method"], &told["params"]["taskId"]), (&json!("notifications/tasks"), &json!(id)), "{era}: {told}");
+        assert_eq!(
+            (&told["method"], &told["params"]["taskId"]),
+            (&json!("notifications/tasks"), &json!(id)),
+            "{era}: {told}"
+        );
         let other = bob.next().expect("a word");
         assert_eq!(other["method"], "notifications/tools/list_changed", "{era}: {other}");
     }

@@ -204,7 +204,12 @@ fn a_client_that_listens_hears_how_its_tasks_are() {
     let client = Bare::stateless(&gateway);
     for (n, name) in ["alone", "new"].into_iter().enumerate() {
         let ids: Vec<String> = (0..2)
-            .map(|n| begun_alone(&client, &format!("{name}__later"), json!({ "n": n }))["taskId"].as_str().expect("an id").to_owned())
+            .map(|n| {
+                begun_alone(&client, &format!("{name}__later"), json!({ "n": n }))["taskId"]
+                    .as_str()
+                    .expect("an id")
+                    .to_owned()
+            })
             .collect();
         let wants = json!({ "taskIds": [ids[0], "t1", ids[0].replace('A', "B"), "x"], "toolsListChanged": true });
         let params = json!({ "notifications": wants });
@@ -226,7 +231,11 @@ fn a_client_that_listens_hears_how_its_tasks_are() {
             }
             let told = heard.next();
             assert_eq!(told["method"], "notifications/tasks", "{name}: {told}");
-            assert_eq!((&told["params"]["taskId"], &told["params"]["status"]), (&json!(ids[0]), &json!(status)), "{told}");
+            assert_eq!(
+                (&told["params"]["taskId"], &told["params"]["status"]),
+                (&json!(ids[0]), &json!(status)),
+                "{told}"
+            );
             assert_eq!((&told["params"]["_meta"][SUBSCRIPTION], &told["params"]["x"]), (&json!(id), &json!(1.0)));
             let done = &told["params"]["result"]["structuredContent"]["done"];
             assert_eq!(*done, if status == "completed" { json!(true) } else { Value::Null }, "{told}");

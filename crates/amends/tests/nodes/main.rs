@@ -12,8 +12,8 @@ mod outage;
 mod spending;
 mod start;
 mod tls;
-mod webhook;
 mod walks;
+mod webhook;
 
 use std::io::Read;
 use std::net::TcpStream;

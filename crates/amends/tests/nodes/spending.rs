@@ -7,7 +7,8 @@ use crate::Site;
 use crate::postgres_server::Cluster;
 use crate::support::{Gateway, eventually};
 
-const RULES: &str = "[limits]\ncost = { per_principal_day = 100 }\n[tools.charge_card]\neffect = \"write\"\ncost = \"args.amount\"\n";
+const RULES: &str =
+    "[limits]\ncost = { per_principal_day = 100 }\n[tools.charge_card]\neffect = \"write\"\ncost = \"args.amount\"\n";
 
 /// Charges so much, as a call of its own: the status, and what is said.
 fn charge(node: &Gateway, amount: u32) -> (u16, String) {

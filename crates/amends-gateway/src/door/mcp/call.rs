@@ -9,9 +9,7 @@ use amends_wire::mcp::{Era, Meta, Returned, ToolCall, tasks};
 use amends_wire::message::Message;
 use tokio::task::JoinSet;
 
-use super::{
-    Answer, Asked, Client, Outbox, ProgressRelay, Question, Running, logging, render, render_protocol_error,
-};
+use super::{Answer, Asked, Client, Outbox, ProgressRelay, Question, Running, logging, render, render_protocol_error};
 use crate::door::walk::{self, Asker, Came};
 use crate::driver::{CallHandle, Listener, Wish};
 use crate::upstream::{self, Aside, AsideSender, Asking, RpcFault, Said};

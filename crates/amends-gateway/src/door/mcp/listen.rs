@@ -27,7 +27,8 @@ pub(super) async fn listen(client: &Client, asked: &Asked, outbox: &Outbox) -> A
         return Answer::error(asked, message::INVALID_REQUEST, words, None);
     }
     let named = |member: &str| filter[member].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let (uris, mut ids): (Vec<&str>, Vec<&str>) = (named("resourceSubscriptions").collect(), named("taskIds").collect());
+    let (uris, mut ids): (Vec<&str>, Vec<&str>) =
+        (named("resourceSubscriptions").collect(), named("taskIds").collect());
     let mut seen = BTreeSet::new();
     ids.retain(|id| seen.insert(*id));
     let declared = client.said(asked).capabilities;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use amends_wire::mcp::lists::Kind;
 use amends_wire::mcp::Era;
+use amends_wire::mcp::lists::Kind;
 use amends_wire::message;
 use amends_wire::object::Object;
 use serde_json::value::RawValue;

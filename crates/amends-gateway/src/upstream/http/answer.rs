@@ -148,7 +148,11 @@ enum Heard {
         params: Option<String>,
     },
     Withdrawal(Option<String>),
-    Question { id: String, method: String, params: Option<String> },
+    Question {
+        id: String,
+        method: String,
+        params: Option<String>,
+    },
     Other,
 }
 

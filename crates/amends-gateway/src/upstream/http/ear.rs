@@ -193,7 +193,9 @@ async fn hear(
         };
         let seen = |open: &Open| open.events.last_id().map(str::to_owned).or(last_id.clone());
         let Some(events) = events else { return Ended::Broken(seen(&open)) };
-        if !events.is_empty() && let Some(mut before) = before.take() {
+        if !events.is_empty()
+            && let Some(mut before) = before.take()
+        {
             take(before.rest());
         }
         take(events);
