@@ -16,6 +16,7 @@ mod listed;
 mod many;
 mod moves;
 mod order;
+mod private;
 mod resources;
 mod waits;
 mod wrapped;
