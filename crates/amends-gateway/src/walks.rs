@@ -8,16 +8,15 @@ pub mod view;
 /// Walks as agents see them.
 pub use amends_wire::mcp::steps;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use amends_core::attempt::Payload;
 use amends_core::dispatcher::walk::Look;
 use amends_core::id::MachineName;
-use amends_core::machine::{Course, Drift, MachineSpec, Machines};
+use amends_core::machine::{Course, Drift};
 use amends_core::walk::Beginning;
-use amends_core::{Code, Digest, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
+use amends_core::{Code, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
 use amends_wire::mcp::steps::Inputs;
 use serde_json::Map;
 use tokio::sync::oneshot;
@@ -165,17 +164,16 @@ fn begin(
     id: SessionId,
 ) -> Result<SessionHandle, Box<Refusal>> {
     let config = gateway.config();
-    let declared = config.machines.get(machine).ok_or_else(|| {
+    let (Some(declared), Some(hash)) = (config.machines.get(machine), config.machine_digests.get(machine)) else {
         let message = format!("there is no machine `{}`", amends_core::failure::bounded(machine.as_str()));
-        Box::new(Refusal::of(RefusalKind::UnknownName, message))
-    })?;
+        return Err(Box::new(Refusal::of(RefusalKind::UnknownName, message)));
+    };
     let course = Course::begin(declared, Map::new());
-    let (definition, hash) = defined(&config.machines, machine);
-    let beginning =
-        Beginning { machine: machine.clone(), definition, hash, from: None, fields: payload(gateway, &course) };
-    let hash = beginning.hash.clone();
+    let definition = config.machines.definition(machine);
+    let (machine_name, fields) = (machine.clone(), payload(gateway, &course));
+    let beginning = Beginning { machine: machine_name, definition, hash: hash.clone(), from: None, fields };
     let session = SessionHandle::walk(gateway, principal, door, id, beginning, course);
-    gateway.owners.remember(&session.id, principal, machine, &hash);
+    gateway.owners.remember(&session.id, principal, machine, hash);
     Ok(session)
 }
 
@@ -319,8 +317,8 @@ async fn seen(gateway: &Arc<Gateway>, session: &SessionHandle, action: &str) -> 
 fn drifted(gateway: &Arc<Gateway>, session: &SessionHandle) -> Option<Refusal> {
     let (machine, hash) = gateway.owners.machine(&session.id)?;
     let config = gateway.config();
-    let (definition, now) = defined(&config.machines, &machine);
-    if now == hash {
+    let now = config.machine_digests.get(&machine)?;
+    if *now == hash {
         return None;
     }
     let declared = config.machines.get(&machine);
@@ -328,8 +326,9 @@ fn drifted(gateway: &Arc<Gateway>, session: &SessionHandle) -> Option<Refusal> {
         Some(Drift::Keep) | None => None,
         Some(Drift::Migrate) => {
             // Should it end just now, whoever takes it up tries again.
+            let definition = config.machines.definition(&machine);
             let _ = session.post(Mail::Migrate { definition, hash: now.clone() });
-            gateway.owners.remember(&session.id, session.principal(), &machine, &now);
+            gateway.owners.remember(&session.id, session.principal(), &machine, now);
             None
         }
         Some(Drift::Refuse) => {
@@ -351,14 +350,6 @@ pub(crate) fn fill_in_schemas(view: &mut View, look: &Look<'_>, listing: &Listin
         let served = tool.and_then(|tool| listing.find(tool.as_str()).cloned());
         next.schema = served.and_then(|tool| tool.input.as_ref().map(|schema| schema.source().clone()));
     }
-}
-
-/// A machine and all it uses as it is declared, and the digest of that.
-fn defined(machines: &Machines, machine: &MachineName) -> (BTreeMap<MachineName, MachineSpec>, Digest) {
-    let definition = machines.definition(machine);
-    let canonical = serde_json_canonicalizer::to_vec(&definition).unwrap_or_default();
-    let hash = amends_ledger::digest(&canonical);
-    (definition, hash)
 }
 
 fn payload(gateway: &Gateway, course: &Course) -> Payload {

@@ -161,8 +161,11 @@ impl Session {
             let waits = |live: &LiveMove| live.answer.is_some() || !live.also.is_empty();
             walking.moves.retain(|id, live| waits(live) || self.dispatcher.is_open(id));
             // A wish that goes on with what is settled needs what that gave.
-            let results = walking.past.clone();
-            walking.moves.insert(wish.id, LiveMove { results, ..live });
+            let unsettled = self.dispatcher.walk().is_some_and(|look| !look.unsettled.is_empty());
+            let results = if unsettled { walking.past.clone() } else { BTreeMap::new() };
+            let gave = results.iter().find(|((part, _), _)| *part == Part::Act);
+            let gave = gave.and_then(|(_, value)| serde_json::value::to_raw_value(value).ok());
+            walking.moves.insert(wish.id, LiveMove { results, gave, ..live });
         }
         self.take(Input::Move(Box::new(taking)), gates);
     }

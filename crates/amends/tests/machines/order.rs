@@ -65,6 +65,18 @@ tool = "charge_card"
 when = { order = "ord_slow" }
 attempts = ["late"]
 repeat = true
+
+[[fault]]
+tool = "issue_refund"
+when = { order = "ord_slow" }
+attempts = ["late"]
+late_ms = 3000
+
+[[fault]]
+tool = "cancel_refund"
+when = { id = "re_1" }
+attempts = ["forbidden"]
+repeat = true
 "#;
 
 /// The shop as an upstream declares it.

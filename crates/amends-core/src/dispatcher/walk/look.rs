@@ -26,6 +26,8 @@ pub struct Look<'a> {
     pub over: bool,
     /// What stands in the way of other moves.
     pub standing: Standing<'a>,
+    /// When its time is over, where the machine it is in bounds that. People's time does not count.
+    pub ends: Option<Timestamp>,
     /// Actions of the machine it is in that can be taken again only later.
     pub later: Vec<(&'a ActionName, Timestamp)>,
     /// The open move.
@@ -102,6 +104,7 @@ impl Dispatcher {
             moves: walk.moves,
             over: walk.is_over(),
             standing,
+            ends: walk.ends(),
             later: here.map(|((_, action), until)| (action, *until)).collect(),
             open,
             unsettled: past.map(leg).collect(),

@@ -236,3 +236,49 @@ fn what_is_undone_is_heard_of_once() {
     }
     assert_eq!(world.count("walk_unwound"), 1);
 }
+
+#[test]
+fn a_walk_has_its_time_and_peoples_time_does_not_count() {
+    let mut world = World::new(json!({ "order": {
+        "initial": "created", "terminal": ["done"], "limits": { "time": "1m", "loops": 9 },
+        "actions": {
+            "ask": { "from": ["created"], "to": "created", "queue": "finance" },
+            "look": { "from": ["created"], "to": "created" },
+            "end": { "from": ["created"], "to": "done" },
+        },
+    }}));
+    let began = world.now;
+    world.wish("ask");
+    world.now = began + 50_000;
+    says(&mut world, choice::APPROVE);
+    assert_eq!(world.dispatcher.walk().unwrap().ends, Some(began + 110_000));
+    world.now = began + 110_000;
+    let in_time = world.wish("look");
+    assert_eq!(world.kind(&in_time), "none");
+    world.now = began + 110_001;
+    for action in ["look", "end"] {
+        let late = world.wish_with(action, "late", None);
+        assert_eq!(world.kind(&late), "invalid_transition");
+        assert!(world.answer(&late).error().unwrap().message.contains("longer than the 60000 ms"));
+    }
+    let reset = Taking { reset: true, ..world.taking("reset_1", "reset") };
+    world.put(Input::Move(Box::new(reset)));
+    let again = world.wish_with("end", "again", None);
+    assert_eq!((world.kind(&again), world.state().as_str()), ("none", "done"));
+}
+
+#[test]
+fn what_was_done_when_its_walks_time_was_over_is_gone_on_with() {
+    let mut spec = order();
+    spec["order"]["limits"] = json!({ "time": "10s" });
+    let mut world = World::new(spec);
+    world.wish("take_order");
+    world.wish("pay");
+    world.ticks();
+    assert_eq!(world.standing(), Standing::InDoubt(&"pay".into()));
+    assert!(world.dispatcher.walk().unwrap().ends.is_some_and(|ends| ends < world.now));
+    says(&mut world, choice::HAPPENED);
+    assert_eq!(world.standing(), Standing::Done(&"pay".into()));
+    world.wish("pay");
+    assert_eq!(world.state().as_str(), "paid");
+}
