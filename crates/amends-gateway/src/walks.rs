@@ -12,13 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amends_core::attempt::Payload;
-use amends_core::dispatcher::walk::Look;
-use amends_core::id::MachineName;
-use amends_core::machine::{Course, Drift};
+use amends_core::dispatcher::walk::{Look, Standing};
+use amends_core::id::{ActionName, MachineName};
+use amends_core::machine::{Course, Does, Drift};
 use amends_core::walk::Beginning;
 use amends_core::{Code, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
 use amends_wire::mcp::steps::Inputs;
-use serde_json::Map;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use crate::catalogue::Listing;
@@ -30,6 +31,8 @@ use view::View;
 
 /// How often a walk is looked for that changes hands.
 const HANDS_MAX: usize = 25;
+/// How many moves that a fork leaves out are told of.
+const TOLD_MAX: usize = 32;
 /// How long a walk takes to change hands, about.
 const HAND_OVER: Duration = Duration::from_millis(40);
 
@@ -284,7 +287,41 @@ async fn fork(
     let owned = (beginning.machine.clone(), beginning.hash.clone());
     let session = SessionHandle::walk(gateway, principal, door, mint::session(), beginning, course);
     gateway.owners.remember(&session.id, principal, &owned.0, &owned.1);
-    seen(gateway, &session, "fork").await
+    let told = told_of_fork(id, &events, at);
+    seen(gateway, &session, "fork", serde_json::value::to_raw_value(&told).ok()).await
+}
+
+/// What whoever forks a walk should know: from where it begins, and what was done after that, which a fork does not undo.
+fn told_of_fork(id: &SessionId, events: &[Event], at: u64) -> Value {
+    let mut told = json!({ "forked_from": id, "seq": at });
+    let Ok(folded) = Dispatcher::restore(events, |_| Some(Arc::new(no_rules()))) else { return told };
+    let Some(look) = folded.walk() else { return told };
+    let calls = |name: &ActionName| {
+        let actions = look.machines.all().filter_map(|machine| machine.action(name.as_str()));
+        actions.into_iter().any(|(_, action)| action.tools().next().is_some() || matches!(action.does, Does::Function(_)))
+    };
+    let made = events.iter().filter_map(|event| match &event.fact {
+        Fact::MoveMade { action, moves, .. } if *moves > at && calls(action) => {
+            Some(json!({ "action": action, "seq": moves, "became": "done" }))
+        }
+        _ => None,
+    });
+    let mut since: Vec<Value> = made.collect();
+    since.drain(..since.len().saturating_sub(TOLD_MAX));
+    let unsettled = match look.standing {
+        Standing::Open(action) => Some((action, "open")),
+        Standing::InDoubt(action) | Standing::Unknown(action) => Some((action, "in_doubt")),
+        Standing::Done(action) => Some((action, "done")),
+        Standing::Free => None,
+    };
+    since.extend(unsettled.map(|(action, became)| json!({ "action": action, "became": became })));
+    if !since.is_empty() {
+        told["since_then"] = since.into();
+        told["warning"] = "what was done in the other walk after that point stays done, and what is in doubt there may have \
+                           happened: taking it here does it again"
+            .into();
+    }
+    told
 }
 
 /// Stops the move that is being made.
@@ -294,11 +331,16 @@ async fn stop(gateway: &Arc<Gateway>, principal: &Principal, id: &SessionId) -> 
     // Should it end just now, nothing is open in it.
     let _ = session.post(Mail::Stop(answer));
     let _ = stopped.await;
-    seen(gateway, &session, "cancel").await
+    seen(gateway, &session, "cancel", None).await
 }
 
 /// The walk as it is, as an answer.
-async fn seen(gateway: &Arc<Gateway>, session: &SessionHandle, action: &str) -> Result<CallHandle, Box<Refusal>> {
+async fn seen(
+    gateway: &Arc<Gateway>,
+    session: &SessionHandle,
+    action: &str,
+    result: Option<Box<RawValue>>,
+) -> Result<CallHandle, Box<Refusal>> {
     let (answer, looked) = oneshot::channel();
     // Should it end just now, there is nothing to see.
     let _ = session.post(Mail::Look(answer));
@@ -306,7 +348,7 @@ async fn seen(gateway: &Arc<Gateway>, session: &SessionHandle, action: &str) -> 
     let data = amends_core::envelope::Data::Value(serde_json::Value::Null);
     let body = amends_core::envelope::Body::Success { outcome: amends_core::Outcome::Succeeded, data };
     let names = gateway.catalogue.now().machines().names().clone();
-    let rendered = told::seen(action, amends_core::Envelope::of(body), view, names);
+    let rendered = told::seen(action, result, amends_core::Envelope::of(body), view, names);
     let (answer_to, answer) = oneshot::channel();
     // It is taken a line further on.
     let _ = answer_to.send(told::answered(rendered));

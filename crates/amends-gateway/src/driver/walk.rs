@@ -100,10 +100,17 @@ impl LiveMove {
 impl Session {
     /// Begins the walk.
     pub(super) fn begin_walk(&mut self, beginning: Beginning, course: Course) {
-        let Ok(machines) = Machines::read(&beginning.definition) else { return };
-        let kit = self.gateway.kits.of(&beginning.hash, &machines);
+        let kit = match self.gateway.kits.known(&beginning.hash) {
+            Some(kit) => kit,
+            None => match Machines::read(&beginning.definition) {
+                Ok(machines) => self.gateway.kits.of(&beginning.hash, &Arc::new(machines)),
+                Err(_) => return,
+            },
+        };
+        let machines = kit.machines.clone();
         self.walking = Some(Walking { course, kit, moves: HashMap::new(), past: BTreeMap::new() });
         self.take(Input::Begin(Box::new(beginning)), Gates::default());
+        self.dispatcher.share_machines(&machines);
     }
 
     /// An agent wants an action taken.
@@ -215,7 +222,7 @@ impl Session {
         };
         // Who waits is known only here.
         self.walking = Some(match found {
-            Some(found) => Walking { course: found.course, past: found.past, ..had },
+            Some(found) => Walking { moves: had.moves, ..found },
             None => had,
         });
         Ok(())
@@ -279,6 +286,7 @@ impl Session {
                     }
                     walking.past.clear();
                 }
+                Fact::WalkMigrated { .. } => walking.kit = self.gateway.kits.of(look.hash, look.machines),
                 Fact::WalkReset { .. } => {
                     if let Some(machine) = look.machines.get(look.root) {
                         walking.course = Course::begin(machine, Map::new());

@@ -74,7 +74,7 @@ late_ms = 3000
 
 [[fault]]
 tool = "cancel_refund"
-when = { id = "re_1" }
+when = { id = "re_000002" }
 attempts = ["forbidden"]
 repeat = true
 "#;
@@ -108,6 +108,8 @@ pub(crate) fn serve_with(place: &Place, upstream: &str, machine: &str) -> Gatewa
     let config = place.write("serve.toml", &text);
     let mut command = Command::new(AMENDS);
     command.arg("serve").arg("--config").arg(config);
+    // A test that wants a slow disk writes so into this file.
+    command.env("AMENDS_SLOW_DISK_MS", place.path("slow"));
     let gateway = Gateway::listening(command);
     eventually("the shop's tools are served", || {
         gateway.call("get_order", r#"{"order":"ord_ready"}"#).1["status"] == "success"

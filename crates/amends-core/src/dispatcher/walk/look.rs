@@ -77,6 +77,13 @@ pub enum Standing<'a> {
 }
 
 impl Dispatcher {
+    /// Lets the walk use the same machines as others, where they are equal: they are large, and walks are many.
+    pub fn share_machines(&mut self, machines: &Arc<Machines>) {
+        if let Some(walk) = self.state.walk.as_mut().filter(|walk| *walk.machines == **machines) {
+            walk.machines = machines.clone();
+        }
+    }
+
     /// The session's walk, if it has one.
     pub fn walk(&self) -> Option<Look<'_>> {
         let walk = self.state.walk.as_ref()?;

@@ -282,3 +282,37 @@ fn what_was_done_when_its_walks_time_was_over_is_gone_on_with() {
     world.wish("pay");
     assert_eq!(world.state().as_str(), "paid");
 }
+
+#[test]
+fn tries_of_a_stage_are_made_of_whole_calls_and_each_retry_is_counted_once() {
+    let ends = |retry: Value| {
+        let mut world = World::new(json!({ "order": {
+            "initial": "created", "terminal": ["paid"],
+            "actions": { "pay": {
+                "from": ["created"], "to": "paid", "tool": "charge_card", "timeout": "10m", "assert": "'ok'", "retry": retry,
+            }},
+        }}));
+        world.rules = Arc::new(Rules {
+            contract: Contract { effect: EffectKind::Idempotent, ..rules().contract.clone() },
+            playbook: rules().playbook.clone(),
+        });
+        let pay = Taking { deadline: world.now + 600_000, ..world.taking("pay_1", "pay") };
+        world.put(Input::Move(Box::new(pay)));
+        while world.dispatcher.walk().unwrap().open.is_some() {
+            while !world.sent.is_empty() {
+                world.result(failed(Code::ConnectRefused, Certainty::NotSent));
+            }
+            if let Some(deadline) = world.dispatcher.deadline() {
+                world.now = world.now.max(deadline.at);
+                world.put(Input::Tick);
+            }
+        }
+        assert_eq!(world.kind(&"pay_1".into()), "action_error");
+        (world.count("attempt_started"), world.count("call_received"), world.count("move_waits"))
+    };
+    let (sends, calls, waits) = ends(Value::Null);
+    assert_eq!((calls, waits), (1, 0));
+    assert!(sends > 1, "the call itself is sent again");
+    let tried_again = json!({ "max_attempts": 3, "backoff": "fixed", "initial": "1s" });
+    assert_eq!(ends(tried_again), (3 * sends, 3, 2));
+}
