@@ -298,7 +298,9 @@ fn told_of_fork(id: &SessionId, events: &[Event], at: u64) -> Value {
     let Some(look) = folded.walk() else { return told };
     let calls = |name: &ActionName| {
         let actions = look.machines.all().filter_map(|machine| machine.action(name.as_str()));
-        actions.into_iter().any(|(_, action)| action.tools().next().is_some() || matches!(action.does, Does::Function(_)))
+        actions
+            .into_iter()
+            .any(|(_, action)| action.tools().next().is_some() || matches!(action.does, Does::Function(_)))
     };
     let made = events.iter().filter_map(|event| match &event.fact {
         Fact::MoveMade { action, moves, .. } if *moves > at && calls(action) => {
@@ -317,9 +319,10 @@ fn told_of_fork(id: &SessionId, events: &[Event], at: u64) -> Value {
     since.extend(unsettled.map(|(action, became)| json!({ "action": action, "became": became })));
     if !since.is_empty() {
         told["since_then"] = since.into();
-        told["warning"] = "what was done in the other walk after that point stays done, and what is in doubt there may have \
+        told["warning"] =
+            "what was done in the other walk after that point stays done, and what is in doubt there may have \
                            happened: taking it here does it again"
-            .into();
+                .into();
     }
     told
 }

@@ -84,7 +84,8 @@ impl Session {
         }
         let last_seq = self.dispatcher.seq();
         let fields = self.follow(&step.events);
-        let (acts, at_once): (Vec<Act>, Vec<Act>) = self.fill_in(&input, &step).into_iter().partition(|act| !act.is_inner());
+        let (acts, at_once): (Vec<Act>, Vec<Act>) =
+            self.fill_in(&input, &step).into_iter().partition(|act| !act.is_inner());
         self.keep_results(&acts);
         if acts.iter().any(|act| matches!(act, Act::Do(Effect::Send(attempt)) if self.is_write(attempt))) {
             failpoint::reach(Point::BeforeIntent);
@@ -174,27 +175,28 @@ impl Session {
         };
         // What is done in a walk is recorded first, its reads and what ends it among them.
         let walks = self.walking.is_some() && !matches!(input, Input::Delivery { .. });
-        let only_reads = !walks && match input {
-            Input::Call(call) => {
-                gates.refusal.is_some() || (call.rules.contract.effect.is_read() && call.claims.is_empty())
-            }
-            Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } | Input::Name { attempt, .. } => {
-                reads(&attempt.call)
-            }
-            Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => reads(call),
-            Input::Cancel { call, .. } => reads(call),
-            Input::Delivery { .. } => true,
-            Input::Answer { .. }
-            | Input::Drift(_)
-            | Input::Approval { .. }
-            | Input::Begin(_)
-            | Input::Migrate { .. }
-            | Input::Move(_)
-            | Input::Weighed { .. }
-            | Input::Unwound { .. }
-            | Input::Retire { .. } => false,
-            Input::Tick | Input::Resume => self.dispatcher.only_reads(),
-        };
+        let only_reads = !walks
+            && match input {
+                Input::Call(call) => {
+                    gates.refusal.is_some() || (call.rules.contract.effect.is_read() && call.claims.is_empty())
+                }
+                Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } | Input::Name { attempt, .. } => {
+                    reads(&attempt.call)
+                }
+                Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => reads(call),
+                Input::Cancel { call, .. } => reads(call),
+                Input::Delivery { .. } => true,
+                Input::Answer { .. }
+                | Input::Drift(_)
+                | Input::Approval { .. }
+                | Input::Begin(_)
+                | Input::Migrate { .. }
+                | Input::Move(_)
+                | Input::Weighed { .. }
+                | Input::Unwound { .. }
+                | Input::Retire { .. } => false,
+                Input::Tick | Input::Resume => self.dispatcher.only_reads(),
+            };
         if only_reads && self.gateway.config().ledger.async_reads { Waits::NoWait } else { Waits::Durable }
     }
 

@@ -44,7 +44,11 @@ impl Walk<'_> {
     /// Takes an action that leads to that state.
     fn leads(&mut self, action: &str, inputs: Value, state: &str) -> Value {
         let answer = self.take(action, inputs);
-        assert_eq!((&answer["status"], &answer["data"]["state"]["name"]), (&json!("success"), &json!(state)), "{answer}");
+        assert_eq!(
+            (&answer["status"], &answer["data"]["state"]["name"]),
+            (&json!("success"), &json!(state)),
+            "{answer}"
+        );
         answer["data"].clone()
     }
 }

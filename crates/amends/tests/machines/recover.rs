@@ -76,9 +76,7 @@ fn each_no_is_recorded_and_its_recovery_can_be_done() {
     let stale = step(&gateway, stale);
     assert_refused(&stale, "stale_state", &["drop_order", "pay"]);
     assert_eq!(follow(&gateway, &stale, &Value::Null)["data"]["seq"], 1);
-    let keyed = |amount| {
-        gateway.call_with("step", &[("Idempotency-Key", "one")], &pay(&session, amount).to_string()).1
-    };
+    let keyed = |amount| gateway.call_with("step", &[("Idempotency-Key", "one")], &pay(&session, amount).to_string()).1;
     assert_eq!(keyed(5)["status"], "success");
     let duplicate = keyed(6);
     assert_refused(&duplicate, "duplicate", &["hand_over"]);
@@ -145,7 +143,11 @@ fn a_move_that_is_stopped_stays_where_it_was_and_what_was_sent_is_not_sent_again
         let paying = scope.spawn(|| step(&gateway, pay(&session, 5)));
         eventually("the charge arrived", || place.effects_on("charge_card", "ord_slow") == 1);
         let (_, stopped) = gateway.call("cancel", &json!({ "session": session }).to_string());
-        assert_eq!((&stopped["status"], &stopped["data"]["action"]), (&json!("success"), &json!("cancel")), "{stopped}");
+        assert_eq!(
+            (&stopped["status"], &stopped["data"]["action"]),
+            (&json!("success"), &json!("cancel")),
+            "{stopped}"
+        );
         let told = paying.join().expect("a call");
         assert_eq!((&told["status"], &told["error"]["certainty"]), (&json!("error"), &json!("in_doubt")), "{told}");
         assert_eq!((&told["state"]["name"], &told["seq"]), (&json!("ordered"), &json!(1)), "{told}");
@@ -175,13 +177,10 @@ fn a_fork_tells_what_was_done_after_its_point_and_what_a_crash_left_in_doubt() {
     assert_eq!(done["state"]["fields"], json!({ "item": "latte", "order": "ord_1" }), "exactly as it was: {done}");
 
     let lost = ordered(&gateway, "ord_slow");
-    thread::scope(|scope| {
-        let address = gateway.address.clone();
-        let body = pay(&lost, 5).to_string();
-        scope.spawn(move || drop(crate::support::http::send(&address, "/call/step", &[], body.as_bytes())));
-        eventually("the charge arrived", || place.effects_on("charge_card", "ord_slow") == 1);
-    });
+    let waits = gateway.begin("step", &pay(&lost, 5).to_string());
+    eventually("the charge arrived", || place.effects_on("charge_card", "ord_slow") == 1);
     gateway.kill();
+    drop(waits);
     let gateway = serve(&place, ORDER);
     eventually("the walk is taken up", || !place.events_named("resumed").is_empty());
     let forked = fork(&gateway, &lost, 1);

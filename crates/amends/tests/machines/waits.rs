@@ -295,7 +295,11 @@ fn what_was_done_after_its_time_is_gone_on_with_and_what_it_gave_is_not_lost() {
     assert_eq!(look["tool"], "walk", "what may have happened is looked at, never offered again: {late}");
     let next = || gateway.call("walk", &look["args"].to_string()).1["data"].clone();
     eventually("what came late is settled", || next()["waits"]["done"] == true);
-    assert_eq!((&next()["state"], &next()["seq"]), (&json!("asked"), &json!(0)), "nothing moves behind the agent's back");
+    assert_eq!(
+        (&next()["state"], &next()["seq"]),
+        (&json!("asked"), &json!(0)),
+        "nothing moves behind the agent's back"
+    );
     let other = step(&gateway, json!({ "action": "leave", "session": session }));
     assert_refused(&other, "in_flight", &["pay_back"]);
     let mut again = refund;
