@@ -29,7 +29,8 @@ find_programs() {
   if [ -z "$bin" ]; then
     local root=()
     [ "$(id -u)" = 0 ] || root=(sudo)
-    "${root[@]}" apt-get install -y postgresql >&2
+    "${root[@]}" apt-get update --quiet=2 >&2
+    "${root[@]}" apt-get install --quiet=2 --yes postgresql >&2
     bin=$(find_bin)
   fi
 }

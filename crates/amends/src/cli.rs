@@ -17,6 +17,7 @@ mod key;
 mod ledger;
 mod live;
 mod machine;
+mod manual;
 mod outcome;
 mod policy;
 mod propose;
@@ -149,6 +150,10 @@ enum Command {
     Prove(prove::ProveArgs),
     /// Print the JSON Schema of the envelope, or the registry of codes.
     Schema(schema::SchemaArgs),
+    /// Print what completes these commands in a shell.
+    Completions(manual::CompletionsArgs),
+    /// Print the manual page, or write one for each command.
+    Man(manual::ManArgs),
     /// End the children of a gateway that was killed.
     #[command(hide = true)]
     Guard,
@@ -190,6 +195,8 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Checkpoint(args) => checkpoint::checkpoint(args).await,
         Command::Prove(args) => prove::prove(args).await,
         Command::Schema(args) => schema::schema(args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
         Command::Guard => guard::stand(),
         Command::Shop(args) => crate::shop::run(args).await.map(|()| ExitCode::SUCCESS),
     }

@@ -43,6 +43,32 @@ fn written() -> (Place, String) {
 }
 
 #[test]
+fn a_shell_completes_every_command_and_every_command_has_a_manual_page() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(&place, &["completions", shell]);
+        let said = text(&script.stdout);
+        assert!(script.status.success() && said.contains("whatif") && said.contains("anchor"), "{shell}: {said}");
+    }
+    let bash = text(&run(&place, &["completions", "bash"]).stdout);
+    let asked = format!(
+        "{bash}\nCOMP_WORDS=(amends verify --anc); COMP_CWORD=2; _amends amends --anc verify; echo \"${{COMPREPLY[*]}}\""
+    );
+    let completed = Command::new("bash").args(["-c", &asked]).output().expect("bash runs");
+    assert_eq!(text(&completed.stdout).trim(), "--anchor", "{}", text(&completed.stderr));
+
+    let whole = text(&run(&place, &["man"]).stdout);
+    assert!(whole.contains(".TH") && whole.contains("Exit codes"), "{whole}");
+    assert!(run(&place, &["man", "--into", "pages/man1"]).status.success());
+    let page = |name: &str| std::fs::read_to_string(place.path("pages/man1").join(name)).expect(name);
+    assert!(page("amends.1").contains("amends\\-trace"), "{}", page("amends.1"));
+    assert!(page("amends-trace.1").contains("amends trace"), "{}", page("amends-trace.1"));
+    assert!(page("amends-machine-graph.1").contains("amends machine graph"));
+    assert!(!place.path("pages/man1/amends-guard.1").exists(), "what is hidden has no page");
+    assert_eq!(run(&place, &["completions", "cmd"]).status.code(), Some(2));
+}
+
+#[test]
 fn help_has_examples_and_every_command_a_sentence() {
     let place = Place::new();
     let help = run(&place, &["--help"]);
