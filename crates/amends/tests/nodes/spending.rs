@@ -15,7 +15,7 @@ fn charge(node: &Gateway, amount: u32) -> (u16, String) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let key = format!("key-{}", NEXT.fetch_add(1, Ordering::Relaxed));
     let body = format!(r#"{{"order":"ord_1","amount":{amount}}}"#);
-    let (status, said) = node.call_with("charge_card", &[("idempotency-key", &key)], &body);
+    let (status, said) = node.call_with("charge_card", &[("idempotency-key", key.as_str())], &body);
     (status, said.to_string())
 }
 
