@@ -48,7 +48,7 @@ use crate::telemetry::TelemetryConfig;
 use crate::upstream::functions::Functions;
 use crate::upstream::openapi::{Api, DocumentError};
 
-pub use a2a::{A2aConfig, A2aSpec, TextRule, TextSpec};
+pub use a2a::{A2aConfig, A2aSpec, TextReply, TextRule, TextSpec};
 pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
 pub(crate) use auth::is_here;

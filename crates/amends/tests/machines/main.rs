@@ -17,6 +17,7 @@ mod listed;
 mod many;
 mod moves;
 mod order;
+mod private;
 mod recover;
 mod resources;
 mod waits;
