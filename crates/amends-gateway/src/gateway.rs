@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, ConfigError, LedgerConfig, LedgerPlace};
+use crate::door::agui::Runs;
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
 use crate::hub::{Hub, News};
 use crate::identity::{Identity, IdentityError};
@@ -29,7 +30,7 @@ use crate::request_state::Seal;
 use crate::restraint::{Rates, Room};
 use crate::sign_in::SignIn;
 use crate::signer::{SignError, Signer, keep_signing};
-use crate::spending::Spending;
+use crate::spending::{self, Spending};
 use crate::telemetry::Telemetry;
 use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
 use crate::walks::kit::Kits;
@@ -95,6 +96,8 @@ pub struct Gateway {
     pub(crate) kits: Kits,
     /// Whose the walks are.
     pub(crate) owners: Owners,
+    /// The runs that go on here.
+    pub(crate) runs: Arc<Runs>,
     /// Who signs the log, where there is a key.
     signer: Option<Signer>,
     /// How many sessions are driven right now.
@@ -202,18 +205,19 @@ impl Gateway {
                 Ok((name.clone(), Arc::new(started)))
             })
             .collect::<Result<_, StartError>>()?;
-        hub.meet(&upstreams);
+        hub.meet(&upstreams, &config);
         let signing_key = key::signing(&config.ledger, &amends_ledger::origin(&ledger.secret()))?;
         let signer = signing_key.map(|key| Signer::new(ledger.clone(), key, config.ledger.anchor.clone()));
         let spending = Spending::default();
         if config.cost.day_max_milli.is_some() {
-            let counted = spending.count(&*ledger, clock::now()).await;
+            let counted = spending.look(&*ledger, clock::now(), true, |_| false).await;
             counted.map_err(|source| StartError::Ledger { place: config.ledger.place.clone(), source })?;
         }
         let metrics = Metrics::default();
+        let ledger_secret = ledger.secret();
         let gateway = Arc::new(Self {
             signer,
-            secret: ledger.secret(),
+            secret: ledger_secret,
             seal: Seal::new(ledger.secret()),
             sign_in: SignIn::new(ledger.secret()),
             ledger,
@@ -239,6 +243,7 @@ impl Gateway {
             pins: Pins::default(),
             kits: Kits::default(),
             owners: Owners::default(),
+            runs: Arc::new(Runs::new(ledger_secret)),
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
             given_up: std::sync::Mutex::default(),
@@ -253,6 +258,7 @@ impl Gateway {
         gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(webhook::post_questions(Arc::downgrade(&gateway))));
+        gateway.keep(tokio::spawn(spending::follow(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(pin::follow(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(pulse::look(Arc::downgrade(&gateway))));
@@ -289,8 +295,16 @@ impl Gateway {
         self.serving.read().unwrap_or_else(PoisonError::into_inner).upstreams.clone()
     }
 
+    /// Ends the runs of its clients, and waits a little until they have heard so: a stream that merely ends would pass for a run
+    /// that went well. What was begun is on the ledger.
+    pub async fn end_runs(&self) {
+        self.runs.end().await;
+    }
+
     /// Ends its upstreams, all at once.
     pub async fn stop_upstreams(&self) {
+        // Whoever reads their lists just now would take their end for a failure.
+        self.leave_all();
         let upstreams = self.upstreams();
         join_all(upstreams.values().map(|upstream| upstream.stop())).await;
     }

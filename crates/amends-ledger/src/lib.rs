@@ -46,7 +46,7 @@ pub use claims::{ClaimRow, Left as ClaimLeft, decide as decide_claims};
 pub use error::Error;
 pub use glance::Glance;
 pub use grant::Grant;
-pub use interactions::{AnswerFate, Closing, QueueEntry, QueueFilter, QueueState};
+pub use interactions::{AnswerFate, Closing, Posting, QueueEntry, QueueFilter, QueueState};
 pub use letter::{Letter, LetterId, LetterState};
 pub use log::{Checkpoint, LogEntry, StoredCheckpoint, origin};
 pub use memory::MemoryLedger;
@@ -136,6 +136,10 @@ pub trait Ledger: Debug + Send + Sync {
     /// Takes a person's answer to a question, if it is the first, one of the options, and the question is not closed. When
     /// it says so, the answer is durable. The session acts on it later, and closes the question.
     fn answer_interaction(&self, id: &InteractionId, answer: PersonAnswer) -> Pending<'_, AnswerFate>;
+
+    /// Records how far a question is on its way to an address. `false` where it is over or was taken there before, or where another
+    /// node is posting it; then nothing is changed.
+    fn posting(&self, id: &InteractionId, posting: Posting, now: Timestamp) -> Pending<'_, bool>;
 
     /// Questions of all sessions that were answered and that their session has not closed, the oldest answers first.
     fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>>;

@@ -24,7 +24,7 @@ use crate::append::{Append, Appended, Commit, StoredAnswer, StoredArguments};
 use crate::claims::ClaimRow;
 use crate::error::Error;
 use crate::grant::Grant;
-use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
+use crate::interactions::{AnswerFate, InteractionRow, Posting, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::{Node, letters_for};
@@ -195,6 +195,10 @@ impl Ledger for MemoryLedger {
 
     fn answer_interaction(&self, id: &InteractionId, answer: PersonAnswer) -> Pending<'_, AnswerFate> {
         self.hinting(|data| Ok(data.answer_interaction(id, answer)))
+    }
+
+    fn posting(&self, id: &InteractionId, posting: Posting, now: Timestamp) -> Pending<'_, bool> {
+        self.now(|data| Ok(data.posting(&self.node, id, posting, now)))
     }
 
     fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>> {

@@ -46,7 +46,7 @@ use tokio::sync::oneshot;
 use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
 use crate::error::Error;
 use crate::grant::Grant;
-use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
+use crate::interactions::{AnswerFate, InteractionRow, Posting, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
@@ -334,6 +334,14 @@ impl Ledger for PostgresLedger {
             let (id, given) = (id.clone(), given.clone());
             Box::pin(async move { questions::answer(connection, &id, &given).await })
         }))
+    }
+
+    fn posting(&self, id: &InteractionId, posting: Posting, now: Timestamp) -> Pending<'_, bool> {
+        let (here, id) = (self.here.clone(), id.clone());
+        self.write(move |connection| {
+            let (here, id) = (here.clone(), id.clone());
+            Box::pin(async move { questions::posting(connection, &here.node.id, &id, posting, now).await })
+        })
     }
 
     fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>> {

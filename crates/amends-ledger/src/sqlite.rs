@@ -33,7 +33,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
 use crate::error::Error;
 use crate::grant::Grant;
-use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
+use crate::interactions::{AnswerFate, InteractionRow, Posting, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
@@ -239,6 +239,11 @@ impl Ledger for SqliteLedger {
             Ok(given) => self.hinting(self.write(move |answer| Work::AnswerInteraction { id, given, answer })),
             Err(error) => Box::pin(ready(Err(error))),
         }
+    }
+
+    fn posting(&self, id: &InteractionId, posting: Posting, now: Timestamp) -> Pending<'_, bool> {
+        let id = id.clone();
+        self.write(move |answer| Work::Posting { id, posting, now, answer })
     }
 
     fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>> {

@@ -49,7 +49,7 @@ pub(super) async fn ask(asides: Option<&Asides>, task: &Task) -> Option<Answer> 
 }
 
 /// Takes a question back when it is dropped before its answer.
-struct Withdraw(Option<oneshot::Sender<()>>);
+struct Withdraw(Option<oneshot::Sender<Option<String>>>);
 
 impl Withdraw {
     fn keep(mut self) {
@@ -61,7 +61,7 @@ impl Drop for Withdraw {
     fn drop(&mut self) {
         if let Some(withdraw) = self.0.take() {
             // Whoever was asked may have gone before.
-            let _ = withdraw.send(());
+            let _ = withdraw.send(None);
         }
     }
 }
