@@ -92,7 +92,7 @@ fn unspoken(door: &Door, named: &str) -> Refused {
 }
 
 /// Whether the body is of a type that is read here.
-fn is_json(request: &Request<Incoming>) -> Result<(), Refused> {
+fn is_json<B>(request: &Request<B>) -> Result<(), Refused> {
     let given =
         request.headers().get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()).to_lowercase());
     let given = given.unwrap_or_default();

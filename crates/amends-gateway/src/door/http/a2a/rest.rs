@@ -29,10 +29,17 @@ pub(super) async fn handle(
     who: &Principal,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    // Also what is refused is read, so that the connection can be used again.
+    let (parts, body) = request.into_parts();
+    let request = Request::from_parts(parts, ());
+    let text = match *request.method() == Verb::POST {
+        true => text_of(body, door.gateway.config().limits).await.map_err(|(refused, _)| refused),
+        false => Ok(String::new()),
+    };
     let version = version(door, &request);
     let is_old = matches!(version, Ok(Version::V03));
     let answered = match version {
-        Ok(_) => answer(door, who, request, is_old).await,
+        Ok(_) => answer(door, who, &request, text, is_old).await,
         Err(refused) => Err(refused),
     };
     match answered {
@@ -49,7 +56,7 @@ pub(super) async fn handle(
 }
 
 /// The version of a request: that of its path, or the one it names. The paths of both are the same but for what they begin with.
-fn version(door: &Door, request: &Request<Incoming>) -> Result<Version, Refused> {
+fn version(door: &Door, request: &Request<()>) -> Result<Version, Refused> {
     let named = named_version(door, request)?;
     if !is_of_old(request.uri().path()) {
         return Ok(named.unwrap_or(Version::V1));
@@ -68,7 +75,8 @@ fn is_of_old(path: &str) -> bool {
 async fn answer(
     door: &Arc<Door>,
     who: &Principal,
-    request: Request<Incoming>,
+    request: &Request<()>,
+    text: Result<String, Refused>,
     is_old: bool,
 ) -> Result<Answer, Refused> {
     let path = request.uri().path();
@@ -79,15 +87,12 @@ async fn answer(
     let (method, mut named) = route(request.method(), path, is_old)?;
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
     let mut params = asked(request.uri().query().unwrap_or_default())?;
-    let mut text = String::new();
-    if request.method() == Verb::POST && !matches!(method, Method::Subscribe) {
-        let is_plain = matches!(method, Method::Cancel)
-            && request.headers().get("content-length").is_none_or(|length| length == "0");
-        if !is_plain {
-            is_json(&request)?;
-        }
-        text = text_of(request.into_body(), door.gateway.config().limits).await.map_err(|(refused, _)| refused)?;
+    let is_empty = text.as_ref().is_ok_and(String::is_empty);
+    let needs_none = matches!(method, Method::Subscribe) || (matches!(method, Method::Cancel) && is_empty);
+    if request.method() == Verb::POST && !needs_none {
+        is_json(request)?;
     }
+    let mut text = if matches!(method, Method::Subscribe) { String::new() } else { text? };
     let asker = Asker { door, who, version: Version::V1, ends_asking: is_old };
     if matches!(method, Method::Send | Method::Stream) {
         if is_old {

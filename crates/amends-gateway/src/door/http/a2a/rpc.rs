@@ -30,12 +30,14 @@ pub(super) async fn handle(
         return plain_text(StatusCode::METHOD_NOT_ALLOWED, "A2A messages are posted here");
     }
     let refuse = |refused: &Refused, id: Option<&str>| json(StatusCode::OK, refused.rpc(Some(id.unwrap_or("null"))));
-    if let Err(refused) = is_json(&request) {
+    let (is_json, named) = (is_json(&request), named_version(door, &request));
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+    // Also what is refused is read, so that the connection can be used again.
+    let text = text_of(request.into_body(), door.gateway.config().limits).await;
+    if let Err(refused) = is_json {
         return refuse(&refused, None);
     }
-    let named = named_version(door, &request);
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
-    let text = match text_of(request.into_body(), door.gateway.config().limits).await {
+    let text = match text {
         Ok(text) => text,
         Err((refused, id)) => return refuse(&refused, id.as_deref()),
     };
