@@ -30,7 +30,7 @@ use crate::request_state::Seal;
 use crate::restraint::{Rates, Room};
 use crate::sign_in::SignIn;
 use crate::signer::{SignError, Signer, keep_signing};
-use crate::spending::Spending;
+use crate::spending::{self, Spending};
 use crate::telemetry::Telemetry;
 use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
 use crate::walks::kit::Kits;
@@ -205,12 +205,12 @@ impl Gateway {
                 Ok((name.clone(), Arc::new(started)))
             })
             .collect::<Result<_, StartError>>()?;
-        hub.meet(&upstreams);
+        hub.meet(&upstreams, &config);
         let signing_key = key::signing(&config.ledger, &amends_ledger::origin(&ledger.secret()))?;
         let signer = signing_key.map(|key| Signer::new(ledger.clone(), key, config.ledger.anchor.clone()));
         let spending = Spending::default();
         if config.cost.day_max_milli.is_some() {
-            let counted = spending.count(&*ledger, clock::now()).await;
+            let counted = spending.look(&*ledger, clock::now(), true, |_| false).await;
             counted.map_err(|source| StartError::Ledger { place: config.ledger.place.clone(), source })?;
         }
         let metrics = Metrics::default();
@@ -258,6 +258,7 @@ impl Gateway {
         gateway.keep(tokio::spawn(settle_orphans(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(read_post(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(webhook::post_questions(Arc::downgrade(&gateway))));
+        gateway.keep(tokio::spawn(spending::follow(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(sweep(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(pin::follow(Arc::downgrade(&gateway))));
         gateway.keep(tokio::spawn(pulse::look(Arc::downgrade(&gateway))));
@@ -302,6 +303,8 @@ impl Gateway {
 
     /// Ends its upstreams, all at once.
     pub async fn stop_upstreams(&self) {
+        // Whoever reads their lists just now would take their end for a failure.
+        self.leave_all();
         let upstreams = self.upstreams();
         join_all(upstreams.values().map(|upstream| upstream.stop())).await;
     }

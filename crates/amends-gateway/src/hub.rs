@@ -6,6 +6,7 @@ mod level;
 mod mailbox;
 mod news;
 mod subscription;
+mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::AtomicU64;
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use amends_core::{SessionId, UpstreamName};
 use amends_wire::mcp::lists::Kind;
 
+use crate::config::Config;
 use crate::gateway::Upstreams;
 use crate::upstream::Upstream;
 
@@ -35,6 +37,10 @@ pub struct Hub {
     next: AtomicU64,
     /// Who has which name now.
     here: Mutex<HashMap<UpstreamName, Weak<Upstream>>>,
+    /// What was said of tasks that nobody knows of yet.
+    early: Mutex<tasks::Early>,
+    /// By which is known what may not pass.
+    rules: Mutex<Option<Arc<Config>>>,
 }
 
 impl Hub {
@@ -84,8 +90,9 @@ impl Hub {
         most
     }
 
-    /// These are the upstreams from now on.
-    pub fn meet(&self, upstreams: &Upstreams) {
+    /// These are the upstreams from now on, and that governs what passes.
+    pub fn meet(&self, upstreams: &Upstreams, rules: &Arc<Config>) {
+        *self.rules.lock().unwrap_or_else(PoisonError::into_inner) = Some(rules.clone());
         let here = upstreams.iter().map(|(name, upstream)| (name.clone(), Arc::downgrade(upstream))).collect();
         *self.here.lock().unwrap_or_else(PoisonError::into_inner) = here;
     }

@@ -2,6 +2,7 @@
 
 pub mod catalogue;
 pub mod clock;
+pub mod compared;
 pub mod config;
 pub mod door;
 pub mod driver;

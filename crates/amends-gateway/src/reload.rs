@@ -103,7 +103,7 @@ impl Gateway {
         }
         let serving = Serving { config: Arc::new(config), upstreams: Arc::new(upstreams) };
         *self.serving.write().unwrap_or_else(PoisonError::into_inner) = serving.clone();
-        self.hub.meet(&serving.upstreams);
+        self.hub.meet(&serving.upstreams, &serving.config);
         let changed = self.catalogue.reload(serving.config, &serving.upstreams);
         reloaded.removed.iter().for_each(|name| self.leave(name));
         reloaded.started.iter().for_each(|name| self.tend(&serving.upstreams[name]));

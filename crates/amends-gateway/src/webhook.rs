@@ -1,14 +1,15 @@
 //! Questions that are posted to an address of the operator's, signed, until they are taken or over.
 //!
-//! What is posted is read from the ledger's queue, and what was taken is only remembered here: after a restart an open question
-//! is posted again, with the same id, by which the receiver tells that it has it. So a crash loses none.
+//! What is posted is read from the ledger's queue, and so is who posts it and that it was taken: one node at a time tries, and what was
+//! taken is not posted again by whichever node, whenever it was started. Where a node dies after the receiver took a question and
+//! before that is recorded, it is posted once more, with the same id, by which the receiver tells that it has it. So a crash loses none.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use amends_core::{Interaction, InteractionId};
-use amends_ledger::{QueueFilter, keyed_digest};
+use amends_ledger::{Posting, QueueFilter, keyed_digest};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -37,6 +38,10 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// The waits before a question is posted again: each twice as long as the one before, up to the last.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 const AGAIN_AFTER_MAX: Duration = Duration::from_secs(300);
+/// For how long a node that posts a question keeps the others from it: longer than one try takes.
+const MINE_FOR_MS: u64 = 30_000;
+/// When it is looked at again whether another node's try came to nothing.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// After which time a question is posted by whichever node, and not only by the one that asks.
 const ANYBODY_AFTER_MS: u64 = 5_000;
 /// The header that signs a question: `t=MILLISECONDS,v1=HEX`.
@@ -97,23 +102,53 @@ async fn look(gateway: &Arc<Gateway>, tries: &mut HashMap<InteractionId, Tries>,
     }
     let posts = due.iter().map(|(webhook, interaction)| {
         let pool = pools.get(&webhook.url);
-        async move {
-            let taken = match pool {
-                Some(pool) => post(gateway, pool, webhook, interaction).await,
-                None => false,
-            };
-            (interaction.id.clone(), taken)
-        }
+        async move { (interaction.id.clone(), tried(gateway, pool, webhook, interaction).await) }
     });
-    for (id, taken) in join_all(posts).await {
+    for (id, came) in join_all(posts).await {
         let tried = tries.entry(id).or_default();
-        tried.taken = taken;
-        if !taken {
-            let wait = AGAIN_AFTER.saturating_mul(1 << tried.failed.min(16)).min(AGAIN_AFTER_MAX);
-            tried.failed = tried.failed.saturating_add(1);
-            tried.not_before = Some(Instant::now() + wait);
-        }
+        tried.taken = came == Came::Taken;
+        let wait = match came {
+            Came::Taken => continue,
+            Came::NotOurs => LOOK_AGAIN_AFTER,
+            Came::Failed => {
+                let wait = AGAIN_AFTER.saturating_mul(1 << tried.failed.min(16)).min(AGAIN_AFTER_MAX);
+                tried.failed = tried.failed.saturating_add(1);
+                wait
+            }
+        };
+        tried.not_before = Some(Instant::now() + wait);
     }
+}
+
+/// What came of a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    Taken,
+    Failed,
+    /// Another node posts it, or it was taken before.
+    NotOurs,
+}
+
+/// Posts a question, if nobody else does or did.
+async fn tried(gateway: &Gateway, pool: Option<&Pool>, webhook: &WebhookConfig, interaction: &Interaction) -> Came {
+    let Some(pool) = pool else { return Came::Failed };
+    match recorded(gateway, interaction, Posting::Begun { until: clock::now() + MINE_FOR_MS }).await {
+        Some(true) => {}
+        Some(false) => return Came::NotOurs,
+        None => return Came::Failed,
+    }
+    if !post(gateway, pool, webhook, interaction).await {
+        return Came::Failed;
+    }
+    // Where that cannot be recorded, it may be posted once more.
+    let _ = recorded(gateway, interaction, Posting::Done).await;
+    Came::Taken
+}
+
+/// Records how far a question is, and says whether that is ours to say; nothing where the ledger is away.
+async fn recorded(gateway: &Gateway, interaction: &Interaction, posting: Posting) -> Option<bool> {
+    let recorded = gateway.ledger.posting(&interaction.id, posting, clock::now()).await;
+    recorded.inspect_err(|error| tracing::warn!(%error, "how far a question is cannot be recorded")).ok()
 }
 
 fn pool_of(url: &str) -> Option<Pool> {

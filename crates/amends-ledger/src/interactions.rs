@@ -54,6 +54,18 @@ pub enum QueueState {
     Closed(Closing),
 }
 
+/// How far a question is on its way to an address of the operator's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Posting {
+    /// This node posts it, and nobody else before that time.
+    Begun {
+        /// Until when.
+        until: Timestamp,
+    },
+    /// It was taken there.
+    Done,
+}
+
 /// What became of a person's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerFate {

@@ -36,7 +36,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Principal, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ pub use claims::{ClaimRow, Left as ClaimLeft, decide as decide_claims};
 pub use error::Error;
 pub use glance::Glance;
 pub use grant::Grant;
-pub use interactions::{AnswerFate, Closing, QueueEntry, QueueFilter, QueueState};
+pub use interactions::{AnswerFate, Closing, Posting, QueueEntry, QueueFilter, QueueState};
 pub use letter::{Letter, LetterId, LetterState};
 pub use log::{Checkpoint, LogEntry, StoredCheckpoint, origin};
 pub use memory::MemoryLedger;
@@ -137,6 +137,10 @@ pub trait Ledger: Debug + Send + Sync {
     /// it says so, the answer is durable. The session acts on it later, and closes the question.
     fn answer_interaction(&self, id: &InteractionId, answer: PersonAnswer) -> Pending<'_, AnswerFate>;
 
+    /// Records how far a question is on its way to an address. `false` where it is over or was taken there before, or where another
+    /// node is posting it; then nothing is changed.
+    fn posting(&self, id: &InteractionId, posting: Posting, now: Timestamp) -> Pending<'_, bool>;
+
     /// Questions of all sessions that were answered and that their session has not closed, the oldest answers first.
     fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>>;
 
@@ -164,6 +168,16 @@ pub trait Ledger: Debug + Send + Sync {
     fn sessions_after(
         &self,
         since: Timestamp,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>>;
+
+    /// The sessions of one principal through one door, but for walks: the oldest first, then by id, those that come after the
+    /// session `after`, at most `limit` of them. For walking over all of them in pieces.
+    fn sessions_by(
+        &self,
+        principal: &Principal,
+        door: &str,
         after: Option<&SessionRow>,
         limit: usize,
     ) -> Pending<'_, Vec<SessionRow>>;

@@ -38,7 +38,7 @@ use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Principal, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -46,7 +46,7 @@ use tokio::sync::oneshot;
 use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
 use crate::error::Error;
 use crate::grant::Grant;
-use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
+use crate::interactions::{AnswerFate, InteractionRow, Posting, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
@@ -336,6 +336,14 @@ impl Ledger for PostgresLedger {
         }))
     }
 
+    fn posting(&self, id: &InteractionId, posting: Posting, now: Timestamp) -> Pending<'_, bool> {
+        let (here, id) = (self.here.clone(), id.clone());
+        self.write(move |connection| {
+            let (here, id) = (here.clone(), id.clone());
+            Box::pin(async move { questions::posting(connection, &here.node.id, &id, posting, now).await })
+        })
+    }
+
     fn answered(&self, limit: usize) -> Pending<'_, Vec<(SessionId, InteractionId, PersonAnswer)>> {
         self.read(move |connection| Box::pin(questions::answered(connection, limit)))
     }
@@ -415,6 +423,21 @@ impl Ledger for PostgresLedger {
         self.read(move |connection| {
             let after = after.clone();
             Box::pin(async move { reader::sessions_after(connection, since, after.as_ref(), limit).await })
+        })
+    }
+
+    fn sessions_by(
+        &self,
+        principal: &Principal,
+        door: &str,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>> {
+        let after = after.map(|row| (row.opened, row.session.clone()));
+        let (principal, door) = (principal.clone(), door.to_owned());
+        self.read(move |connection| {
+            let (principal, door, after) = (principal.clone(), door.clone(), after.clone());
+            Box::pin(async move { reader::sessions_by(connection, &principal, &door, after.as_ref(), limit).await })
         })
     }
 

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use amends_core::privacy::{Category, Field, Sieve};
+use amends_wire::object::Object;
+use amends_wire::splice::Splice;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -76,6 +78,22 @@ impl Sieves {
             Some(_) => Some(json!({ "contents": [], "messages": [] }).to_string()),
             None => self.results.masked(text, || None).map(|(masked, _)| masked),
         }
+    }
+
+    /// What an agent gets in the place of what is said of a task, whose result is a tool's; nothing where it may have all of it.
+    pub fn task(&self, text: &str) -> Option<String> {
+        let Some((masked, found)) = self.withheld.masked(text, || None) else {
+            return self.results.masked(text, || None).map(|(masked, _)| masked);
+        };
+        // A task says itself what came of it, or this is what came of it.
+        let task = Object::parse(&masked).filter(|task| task.get("taskId").is_some());
+        let Some(task) = task else { return Some(withheld(&found)) };
+        let mut splice = Splice::new(&masked);
+        if let Some(result) = task.get("result") {
+            let _ = splice.replace(result.get(), withheld(&found));
+        }
+        let told = splice.finish();
+        Some(self.results.masked(&told, || None).map_or(told, |(masked, _)| masked))
     }
 
     /// Masks what an agent must not see of a walk's fields.

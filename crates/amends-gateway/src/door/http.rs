@@ -54,13 +54,14 @@ struct Door {
     port: u16,
     /// Whom agents have called back.
     pushes: a2a::Pushes,
+    over: a2a::Over,
 }
 
 /// Serves until the process ends.
 pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
     let port = listener.local_addr().map_or(0, |address| address.port());
-    let (sessions, pushes) = (Sessions::default(), a2a::Pushes::default());
-    let door = Arc::new(Door { gateway, sessions, port, pushes });
+    let (sessions, pushes, over) = (Sessions::default(), a2a::Pushes::default(), a2a::Over::default());
+    let door = Arc::new(Door { gateway, sessions, port, pushes, over });
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         // The semaphore is never closed.

@@ -10,6 +10,7 @@ mod outbox;
 mod own;
 mod progress;
 mod rounds;
+mod tasks;
 mod walk;
 mod wrapped;
 
@@ -24,8 +25,9 @@ use serde_json::value::RawValue;
 
 pub use call::refuse;
 pub use client::{Client, Running, Said};
-pub use outbox::{Out, Outbox};
+pub use outbox::{Out, Outbox, Question};
 pub use progress::ProgressRelay;
+pub use tasks::Begun;
 pub use wrapped::Wrapped;
 
 use crate::driver::{Answered, Delivery, Form};
@@ -62,17 +64,24 @@ pub struct Answer {
     pub code: Option<i64>,
     /// Whom to tell when it has arrived, where that matters.
     pub delivery: Option<Delivery>,
+    /// The task that it tells of.
+    pub begun: Option<Box<Begun>>,
 }
 
 impl Answer {
     /// The answer that a request was done.
     pub fn result(asked: &Asked, result: &str) -> Self {
-        Self { message: message::success(&asked.id, result), code: None, delivery: None }
+        Self { message: message::success(&asked.id, result), code: None, delivery: None, begun: None }
     }
 
     /// The answer that it was not.
     pub fn error(asked: &Asked, code: i64, text: &str, data: Option<&str>) -> Self {
-        Self { message: message::failure(Some(&asked.id), code, text, data), code: Some(code), delivery: None }
+        Self {
+            message: message::failure(Some(&asked.id), code, text, data),
+            code: Some(code),
+            delivery: None,
+            begun: None,
+        }
     }
 }
 

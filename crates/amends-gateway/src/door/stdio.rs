@@ -37,7 +37,8 @@ pub async fn serve(
     let agent = Arc::new(Agent::new(client, upstream, out));
     // On its own: a line that is half read must not be given up because the upstream has something to say.
     let passing = tokio::spawn(pass_on(agent.clone(), unasked));
-    let telling = (!gateway.config().machines.is_empty()).then(|| tokio::spawn(tell_of_walks(agent.clone())));
+    agent.client.mailbox().change(|wants| (wants.tools, wants.prompts, wants.resources) = (false, false, false));
+    let telling = tokio::spawn(tell(agent.clone()));
     let mut reader = BufReader::with_capacity(64 * 1024, input);
     let limits = gateway.config().limits;
     let bounds = LineBounds { bytes: limits.body_bytes, depth: limits.depth };
@@ -55,10 +56,8 @@ pub async fn serve(
     }
     passing.abort();
     let _ = passing.await;
-    if let Some(telling) = telling {
-        telling.abort();
-        let _ = telling.await;
-    }
+    telling.abort();
+    let _ = telling.await;
     drop(agent);
     let _ = tokio::time::timeout(Duration::from_secs(1), writer).await;
     // Nothing more can come of what was sent to an upstream that is gone.
@@ -75,12 +74,12 @@ async fn pass_on(agent: Arc<Agent>, mut unasked: mpsc::UnboundedReceiver<(Upstre
     }
 }
 
-/// Tells the agent what changed in its walks. What the upstream changed is passed on as it says it.
-async fn tell_of_walks(agent: Arc<Agent>) {
+/// Tells the agent what is put into its mailbox: what changed in its walks and, where we stand between it and its upstream, what
+/// that says. Otherwise what the upstream says is passed on as it says it, and nothing of that is wanted here.
+async fn tell(agent: Arc<Agent>) {
     let mailbox = agent.client.mailbox().clone();
-    mailbox.change(|wants| (wants.tools, wants.prompts, wants.resources) = (false, false, false));
+    let mut reader = mailbox.first_reader();
     loop {
-        let mut reader = mailbox.reader(None);
         loop {
             match reader.next().await {
                 Ok(Some((_, line))) => agent.write(line.to_string()).await,
@@ -89,6 +88,7 @@ async fn tell_of_walks(agent: Arc<Agent>) {
                 Err(_) => break,
             }
         }
+        reader = mailbox.reader(None);
     }
 }
 

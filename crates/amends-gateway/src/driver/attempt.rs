@@ -56,7 +56,7 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
         return;
     }
     if let Some(reserved) = live.reserved.take() {
-        reserved.keep();
+        reserved.keep(&session.id);
     }
     if let Some(key) = &attempt.effect_key {
         // A call that took over another's doubt goes on with its key.
@@ -183,6 +183,10 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
                 meta: if modern { &stamps } else { &[] },
                 without_meta: if tool.upstream.takes_no_stamps() { &era::STAMPS } else { &[] },
             });
+            // In the stateful era a tool may be there as a task alone, which whoever understands tasks of the other era gets.
+            let as_task =
+                tool.upstream.takes_no_stamps() && tasks::wanted(&live.params) && tasks::is_required(&tool.entry);
+            let params = if as_task { tasks::asked_for(&params) } else { params };
             let request = Request {
                 method: "tools/call".into(),
                 subject: Some(tool.local.clone()),

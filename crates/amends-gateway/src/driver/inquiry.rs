@@ -44,6 +44,10 @@ pub(super) struct LiveInquiry {
     brought: bool,
     /// What waits for the agent's answer on its line.
     line: Option<tokio::task::AbortHandle>,
+    /// By which the agent on its line is told that it is taken back, and why.
+    withdraw: Vec<oneshot::Sender<Option<String>>>,
+    /// Why the upstream took it back.
+    reason: Option<String>,
     /// What waits for the upstream to take it back.
     watched: Option<tokio::task::AbortHandle>,
     /// The answers, one for each question.
@@ -52,10 +56,24 @@ pub(super) struct LiveInquiry {
 
 impl LiveInquiry {
     fn new(asked: InputRequired, held: Option<oneshot::Sender<Said>>) -> Self {
-        Self { asked, held, opened: None, brought: false, line: None, watched: None, answers: Vec::new() }
+        Self {
+            asked,
+            held,
+            opened: None,
+            brought: false,
+            line: None,
+            withdraw: Vec::new(),
+            reason: None,
+            watched: None,
+            answers: Vec::new(),
+        }
     }
 
     fn stop(&mut self) {
+        for withdraw in self.withdraw.drain(..).filter(|_| self.reason.is_some()) {
+            // Whoever has answered meanwhile does not hear of it.
+            let _ = withdraw.send(self.reason.clone());
+        }
         for task in self.line.take().into_iter().chain(self.watched.take()) {
             task.abort();
         }
@@ -93,9 +111,9 @@ impl Session {
         let mut live_inquiry = LiveInquiry::new(asked, Some(answer));
         let (mail, call) = (self.mail.clone(), attempt.call.clone());
         let watching = tokio::spawn(async move {
-            if withdrawn.await.is_ok() {
+            if let Ok(reason) = withdrawn.await {
                 // The driver outlives its calls, unless the process ends.
-                let _ = mail.send(Mail::Withdrawn { call, inquiry: n });
+                let _ = mail.send(Mail::Withdrawn { call, inquiry: n, reason });
             }
         });
         live_inquiry.watched = Some(watching.abort_handle());
@@ -105,8 +123,11 @@ impl Session {
     }
 
     /// The upstream took back what it asked.
-    pub(super) fn withdrawn(&mut self, call: CallId, inquiry: u32) {
+    pub(super) fn withdrawn(&mut self, call: CallId, inquiry: u32, reason: Option<String>) {
         if self.dispatcher.is_asking(&call, inquiry) {
+            if let Some(live) = self.live.get_mut(&call).and_then(|live| live.inquiries.get_mut(&inquiry)) {
+                live.reason = reason;
+            }
             self.take(Input::Withdrawal { call, inquiry }, Gates::default());
         }
     }
@@ -138,15 +159,22 @@ impl Session {
         inquiry.opened = Some((asking.due, asking.way));
         match asking.way {
             Way::Line => {
-                let questions = inquiry.asked.questions.clone();
                 let mail = self.mail.clone();
                 let (call, n) = (call.clone(), asking.inquiry);
                 let Some(asides) = live.listener.asides.clone() else { return };
+                let id = |at: usize| format!("{call}-{n}-{at}");
+                // Here and not where they are waited for, so that they reach the agent in the order they were asked in.
+                let questions = inquiry.asked.questions.iter().enumerate();
+                let asked: Option<Vec<_>> = questions.map(|(at, question)| put(&asides, question, id(at))).collect();
+                // Where the line broke, that is heard elsewhere.
+                let Some(asked) = asked else { return };
+                let (said, withdraw): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
+                inquiry.withdraw = withdraw;
                 let task = tokio::spawn(async move {
-                    let id = |at: usize| format!("{call}-{n}-{at}");
-                    let asked = questions.iter().enumerate().map(|(at, question)| ask(&asides, question, id(at)));
-                    let answers: Option<Vec<_>> = join_all(asked).await.into_iter().collect();
-                    if questions.is_empty() {
+                    let nothing = said.is_empty();
+                    let answers: Option<Vec<_>> = join_all(said).await.into_iter().map(|said| said.ok()).collect();
+                    let answers = answers.map(|said| said.into_iter().map(|said| said.answer).collect());
+                    if nothing {
                         tokio::time::sleep(std::time::Duration::from_millis(COME_BACK_MS)).await;
                     }
                     // Where the line broke, that is heard elsewhere.
@@ -412,15 +440,25 @@ pub(super) fn subject(params: &str) -> Option<(String, String)> {
     Some((object.string("name")?.into_owned(), arguments.to_owned()))
 }
 
+/// Asks the agent something and waits for its answer; nothing where there is no way to it any more.
 pub(super) async fn ask(asides: &AsideSender, question: &Question, id: String) -> Option<Result<String, RpcFault>> {
+    let (said, _withdraw) = put(asides, question, id)?;
+    said.await.ok().map(|said| said.answer)
+}
+
+/// Puts a question before the agent: where its answer will come, and by what it is taken back. Nobody waits for the answer any more
+/// once that is dropped, and then whoever asks the agent takes the question back, too.
+fn put(asides: &AsideSender, question: &Question, id: String) -> Option<Put> {
     let (answer, said) = oneshot::channel();
-    // Dropped with this, the way for the answer says so to whoever asks the agent.
-    let (_never, withdrawn) = oneshot::channel();
+    let (withdraw, withdrawn) = oneshot::channel();
     let params = question.for_line(&id);
     let asking = upstream::Asking { method: question.method.clone(), params, answer, withdrawn };
     asides.send(Aside::Question(asking)).ok()?;
-    said.await.ok().map(|said| said.answer)
+    Some((said, withdraw))
 }
+
+/// A question that is put before an agent.
+type Put = (oneshot::Receiver<Said>, oneshot::Sender<Option<String>>);
 
 /// The answers of an agent that came back, one for each question; nothing where one of them is missing.
 fn answers_of(asked: &InputRequired, params: &str) -> Option<Vec<Result<String, RpcFault>>> {

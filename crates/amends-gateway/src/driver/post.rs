@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_core::{CallId, Principal, ReversalState, SessionId, Timestamp};
+use amends_core::{CallId, InteractionId, PersonAnswer, Principal, ReversalState, SessionId, Timestamp};
 use amends_ledger::{Error, Letter, LetterId, ReversalRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -103,11 +103,28 @@ pub async fn read_post(gateway: Weak<Gateway>) {
     }
 }
 
+/// An answer with what was given with it, which is sealed where answers are listed. What cannot be opened was not given.
+pub(super) async fn opened(
+    gateway: &Gateway,
+    id: &InteractionId,
+    mut answer: PersonAnswer,
+) -> Result<PersonAnswer, Error> {
+    if answer.content.is_some() {
+        let entry = match gateway.ledger.interaction(id).await {
+            Err(error @ Error::Unavailable { .. }) => return Err(error),
+            found => found.ok().flatten(),
+        };
+        answer.content = entry.and_then(|entry| entry.answer?.content);
+    }
+    Ok(answer)
+}
+
 async fn look(gateway: &Arc<Gateway>) -> Result<(), Error> {
     let now = clock::now();
     let ledger = &gateway.ledger;
     let mut woken = HashSet::new();
     for (session, interaction, answer) in ledger.answered(AT_ONCE).await? {
+        let answer = opened(gateway, &interaction, answer).await?;
         let mail = Mail::Answer { interaction, answer: Box::new(answer) };
         match gateway.driver_of(&session) {
             // Should it end just now, the answer is found again the next time.

@@ -50,7 +50,7 @@ pub(crate) enum Mail {
     Result { attempt: AttemptId, purpose: Purpose, report: Box<Report>, carried: Carried },
     Aside { attempt: AttemptId, aside: Aside },
     Inputs { call: CallId, inquiry: u32, answers: Vec<Result<String, RpcFault>> },
-    Withdrawn { call: CallId, inquiry: u32 },
+    Withdrawn { call: CallId, inquiry: u32, reason: Option<String> },
     Return(Box<Return>),
     Used,
     Cancel { call: CallId, reason: CancelReason },
@@ -396,7 +396,7 @@ impl Session {
                 }
             }
             Mail::Inputs { call, inquiry, answers } => self.given(call, inquiry, answers),
-            Mail::Withdrawn { call, inquiry } => self.withdrawn(call, inquiry),
+            Mail::Withdrawn { call, inquiry, reason } => self.withdrawn(call, inquiry, reason),
             Mail::Return(returned) => self.returned(*returned),
             Mail::Cancel { call, reason } => {
                 // The answer overtook the cancel: nothing is left to stop.

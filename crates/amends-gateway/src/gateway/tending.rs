@@ -52,11 +52,17 @@ impl Gateway {
     /// Follows what an upstream offers that is greeted by us from now on.
     pub(crate) fn follows(self: &Arc<Self>, upstream: &Arc<Upstream>) {
         self.keep(tokio::spawn(listing::follow(Arc::downgrade(self), upstream.clone())));
+        self.keep(tokio::spawn(hub::listen(Arc::downgrade(self), upstream.clone())));
     }
 
     /// Stops looking after the upstream of that name.
     pub(crate) fn leave(&self, upstream: &UpstreamName) {
         drop(self.tending().remove(upstream));
+    }
+
+    /// Stops looking after all of them.
+    pub(super) fn leave_all(&self) {
+        self.tending().clear();
     }
 
     fn tending(&self) -> MutexGuard<'_, HashMap<UpstreamName, Tending>> {

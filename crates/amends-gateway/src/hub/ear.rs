@@ -7,7 +7,7 @@ use amends_wire::mcp::Era;
 
 use crate::config::Reach;
 use crate::gateway::Gateway;
-use crate::upstream::{Health, Reply, Request, Upstream};
+use crate::upstream::{Exchange, Health, Reply, Request, Upstream};
 
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 const SEND_WITHIN: Duration = Duration::from_secs(30);
@@ -18,6 +18,8 @@ pub async fn listen(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
         return;
     }
     let mut health = upstream.health();
+    // The one before goes on until the next counts, so that nothing is missed in between.
+    let mut before: Option<Exchange> = None;
     while gateway.strong_count() > 0 {
         let ready = health.wait_for(|health| matches!(health, Health::Ready { .. })).await.map(|ready| ready.clone());
         let Ok(Health::Ready { era, .. }) = ready else { return };
@@ -27,7 +29,7 @@ pub async fn listen(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
             }
             continue;
         }
-        let wanted = upstream.news.wanted();
+        let (wanted, promises) = (upstream.news.wanted(), upstream.news.promises());
         let request = Request {
             method: "subscriptions/listen".to_owned(),
             subject: None,
@@ -38,6 +40,13 @@ pub async fn listen(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
             run: None,
         };
         let mut exchange = upstream.send(upstream.ticket(), request);
+        match before.take() {
+            Some(mut before) => {
+                upstream.news.promised_since(promises).await;
+                before.abort();
+            }
+            None => upstream.news.listens_anew(),
+        }
         tokio::select! {
             reply = exchange.reply() => {
                 if let Reply::Error(error) = reply {
@@ -50,7 +59,7 @@ pub async fn listen(gateway: Weak<Gateway>, upstream: Arc<Upstream>) {
                 }
                 tokio::time::sleep(AGAIN_AFTER).await;
             }
-            () = wanted => exchange.abort(),
+            () = wanted => before = Some(exchange),
             changed = health.changed() => if changed.is_err() {
                 return;
             },

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use amends_core::{SessionId, UpstreamName};
-use amends_wire::mcp::era;
 use amends_wire::mcp::lists::{Kind, with_meta};
 use amends_wire::mcp::steps::{Address, What};
+use amends_wire::mcp::{Era, era};
 use amends_wire::message;
 use tokio::sync::Notify;
 
@@ -30,6 +30,8 @@ pub struct Wants {
     pub uris: BTreeMap<String, UpstreamName>,
     /// How much of the log.
     pub level: Option<Level>,
+    /// Which tasks, by their upstreams and their own ids, and the ids by which the client knows them.
+    pub tasks: BTreeMap<(UpstreamName, String), String>,
     /// The walk that addresses of ours mean where they name none.
     pub walk: Option<SessionId>,
 }
@@ -38,6 +40,11 @@ impl Wants {
     /// What a stateful client hears without asking for it.
     pub fn lists() -> Self {
         Self { tools: true, prompts: true, resources: true, ..Self::default() }
+    }
+
+    /// Hears of the lists from now on.
+    pub fn hear_of_lists(&mut self) {
+        (self.tools, self.prompts, self.resources) = (true, true, true);
     }
 
     fn hears_of(&self, kind: Kind) -> bool {
@@ -91,7 +98,7 @@ impl Mailbox {
 
     pub(super) fn list_changed(&self, kind: Kind) {
         if self.change(|wants| wants.hears_of(kind)) {
-            self.put(kind.changed(), None);
+            self.put(kind.changed(), None, true);
         }
     }
 
@@ -99,7 +106,7 @@ impl Mailbox {
         // It may be a part of what the client named.
         let named = |wants: &mut Wants| wants.uris.iter().any(|(named, at)| at == upstream && uri.starts_with(named));
         if self.change(named) {
-            self.put("notifications/resources/updated", Some(params));
+            self.put("notifications/resources/updated", Some(params), true);
         }
     }
 
@@ -117,17 +124,27 @@ impl Mailbox {
             by_name.chain(plain).collect::<Vec<String>>()
         });
         for uri in named {
-            self.put("notifications/resources/updated", Some(&serde_json::json!({ "uri": uri }).to_string()));
+            self.put("notifications/resources/updated", Some(&serde_json::json!({ "uri": uri }).to_string()), true);
         }
     }
 
     pub(super) fn logged(&self, level: Level, params: &str) {
         if self.change(|wants| wants.level.is_some_and(|least| level >= least)) {
-            self.put("notifications/message", Some(params));
+            self.say("notifications/message", params);
         }
     }
 
-    fn put(&self, method: &str, params: Option<&str>) {
+    /// The era of whoever reads it.
+    pub(super) fn era(&self) -> Era {
+        if self.listen.is_some() { Era::Modern } else { Era::Legacy }
+    }
+
+    /// Puts in what is said once for each time that it is.
+    pub(super) fn say(&self, method: &str, params: &str) {
+        self.put(method, Some(params), false);
+    }
+
+    fn put(&self, method: &str, params: Option<&str>, once: bool) {
         let params = match &self.listen {
             Some(id) => Some(with_meta(params.unwrap_or("{}"), era::SUBSCRIPTION_ID, id)),
             None => params.map(str::to_owned),
@@ -136,7 +153,7 @@ impl Mailbox {
         let mut ring = self.ring();
         // That something changed is news once, until it is read.
         let unread = ring.unread.saturating_sub(ring.first) as usize;
-        if ring.kept.iter().skip(unread).any(|kept| *kept == line) {
+        if once && ring.kept.iter().skip(unread).any(|kept| *kept == line) {
             return;
         }
         if ring.kept.len() >= KEPT_MAX {

@@ -7,15 +7,20 @@ use std::time::{Duration, Instant};
 
 use amends_core::UpstreamName;
 use amends_wire::mcp::lists::Kind;
-use amends_wire::mcp::{Era, era};
+use amends_wire::mcp::{Era, era, tasks};
 use amends_wire::object::Object;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::{Hub, Level};
 
 /// For how long a list is taken as it is, where its upstream does not say, and does not tell of changes either.
 const FRESH: Duration = Duration::from_secs(1);
+
+/// The notification by which an upstream says what it will tell.
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+/// How long an upstream may take to say what it will tell.
+const PROMISE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What one upstream says of its own accord, and what is known of its lists.
 #[derive(Debug)]
@@ -28,10 +33,21 @@ pub struct News {
     told: Notify,
     /// The resources somebody wants to hear of are others now.
     wanted: Notify,
+    /// What it said last that it will tell.
+    promised: watch::Sender<Promise>,
     /// Held while its lists are read, so that several who ask at once ask once.
     pub(crate) listing: tokio::sync::Mutex<()>,
     /// How much of its log it was told to say since it was greeted. Held while it is told.
     pub(super) told_level: tokio::sync::Mutex<Option<Level>>,
+}
+
+/// What an upstream of the stateless era said that it will tell.
+#[derive(Clone, Debug, Default)]
+struct Promise {
+    /// Which word about it this is.
+    n: u64,
+    /// Of which tasks.
+    tasks: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +55,8 @@ struct Held {
     stale: BTreeSet<Kind>,
     fresh_until: BTreeMap<Kind, Instant>,
     greeting: Option<(Era, Arc<Value>)>,
+    /// The `subscriptions/listen` that counts, by its id as it was written. Where another was opened before it was given up, both tell.
+    subscription: Option<String>,
 }
 
 impl News {
@@ -46,11 +64,15 @@ impl News {
     pub fn new(name: UpstreamName, hub: Arc<Hub>) -> Self {
         let (hears, told, wanted) = (AtomicBool::new(false), Notify::new(), Notify::new());
         let (listing, told_level) = (tokio::sync::Mutex::default(), tokio::sync::Mutex::default());
-        Self { name, hub, held: Mutex::default(), hears, told, wanted, listing, told_level }
+        let promised = watch::Sender::default();
+        Self { name, hub, held: Mutex::default(), hears, told, wanted, promised, listing, told_level }
     }
 
     /// Takes a notification to heart. Whatever it says, this keeps no more than a flag.
     pub fn hear(&self, method: &str, params: Option<&str>) {
+        if !self.counts(method, params) {
+            return;
+        }
         let mut changed = Kind::ALL.into_iter().filter(|kind| kind.changed() == method).peekable();
         if changed.peek().is_some() {
             self.held().stale.extend(changed);
@@ -70,8 +92,35 @@ impl News {
                     self.hub.logged(&self.name, level, &params);
                 }
             }
+            ACKNOWLEDGED => {
+                let wishes = serde_json::from_str::<Value>(&params).unwrap_or_default();
+                let ids = wishes["notifications"]["taskIds"].as_array().into_iter().flatten();
+                let tasks = ids.filter_map(|id| id.as_str().map(str::to_owned)).collect();
+                self.promised.send_modify(|promise| *promise = Promise { n: promise.n + 1, tasks });
+            }
+            method if tasks::is_status(method) => {
+                if let Some(id) = word("taskId") {
+                    self.hub.task(&self.name, &id, &params);
+                }
+            }
             _ => tracing::debug!(upstream = %self.name, method, "a notification for nobody"),
         }
+    }
+
+    /// Whether a notification came by the subscription that counts, or by none. What is acknowledged counts from then on.
+    fn counts(&self, method: &str, params: Option<&str>) -> bool {
+        let Some(by) = params.and_then(era::subscription) else { return true };
+        let mut held = self.held();
+        if method == ACKNOWLEDGED {
+            held.subscription = Some(by);
+            return true;
+        }
+        held.subscription.as_ref().is_none_or(|counts| *counts == by)
+    }
+
+    /// It is listened to anew, and nothing of before counts.
+    pub fn listens_anew(&self) {
+        self.held().subscription = None;
     }
 
     /// Waits until it says that a list of it changed, and gives those that did.
@@ -96,6 +145,33 @@ impl News {
         self.wanted.notify_one();
     }
 
+    /// How often it said what it will tell.
+    pub fn promises(&self) -> u64 {
+        self.promised.borrow().n
+    }
+
+    /// Waits until it has said more often than that what it will tell; for a moment at most.
+    pub async fn promised_since(&self, n: u64) {
+        let mut promised = self.promised.subscribe();
+        let _ = tokio::time::timeout(PROMISE_TIMEOUT, promised.wait_for(|promise| promise.n > n)).await;
+    }
+
+    /// Whether it says that it will tell of a task; that is waited for, a moment at most.
+    pub async fn will_tell_of(&self, task: &str) -> bool {
+        let mut promised = self.promised.subscribe();
+        let told = promised.wait_for(|promise| promise.tasks.contains(task));
+        matches!(tokio::time::timeout(PROMISE_TIMEOUT, told).await, Ok(Ok(_)))
+    }
+
+    /// Whether it has tasks and tells how they are, in the words of either era.
+    pub fn has_tasks(&self) -> bool {
+        self.capability("tasks").is_some() || self.has_extension()
+    }
+
+    fn has_extension(&self) -> bool {
+        self.capability("extensions").is_some_and(|extensions| extensions.get(tasks::EXTENSION).is_some())
+    }
+
     /// The parameters of a `subscriptions/listen` for all that is wanted of it.
     pub fn wishes(&self) -> String {
         let mut wishes = json!({});
@@ -112,7 +188,14 @@ impl News {
         if !uris.is_empty() {
             wishes["resourceSubscriptions"] = json!(uris);
         }
-        era::with_own_meta(Some(&json!({ "notifications": wishes }).to_string()), era::MODERN)
+        let ids = if self.has_extension() { self.hub.tasks_of(&self.name) } else { Vec::new() };
+        let mut declared = json!({});
+        if !ids.is_empty() {
+            wishes["taskIds"] = json!(ids);
+            declared["extensions"][tasks::EXTENSION] = json!({});
+        }
+        let wishes = json!({ "notifications": wishes }).to_string();
+        era::with_meta(Some(&wishes), era::MODERN, &declared.to_string())
     }
 
     /// Whether what it says of its own accord reaches us from now on.
@@ -182,6 +265,27 @@ mod tests {
         assert_eq!(news.stale().await, [Kind::Tools].into());
         news.hear("notifications/resources/list_changed", None);
         assert_eq!(news.stale().await, [Kind::Resources, Kind::Templates].into());
+    }
+
+    #[tokio::test]
+    async fn while_two_subscriptions_are_open_each_word_is_heard_once() {
+        let news = News::new(UpstreamName::new("a"), Arc::default());
+        let by = |id: &str| format!(r#"{{"_meta":{{"{}":{id}}}}}"#, era::SUBSCRIPTION_ID);
+        let hears = |id: &str| {
+            news.hear("notifications/tools/list_changed", Some(&by(id)));
+            std::mem::take(&mut news.held().stale).contains(&Kind::Tools)
+        };
+        assert!(hears("1"), "nothing was acknowledged");
+        news.hear(ACKNOWLEDGED, Some(&by("1")));
+        assert!(hears("1") && !hears("2"));
+        let told = format!(r#"{{"notifications":{{"taskIds":["t"]}},"_meta":{{"{}":2}}}}"#, era::SUBSCRIPTION_ID);
+        news.hear(ACKNOWLEDGED, Some(&told));
+        assert!(!hears("1") && hears("2"), "the next one counts");
+        assert!(news.will_tell_of("t").await);
+        news.hear("notifications/tools/list_changed", None);
+        assert_eq!(news.stale().await, [Kind::Tools].into(), "what comes by no subscription counts");
+        news.listens_anew();
+        assert!(hears("3"));
     }
 
     #[test]

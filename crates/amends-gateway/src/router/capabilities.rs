@@ -39,6 +39,10 @@ fn add(all: &mut Value, offered: &Map<String, Value>) {
     // Everybody shares one session with an upstream, so a list of tasks would show everybody's.
     if let Some(calls) = offered.get("tasks").and_then(|tasks| tasks.get("requests")?.get("tools")) {
         all["tasks"] = json!({ "cancel": {}, "requests": { "tools": calls } });
+        // What must be called as a task can be, in either era.
+        if all["extensions"].get(tasks::EXTENSION).is_none() {
+            all["extensions"][tasks::EXTENSION] = json!({});
+        }
     }
     if let Some(settings) = offered.get("extensions").and_then(|extensions| extensions.get(tasks::EXTENSION)) {
         all["extensions"][tasks::EXTENSION] = settings.clone();
@@ -89,6 +93,7 @@ mod tests {
             "tools": {}, "prompts": { "listChanged": true },
             "resources": { "listChanged": true, "subscribe": true }, "completions": {},
             "tasks": { "cancel": {}, "requests": { "tools": { "call": {} } } },
+            "extensions": { tasks::EXTENSION: {} },
         });
         assert_eq!(both, all);
         assert_eq!(merged(&[json!({})]), json!({ "tools": {} }));

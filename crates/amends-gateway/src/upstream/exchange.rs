@@ -101,8 +101,8 @@ pub struct Asking {
     pub params: Option<String>,
     /// Where the answer goes. Dropped, nobody will say anything.
     pub answer: oneshot::Sender<Said>,
-    /// Completes when whoever asked takes the question back; an error means that it never will.
-    pub withdrawn: oneshot::Receiver<()>,
+    /// Completes when whoever asked takes the question back, with the reason it gave; an error means that it never will.
+    pub withdrawn: oneshot::Receiver<Option<String>>,
 }
 
 /// What whoever asked a question is told.

@@ -44,7 +44,7 @@ const RESUME_AFTER: Duration = Duration::from_millis(500);
 pub struct Endpoint {
     shared: Arc<Shared>,
     greeter: tokio::task::JoinHandle<()>,
-    ear: tokio::task::JoinHandle<()>,
+    ears: [tokio::task::JoinHandle<()>; 2],
     watcher: tokio::task::JoinHandle<()>,
 }
 
@@ -59,6 +59,10 @@ struct Shared {
     session: Mutex<Option<Session>>,
     /// What was agreed in the older era with an endpoint that has both.
     older: Mutex<Older>,
+    /// Told when that is agreed anew.
+    agreed: watch::Sender<Option<Session>>,
+    /// What it says of its own accord.
+    news: Arc<News>,
     /// Who listens to the requests in flight.
     listening: std::sync::Mutex<BTreeMap<u64, Asides>>,
     /// What it asked and waits for.
@@ -119,14 +123,19 @@ impl Endpoint {
             health: watch::Sender::new(Health::Starting),
             session: Mutex::new(None),
             older: Mutex::default(),
+            agreed: watch::Sender::new(None),
+            news: news.clone(),
             listening: std::sync::Mutex::default(),
             questions: Arc::default(),
             forgotten: Notify::new(),
         });
         let greeter = tokio::spawn(keep_greeted(shared.clone()));
-        let ear = tokio::spawn(ear::listen(shared.clone(), news));
+        let ears = [
+            tokio::spawn(ear::listen(shared.clone(), news.clone())),
+            tokio::spawn(ear::listen_to_older(shared.clone(), news)),
+        ];
         let watcher = tokio::spawn(presence::watch(shared.clone()));
-        Ok(Self { shared, greeter, ear, watcher })
+        Ok(Self { shared, greeter, ears, watcher })
     }
 
     /// A number for a request.
@@ -169,7 +178,7 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.greeter.abort();
-        self.ear.abort();
+        self.ears.iter().for_each(tokio::task::JoinHandle::abort);
         self.watcher.abort();
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use amends_core::failure::bounded;
 use amends_wire::object::Object;
 use tokio::sync::oneshot;
 
@@ -20,7 +21,7 @@ pub(super) struct Questions {
 /// A question that waits. Dropped, it is not waited for any more.
 #[derive(Debug)]
 struct Open {
-    withdraw: oneshot::Sender<()>,
+    withdraw: oneshot::Sender<Option<String>>,
     _waited_for: oneshot::Sender<()>,
 }
 
@@ -31,7 +32,7 @@ impl Questions {
         self: &Arc<Self>,
         id: &str,
         answered: impl FnOnce(Said) -> F + Send + 'static,
-    ) -> (oneshot::Sender<Said>, oneshot::Receiver<()>)
+    ) -> (oneshot::Sender<Said>, oneshot::Receiver<Option<String>>)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -60,7 +61,7 @@ impl Questions {
         let Some(id) = params.as_ref().and_then(|params| params.get("requestId")) else { return false };
         let Some(open) = self.open().remove(id.get()) else { return false };
         // Whoever was asked may not have begun to listen, and then finds that nobody waits.
-        let _ = open.withdraw.send(());
+        let _ = open.withdraw.send(params.and_then(|params| Some(bounded(&params.string("reason")?))));
         true
     }
 
@@ -92,7 +93,7 @@ mod tests {
             assert!(!questions.take_back(odd), "{odd:?}");
         }
         assert!(questions.take_back(Some(r#"{"requestId":"a","reason":"x"}"#)));
-        assert_eq!(withdrawn.await, Ok(()));
+        assert_eq!(withdrawn.await, Ok(Some("x".to_owned())));
         answer.closed().await;
         assert!(!questions.take_back(Some(r#"{"requestId":"a"}"#)) && questions.open().is_empty());
     }

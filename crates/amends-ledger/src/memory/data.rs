@@ -34,6 +34,8 @@ pub(super) struct Data {
     pub(super) fields: BTreeMap<(SessionId, u64), Bytes>,
     pub(super) rules: BTreeMap<Digest, Arc<Rules>>,
     pub(super) interactions: BTreeMap<InteractionId, InteractionRow>,
+    /// Which node posts a question, and until when; nobody where it was posted.
+    pub(super) postings: BTreeMap<InteractionId, Option<(String, Timestamp)>>,
     /// With their number in the order in which they were minted.
     pub(super) reversals: BTreeMap<Digest, (u64, ReversalRow)>,
     pub(super) letters: BTreeMap<LetterId, Posted>,
@@ -192,6 +194,7 @@ impl Data {
         swept += drop_some(&mut self.nodes, limit, |id, living| living.lease_until <= now && !busy(id));
         let long_closed = |row: &InteractionRow| row.closed.is_some_and(|(_, at)| at + CLOSED_KEPT_MS <= now);
         swept += drop_some(&mut self.interactions, limit, |_, row| long_closed(row));
+        self.postings.retain(|id, _| self.interactions.contains_key(id));
         for (_, stale) in self.reversals.values_mut().filter(|(_, row)| row.is_stale(now)).take(limit) {
             stale.undo = None;
             swept += 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use amends_core::{Interaction, InteractionId, PersonAnswer, SessionId, Timestamp};
 
 use super::data::{Data, Session};
-use crate::interactions::{AnswerFate, Closing, InteractionRow, QueueEntry, QueueFilter, QueueState, fate};
+use crate::interactions::{AnswerFate, Closing, InteractionRow, Posting, QueueEntry, QueueFilter, QueueState, fate};
 use crate::node::Node;
 
 impl Data {
@@ -46,6 +46,25 @@ impl Data {
             row.answer = Some(answer);
         }
         fate
+    }
+
+    pub(super) fn posting(&mut self, node: &Node, id: &InteractionId, posting: Posting, now: Timestamp) -> bool {
+        if self.interactions.get(id).is_none_or(|row| row.closed.is_some()) {
+            return false;
+        }
+        let free = match self.postings.get(id) {
+            Some(Some((by, until))) => *by == node.id || *until <= now || posting == Posting::Done,
+            Some(None) => false,
+            None => true,
+        };
+        if free {
+            let kept = match posting {
+                Posting::Begun { until } => Some((node.id.clone(), until)),
+                Posting::Done => None,
+            };
+            self.postings.insert(id.clone(), kept);
+        }
+        free
     }
 
     pub(super) fn answered(&self, limit: usize) -> Vec<(SessionId, InteractionId, PersonAnswer)> {

@@ -1,11 +1,11 @@
 //! Questions to people in PostgreSQL.
 
-use amends_core::{InteractionId, PersonAnswer, SessionId, Tenant};
+use amends_core::{InteractionId, PersonAnswer, SessionId, Tenant, Timestamp};
 use tokio_postgres::Row;
 
 use super::connection::Connection;
 use super::trouble::Trouble;
-use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter, fate};
+use crate::interactions::{AnswerFate, InteractionRow, Posting, QueueEntry, QueueFilter, fate};
 use crate::stored::{ms, number, read_json, read_ms, read_word, write_json};
 
 /// The questions to people, the one that is due first in front.
@@ -54,6 +54,28 @@ pub(super) async fn answer(
         connection.change_exactly(1, take, &[&id.as_str(), &write_json(answer)?, &ms(answer.at)]).await?;
     }
     Ok(fate)
+}
+
+/// Records how far a question is on its way to an address, if that is this node's to say.
+pub(super) async fn posting(
+    connection: &Connection,
+    node: &str,
+    id: &InteractionId,
+    posting: Posting,
+    now: Timestamp,
+) -> Result<bool, Trouble> {
+    let changed = match posting {
+        Posting::Begun { until } => {
+            let begin = "UPDATE interactions SET posting = $2, posting_until = $3 WHERE id = $1 AND closed IS NULL
+                AND posted IS NULL AND (posting IS NULL OR posting = $2 OR posting_until <= $4)";
+            connection.change(begin, &[&id.as_str(), &node, &ms(until), &ms(now)]).await?
+        }
+        Posting::Done => {
+            let done = "UPDATE interactions SET posted = $2 WHERE id = $1 AND closed IS NULL AND posted IS NULL";
+            connection.change(done, &[&id.as_str(), &ms(now)]).await?
+        }
+    };
+    Ok(changed == 1)
 }
 
 /// What was answered and is not closed, the oldest answers first.

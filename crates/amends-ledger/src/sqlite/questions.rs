@@ -4,7 +4,8 @@ use amends_core::{Interaction, InteractionId, PersonAnswer, SessionId, Tenant, T
 use rusqlite::{Connection, Row, params};
 
 use super::trouble::{Trouble, ms, number, read_json, read_ms, read_word, text, word, write_json};
-use crate::interactions::{AnswerFate, Closing, InteractionRow, QueueEntry, QueueFilter, fate};
+use crate::interactions::{AnswerFate, Closing, InteractionRow, Posting, QueueEntry, QueueFilter, fate};
+use crate::node::Node;
 
 /// The questions to people, the one that is due first in front.
 pub(super) fn queue(connection: &Connection, filter: &QueueFilter, limit: usize) -> Result<Vec<QueueEntry>, Trouble> {
@@ -48,6 +49,28 @@ pub(super) fn answer(tx: &Connection, id: &InteractionId, answer: &PersonAnswer)
         ])?;
     }
     Ok(fate)
+}
+
+/// Records how far a question is on its way to an address, if that is this node's to say.
+pub(super) fn posting(
+    tx: &Connection,
+    node: &Node,
+    id: &InteractionId,
+    posting: Posting,
+    now: Timestamp,
+) -> Result<bool, Trouble> {
+    let changed = match posting {
+        Posting::Begun { until } => tx
+            .prepare_cached(
+                "UPDATE interactions SET posting = ?2, posting_until = ?3 WHERE id = ?1 AND closed IS NULL
+                 AND posted IS NULL AND (posting IS NULL OR posting = ?2 OR posting_until <= ?4)",
+            )?
+            .execute(params![id.as_str(), node.id, ms(until), ms(now)])?,
+        Posting::Done => tx
+            .prepare_cached("UPDATE interactions SET posted = ?2 WHERE id = ?1 AND closed IS NULL AND posted IS NULL")?
+            .execute(params![id.as_str(), ms(now)])?,
+    };
+    Ok(changed == 1)
 }
 
 /// What was answered and is not closed, the oldest answers first.

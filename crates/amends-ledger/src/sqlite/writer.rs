@@ -19,7 +19,7 @@ use super::trouble::Trouble;
 use super::{grants, inbox, log, nodes, pins, questions, record, retire, schema, sweep};
 use crate::append::Appended;
 use crate::error::Error;
-use crate::interactions::AnswerFate;
+use crate::interactions::{AnswerFate, Posting};
 use crate::letter::{Letter, LetterId};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
@@ -62,6 +62,7 @@ pub(super) enum Work {
     Reply { id: LetterId, body: Value, now: Timestamp, answer: Answer<bool> },
     Import { whole: Box<Whole>, answer: Answer<bool> },
     KeepPin { pin: Box<PinnedTool>, answer: Answer<bool> },
+    Posting { id: InteractionId, posting: Posting, now: Timestamp, answer: Answer<bool> },
     Revoke { name: Digest, answer: Answer<bool> },
     ImportRules { hash: Digest, body: String, answer: Answer<bool> },
     ExtendLog { expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint, answer: Answer<bool> },
@@ -222,6 +223,7 @@ impl Work {
             Self::Reply { id, body, now, answer } => owe(answer, inbox::reply(tx, id, &body, now)),
             Self::Import { whole, answer } => owe(answer, retire::import(tx, &whole)),
             Self::KeepPin { pin, answer } => owe(answer, pins::keep(tx, &pin)),
+            Self::Posting { id, posting, now, answer } => owe(answer, questions::posting(tx, node, &id, posting, now)),
             Self::Revoke { name, answer } => owe(answer, grants::revoke(tx, &name)),
             Self::ImportRules { hash, body, answer } => owe(answer, retire::import_rules(tx, &hash, &body)),
             Self::ExtendLog { expected, entries, checkpoint, answer } => {
@@ -254,6 +256,7 @@ impl Work {
             | Self::ExtendLog { answer, .. }
             | Self::Import { answer, .. }
             | Self::KeepPin { answer, .. }
+            | Self::Posting { answer, .. }
             | Self::Revoke { answer, .. }
             | Self::ImportRules { answer, .. } => drop(answer.send(Err(error.clone()))),
         }

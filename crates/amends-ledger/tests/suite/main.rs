@@ -81,6 +81,7 @@ suite! {
         sessions_with_open_calls_of_dead_nodes_are_orphans;
     questions:
         open_questions_are_listed_with_the_one_that_is_due_first_in_front,
+        a_question_is_posted_by_one_node_at_a_time_and_not_again_once_it_was_taken,
         the_first_answer_wins_and_a_late_one_is_told_so,
         only_an_option_can_be_answered,
         a_barred_name_can_say_no_and_not_yes,
@@ -133,6 +134,7 @@ suite! {
         each_place_has_its_own_pins;
     tenants:
         the_sessions_of_a_tenant_are_listed_apart,
+        the_sessions_of_a_principal_are_walked_through_in_pieces,
         a_session_stays_its_tenants_after_it_was_retired_and_elsewhere,
         the_questions_of_a_tenant_are_listed_apart;
     walks:

@@ -2,7 +2,7 @@
 
 use amends_core::interaction::{Grounds, InteractionKind, choice};
 use amends_core::{Interaction, InteractionId, SessionId};
-use amends_ledger::{AnswerFate, Append, Closing, Error, Ledger, OpenWork, QueueFilter, QueueState};
+use amends_ledger::{AnswerFate, Append, Closing, Error, Ledger, OpenWork, Posting, QueueFilter, QueueState};
 
 use crate::common::{
     LEASE_MS, Store, arguments, asking, busy, claiming, length, ms, node, note, open, opened, question, received, said,
@@ -246,4 +246,27 @@ pub(crate) async fn a_barred_name_can_say_no_and_not_yes(store: impl Store) {
     assert_eq!(fate, AnswerFate::Taken);
     let fate = ledger.answer_interaction(&"q2".into(), said(choice::DENY, "agent", 11)).await.unwrap();
     assert_eq!(fate, AnswerFate::Taken);
+}
+
+pub(crate) async fn a_question_is_posted_by_one_node_at_a_time_and_not_again_once_it_was_taken(store: impl Store) {
+    let (a, b) = (store.join(node("a")), store.join(node("b")));
+    a.append(asking("s", vec![question("q1", "s", 30), question("q2", "s", 30)])).await.unwrap();
+    async fn posting(ledger: &dyn Ledger, id: &str, posting: Posting, now: u64) -> bool {
+        ledger.posting(&id.into(), posting, ms(now)).await.unwrap()
+    }
+    let until = |at: u64| Posting::Begun { until: ms(at) };
+    assert!(!posting(&*a, "none", until(20), 10).await && !posting(&*a, "none", Posting::Done, 10).await);
+    assert!(posting(&*a, "q1", until(20), 10).await);
+    assert!(!posting(&*b, "q1", until(25), 15).await, "another posts it");
+    assert!(posting(&*a, "q1", until(30), 15).await, "it may try again");
+    assert!(!posting(&*b, "q1", until(40), 29).await);
+    assert!(posting(&*b, "q1", until(40), 30).await, "its time is over");
+    assert!(!posting(&*a, "q1", until(50), 31).await);
+    assert!(posting(&*b, "q1", Posting::Done, 32).await);
+    for ledger in [&a, &b] {
+        assert!(!posting(&**ledger, "q1", until(90), 80).await && !posting(&**ledger, "q1", Posting::Done, 80).await);
+    }
+    assert!(posting(&*b, "q2", until(90), 80).await, "each for itself");
+    a.append(closing("s", "q2", Closing::Withdrawn)).await.unwrap();
+    assert!(!posting(&*b, "q2", until(99), 80).await, "it is over");
 }

@@ -151,6 +151,12 @@ pub fn unstamped(result: &str) -> String {
     splice.finish()
 }
 
+/// The subscription that a notification came by, as it was written.
+pub fn subscription(params: &str) -> Option<String> {
+    let meta = Object::parse(params)?.get("_meta")?;
+    Object::parse(meta.get())?.get(SUBSCRIPTION_ID).map(|id| id.get().to_owned())
+}
+
 /// The parameters of a notification without the subscription it came by, which is ours and no client's; all other bytes stay as
 /// they are.
 pub fn unsubscribed(params: &str) -> String {
@@ -276,6 +282,8 @@ mod tests {
         assert_eq!(unsubscribed(&format!(r#"{{"uri":"a","_meta":{{"{id}":7}}}}"#)), r#"{"uri":"a"}"#);
         assert_eq!(unsubscribed(&format!(r#"{{"_meta":{{"x":1.0,"{id}":7}}}}"#)), r#"{"_meta":{"x":1.0}}"#);
         assert_eq!((unsubscribed(r#"{"_meta":{}}"#), unsubscribed("[]")), (r#"{"_meta":{}}"#.into(), "[]".into()));
+        assert_eq!(subscription(&format!(r#"{{"_meta":{{"{id}":"x"}}}}"#)).as_deref(), Some("\"x\""));
+        assert_eq!((subscription("{}"), subscription(r#"{"_meta":7}"#)), (None, None));
         assert_eq!((code_for(-32002, Era::Modern), code_for(-32002, Era::Legacy)), (-32602, -32002));
     }
 

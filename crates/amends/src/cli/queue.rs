@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use amends_core::interaction::choice;
 use amends_core::{InteractionId, PersonAnswer, Tenant};
+use amends_gateway::compared::{Difference, Line, QUESTIONS_MAX, differences};
 use amends_gateway::{form, told};
 use amends_ledger::{AnswerFate, Ledger, QueueFilter, QueueState};
 use anyhow::{Context, Result, bail};
@@ -67,7 +68,7 @@ pub(super) struct AnswerArgs {
     /// What you want to add; it is kept on the trace.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// What is asked for, as JSON, with the answer `answer`.
+    /// What is asked for, as JSON, with the answer `answer`; or what a call gave, with the answer `happened`.
     #[arg(long, value_name = "JSON")]
     content: Option<String>,
     /// As JSON.
@@ -76,11 +77,18 @@ pub(super) struct AnswerArgs {
 }
 
 pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
-    let entries = match args.remote.named(&args.ledger)? {
-        Some(remote) => remote.queue(args.queue.as_deref(), args.all, args.limit).await?,
+    // Also what is over: it may hold what was read before.
+    let (entries, kept) = match args.remote.named(&args.ledger)? {
+        Some(remote) => {
+            let queue = args.queue.as_deref();
+            let kept = remote.queue(queue, true, QUESTIONS_MAX).await?;
+            (remote.queue(queue, args.all, args.limit).await?, kept)
+        }
         None => {
             let filter = QueueFilter { queue: args.queue, tenant: args.tenant.map(Tenant::new), all: args.all };
-            args.ledger.open().await?.queue(&filter, args.limit).await?
+            let ledger = args.ledger.open().await?;
+            let kept = ledger.queue(&QueueFilter { all: true, ..filter.clone() }, QUESTIONS_MAX).await?;
+            (ledger.queue(&filter, args.limit).await?, kept)
         }
     };
     if args.json {
@@ -103,9 +111,12 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
         };
         let form = asked.form().filter(|form| form.choices.is_empty());
         let form = form.map(|form| format!("  asked for: {}\n", form.schema)).unwrap_or_default();
+        let gives = asked.gives.as_ref().map(|schema| format!("  it gives, with --content: {schema}\n"));
+        let form = form + &gives.unwrap_or_default();
         let view = asked.view.as_ref().map(|view| format!("  `{}` {view}\n", asked.tool)).unwrap_or_default();
+        let changed: String = differences(entry, &[], &kept).iter().map(changed).collect();
         text.push_str(&format!(
-            "{}\n  {} about {} on `{}`, {state}\n  {}\n{form}{view}  answers: {} (else {})\n\n",
+            "{}\n  {} about {} on `{}`, {state}\n  {}\n{form}{view}{changed}  answers: {} (else {})\n\n",
             asked.id,
             asked.kind.as_str(),
             asked.call,
@@ -117,6 +128,15 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
     }
     print(text.trim_end())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What something said that a question is based on, and what it says.
+fn changed(difference: &Difference) -> String {
+    let (was, is) = difference.lines();
+    let only = |sign: char, lines: &[Line]| -> String {
+        lines.iter().filter(|(only, _)| *only).map(|(_, line)| format!("    {sign} {line}\n")).collect()
+    };
+    format!("  changed since it was asked before: `{}`\n{}{}", difference.tool, only('-', &was), only('+', &is))
 }
 
 pub(super) async fn answer(args: AnswerArgs) -> Result<ExitCode> {

@@ -5,7 +5,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::served::{TOKEN, serve};
-use crate::support::{AMENDS, Gateway, Place};
+use crate::support::authority::Authority;
+use crate::support::{AMENDS, Gateway, Place, front};
 
 fn amends(place: &Place, gateway: &Gateway, token: Option<&str>, arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(AMENDS);
@@ -62,4 +63,38 @@ fn a_ledger_in_memory_is_looked_at_and_answered_through_the_gateway() {
     assert!(code == 2 && why.contains("http://"), "{why}");
     let (code, _, why) = run(&["queue", "--url", "http://127.0.0.1:1"]);
     assert!(code == 2 && why.contains("no gateway answers"), "{why}");
+}
+
+#[test]
+fn a_gateway_behind_tls_is_asked_if_it_is_the_one_and_otherwise_told_nothing() {
+    let (place, authority) = (Place::new(), Authority::new("Ours"));
+    let gateway = serve(&place, "memory:");
+    let ours = place.write("ours.pem", &authority.pem());
+    let another = place.write("another.pem", &Authority::new("Another").pem());
+    let port = front::before(authority.server("localhost", 2999), gateway.address.clone());
+    let run = |trusted: &std::path::Path, url: &str, arguments: &[&str]| {
+        let output = Command::new(AMENDS)
+            .args(arguments)
+            .args(["--url", url])
+            .env("AMENDS_TOKEN", TOKEN)
+            .env("SSL_CERT_FILE", trusted)
+            .current_dir(place.path("."))
+            .output()
+            .expect("the binary runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+    };
+    let url = format!("https://localhost:{port}");
+    let (_, charge) = gateway.call("charge_card", r#"{"order":"ord_1","amount":5}"#);
+    let question = charge["error"]["interaction"].as_str().expect("a question").to_owned();
+    let (code, said, why) = run(&ours, &url, &["queue"]);
+    assert!(code == 0 && said.contains(&question), "{said}{why}");
+    let (code, said, why) = run(&ours, &url, &["sessions", "--json"]);
+    assert!(code == 0 && said.contains("\"door\""), "{said}{why}");
+    for (trusted, url) in [(&another, &url), (&ours, &format!("https://127.0.0.1:{port}"))] {
+        let (code, said, why) = run(trusted, url, &["answer", &question, "happened"]);
+        assert!(code == 2 && why.contains("no gateway answers") && why.contains("ertificate"), "{url}: {said}{why}");
+    }
+    let (code, said, why) = run(&ours, &url, &["answer", &question, "happened"]);
+    assert!(code == 0 && said.contains("acted on"), "{said}{why}");
 }

@@ -5,6 +5,7 @@ mod support;
 
 mod answers;
 mod bad_input;
+mod bridged;
 mod cancel;
 mod check;
 mod command_line;

@@ -9,7 +9,7 @@ use crate::asking::{Server, again, by_command, by_url, call_alone, command, done
 use crate::support::{Gateway, PATIENCE, Place, eventually, http};
 
 /// The session that a client of the stateful era gets for its greeting.
-fn greeted(gateway: &Gateway) -> String {
+pub(crate) fn greeted(gateway: &Gateway) -> String {
     let greeting = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": { "elicitation": {} },
         "clientInfo": { "name": "raw", "version": "0" } } });
@@ -21,7 +21,7 @@ fn greeted(gateway: &Gateway) -> String {
 }
 
 /// What comes on a stream of events, one message after the other.
-fn messages(stream: TcpStream) -> impl Iterator<Item = Value> {
+pub(crate) fn messages(stream: TcpStream) -> impl Iterator<Item = Value> {
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let lines = BufReader::new(stream).lines().map_while(Result::ok);
     lines.filter_map(|line| line.strip_prefix("data: ").map(|data| serde_json::from_str(data).expect("JSON")))
@@ -38,6 +38,7 @@ fn withdrawn_on_the_line(place: &Place, gateway: &Gateway) {
     let taken_back = said.next().expect("a word about it");
     assert_eq!(taken_back["method"], "notifications/cancelled", "{taken_back}");
     assert_eq!(taken_back["params"]["requestId"], asked["id"], "{taken_back}");
+    assert_eq!(taken_back["params"]["reason"], "too late", "in the server's own words: {taken_back}");
     // What the agent says all the same reaches nobody.
     let late = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "action": "accept", "content": { "n": 1 } } });
     http::post(&gateway.address, "/mcp", &headers, late.to_string().as_bytes());

@@ -313,3 +313,30 @@ fn a_client_that_comes_back_by_itself_gets_the_answer_without_a_turn_of_its_mode
     assert_eq!((place.requests("charge_card"), place.effects("charge_card")), (1, 1));
     place.settled();
 }
+
+#[test]
+fn what_changed_since_it_was_asked_before_is_shown_with_what_was_read() {
+    let place = Place::new();
+    let more = "evidence = [{ tool = \"get_refund\", args = { order = \"args.order\" } }]";
+    let gateway = hasty(&place, "\"finance\"", more);
+    assert_eq!(told(&gateway, CHARGE)["error"]["kind"], "awaiting_person");
+    let first = id_of(&question(&place));
+    let (_, shown) = place.amends(&["queue"]);
+    assert!(!shown.contains("changed since"), "{shown}");
+    // Somebody refunds the order before the yes.
+    let (_, refund) = gateway.call("issue_refund", r#"{"order":"ord_1","amount":5}"#);
+    assert_eq!(refund["status"], "success", "{refund}");
+    assert_eq!(say(&place, &first, "approve", "ada").0, 0);
+    assert_ne!(told(&gateway, CHARGE)["status"], "success");
+    eventually("it is asked anew", || queue(&place).first().is_some_and(|asked| id_of(asked) != first));
+    let asked = question(&place);
+    let views = |asked: &Value| asked["grounds"]["evidence"][0]["view"].as_str().map(str::to_owned);
+    let is = views(&asked).unwrap_or_else(|| panic!("{asked}"));
+    let (_, shown) = place.amends(&["queue"]);
+    assert!(shown.contains("changed since it was asked before: `get_refund`"), "{shown}");
+    let lines = |sign: &str| shown.lines().filter(|line| line.starts_with(&format!("    {sign} "))).count();
+    assert!(lines("-") > 0 || lines("+") > 0, "{shown}");
+    let refunded = refund["data"]["id"].as_str().or(refund["data"]["refund"].as_str()).unwrap_or("5");
+    assert!(is.contains(refunded), "{is} {refund}");
+    assert_eq!(place.requests("charge_card"), 0);
+}

@@ -1,92 +1,14 @@
 //! Questions posted to a real receiver, signed, until it takes them; and its answers.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
+use crate::support::desk::{Desk, SECRET};
 use crate::support::{Gateway, Place, eventually, http, root};
 
 const CHARGE: &str = r#"{"order":"ord_1","amount":5}"#;
-const SECRET: &str = "a secret of the desk";
-
-/// One posted question: the signature and the body as it came.
-#[derive(Clone, Debug)]
-struct Posted {
-    signature: String,
-    body: String,
-}
-
-impl Posted {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.body).expect("a question is JSON")
-    }
-}
-
-/// A receiver that takes questions, or says that it cannot.
-struct Desk {
-    address: String,
-    takes: Arc<AtomicBool>,
-    posted: Arc<Mutex<Vec<Posted>>>,
-}
-
-impl Desk {
-    fn open(takes: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("an address").to_string();
-        let desk = Self { address, takes: Arc::new(AtomicBool::new(takes)), posted: Arc::default() };
-        let (takes, posted) = (desk.takes.clone(), desk.posted.clone());
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let (takes, posted) = (takes.clone(), posted.clone());
-                thread::spawn(move || serve(stream, &takes, &posted));
-            }
-        });
-        desk
-    }
-
-    fn posted(&self) -> Vec<Posted> {
-        self.posted.lock().expect("nobody panicked").clone()
-    }
-}
-
-/// Answers the requests of one connection.
-fn serve(stream: TcpStream, takes: &AtomicBool, posted: &Mutex<Vec<Posted>>) {
-    let mut reader = BufReader::new(stream.try_clone().expect("it can be shared"));
-    let mut writer = stream;
-    loop {
-        let (mut length, mut signature) = (0, String::new());
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                return;
-            }
-            let line = line.trim_end();
-            if line.is_empty() {
-                break;
-            }
-            match line.split_once(": ") {
-                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                    length = value.parse().expect("a length");
-                }
-                Some((name, value)) if name.eq_ignore_ascii_case("amends-signature") => signature = value.to_owned(),
-                _ => {}
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).expect("the whole body");
-        let body = String::from_utf8(body).expect("UTF-8");
-        posted.lock().expect("nobody panicked").push(Posted { signature, body });
-        let status = if takes.load(Ordering::SeqCst) { "204 No Content" } else { "503 Service Unavailable" };
-        if writer.write_all(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n").as_bytes()).is_err() {
-            return;
-        }
-    }
-}
 
 fn asking(place: &Place, desk: &Desk) -> Gateway {
     let secret = place.write("secret.txt", SECRET);
@@ -162,4 +84,27 @@ fn a_crash_loses_no_question() {
     let _gateway = asking(&place, &desk);
     eventually("it is posted by the next gateway", || desk.posted().len() > before);
     assert_eq!(desk.posted().last().expect("one").json()["id"], waits["error"]["interaction"]);
+}
+
+#[test]
+fn a_question_that_was_taken_is_not_posted_again_after_a_restart() {
+    let place = Place::new();
+    let desk = Desk::open(true);
+    let mut gateway = asking(&place, &desk);
+    let (_, waits) = gateway.call("charge_card", CHARGE);
+    let first = waits["error"]["interaction"].clone();
+    eventually("it is known to be taken", || {
+        let ledger = rusqlite::Connection::open(place.path("amends.db")).expect("the ledger");
+        let taken = "SELECT count(*) FROM interactions WHERE posted IS NOT NULL";
+        ledger.query_row(taken, [], |row| row.get::<_, i64>(0)).is_ok_and(|taken| taken == 1)
+    });
+    gateway.kill();
+    let gateway = asking(&place, &desk);
+    let (_, waits) = gateway.call("charge_card", r#"{"order":"ord_2","amount":5}"#);
+    let second = waits["error"]["interaction"].clone();
+    eventually("the next one is posted", || desk.posted().iter().any(|one| one.json()["id"] == second));
+    // Old questions are looked at with new ones, and by whichever node after five seconds.
+    std::thread::sleep(std::time::Duration::from_secs(7));
+    let posted: Vec<Value> = desk.posted().iter().map(|one| one.json()["id"].clone()).collect();
+    assert_eq!(posted, [first, second]);
 }

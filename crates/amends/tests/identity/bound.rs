@@ -166,6 +166,47 @@ fn a_task_is_its_principals() {
 }
 
 #[test]
+fn how_a_task_is_is_told_to_its_principal_alone() {
+    for era in ["modern", "legacy"] {
+        let place = Place::new();
+        let book = place.path("raw.book").display().to_string();
+        let command = ["python3", &script("many/servers/raw.py"), "a", "--era", era, "--tasks", &book];
+        let config = format!("[upstreams.a]\ncommand = {command:?}\n{}", two_tokens(&place));
+        let house = House::serve(place, &config);
+        let declaring = |mut params: Value| {
+            let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+            params["_meta"] = json!({ "io.modelcontextprotocol/clientCapabilities": capabilities });
+            params
+        };
+        let mut id = String::new();
+        eventually("a task is begun", || {
+            let params = declaring(json!({ "name": "a__only", "arguments": { "n": 1 } }));
+            let begun = house.alone(ADA, "tools/call", "a__only", params);
+            id = begun.body["result"]["taskId"].as_str().unwrap_or_default().to_owned();
+            !id.is_empty()
+        });
+        let wants = declaring(json!({ "notifications": { "taskIds": [id, "t0"], "toolsListChanged": true } }));
+        let (mut ada, mut bob) = (house.listens(ADA, &wants), house.listens(BOB, &wants));
+        let (yes, no) = (ada.next().expect("a word"), bob.next().expect("a word"));
+        assert_eq!(yes["params"]["notifications"]["taskIds"], json!([id]), "{era}: {yes}");
+        assert!(no["params"]["notifications"].get("taskIds").is_none(), "{era}: {no}");
+        for (tool, arguments) in
+            [("a__advance", json!({ "task": "t0", "status": "completed" })), ("a__change", json!({}))]
+        {
+            house.alone(BOB, "tools/call", tool, json!({ "name": tool, "arguments": arguments }));
+        }
+        let told = ada.next().expect("a word");
+        assert_eq!(
+            (&told["method"], &told["params"]["taskId"]),
+            (&json!("notifications/tasks"), &json!(id)),
+            "{era}: {told}"
+        );
+        let other = bob.next().expect("a word");
+        assert_eq!(other["method"], "notifications/tools/list_changed", "{era}: {other}");
+    }
+}
+
+#[test]
 fn a_request_state_is_its_principals_and_opens_nothing_elsewhere() {
     let place = Place::new();
     let done = place.path("done.jsonl").display().to_string();

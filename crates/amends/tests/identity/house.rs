@@ -1,6 +1,6 @@
 //! A gateway that wants to know who calls, whose log is kept, and a client that shows everything that came back.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -139,6 +139,25 @@ impl House {
         }
         let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", method), ("mcp-name", name)];
         self.mcp(token, &headers, method, params)
+    }
+
+    /// What a `subscriptions/listen` with those parameters gives, one message after the other.
+    pub(crate) fn listens(&self, token: &str, params: &Value) -> impl Iterator<Item = Value> + use<> {
+        let mut params = params.clone();
+        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+        let method = "subscriptions/listen";
+        let body = json!({ "jsonrpc": "2.0", "id": 5, "method": method, "params": params }).to_string();
+        let bearer = format!("Bearer {token}");
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("accept", "application/json, text/event-stream"),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", method),
+        ];
+        let stream = crate::support::http::send(&self.address, "/mcp", &headers, body.as_bytes());
+        stream.set_read_timeout(Some(crate::support::PATIENCE)).expect("a timeout");
+        let lines = BufReader::new(stream).lines().map_while(Result::ok);
+        lines.filter_map(|line| line.strip_prefix("data: ").map(|data| serde_json::from_str(data).expect("JSON")))
     }
 
     /// A session of the stateful era: its id.

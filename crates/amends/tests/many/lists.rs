@@ -82,3 +82,32 @@ fn a_client_that_is_quicker_than_the_upstreams_still_gets_all_of_them() {
     assert_eq!(client.list("tools/list", "tools", "name").len(), 10);
     assert_eq!(client.list("prompts/list", "prompts", "name").len(), 2);
 }
+
+#[test]
+fn what_the_newer_era_demands_of_an_answer_is_there_and_in_the_older_it_is_not() {
+    let place = Place::new();
+    let gateway =
+        serve(&place, &[("a", declared(&raw("a", &[]))), ("b", declared(&raw("b", &["--era", "modern"])))], "");
+    let (stateful, stateless) = (Bare::stateful(&gateway), Bare::stateless(&gateway));
+    for (method, params, kept) in [
+        ("tools/list", json!({}), true),
+        ("prompts/list", json!({}), true),
+        ("resources/list", json!({}), true),
+        ("resources/templates/list", json!({}), true),
+        ("resources/read", json!({ "uri": "a://one" }), true),
+        ("resources/read", json!({ "uri": "b://one" }), true),
+        ("prompts/get", json!({ "name": "a__greet" }), false),
+        ("tools/call", json!({ "name": "a__echo", "arguments": {} }), false),
+    ] {
+        let answer = stateless.result(method, params.clone());
+        assert_eq!(answer["resultType"], "complete", "{method}: {answer}");
+        assert_eq!(answer["ttlMs"].is_u64() && answer["cacheScope"] == "private", kept, "{method}: {answer}");
+        let answer = stateful.result(method, params);
+        for stamp in ["resultType", "ttlMs", "cacheScope"] {
+            assert!(answer.get(stamp).is_none(), "{method}: {answer}");
+        }
+    }
+    let discovered = stateless.result("server/discover", json!({}));
+    assert!(discovered["ttlMs"].is_u64() && discovered["resultType"] == "complete", "{discovered}");
+    assert_eq!(discovered["supportedVersions"][0], "2026-07-28", "{discovered}");
+}

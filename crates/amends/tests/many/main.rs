@@ -9,6 +9,7 @@ mod health;
 mod lists;
 mod news;
 mod place;
+mod private;
 mod routing;
 mod sdks;
 mod tasks;

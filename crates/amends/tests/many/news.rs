@@ -66,6 +66,8 @@ fn a_client_that_listens_hears_what_it_asked_for_and_nothing_else() {
     for (n, name) in ["piped", "alone", "old", "new"].into_iter().enumerate() {
         let id = 100 + n as u64;
         let uri = format!("{name}://one");
+        // What is not listed yet lives nowhere, and would not be told of.
+        eventually("it is listed", || client.list("resources/list", "resources", "uri").contains(&uri));
         let wants = json!({ "promptsListChanged": true, "toolsListChanged": false,
             "resourceSubscriptions": [uri, "nowhere:x"], "unknown": true });
         let mut heard = client.listens(id, "subscriptions/listen", json!({ "notifications": wants }));
@@ -74,6 +76,7 @@ fn a_client_that_listens_hears_what_it_asked_for_and_nothing_else() {
         assert_eq!(first["params"]["_meta"][SUBSCRIPTION], id, "{first}");
         assert_eq!(first["params"]["notifications"]["promptsListChanged"], true, "{first}");
         assert!(first["params"]["notifications"].get("toolsListChanged").is_none(), "{first}");
+        assert_eq!(first["params"]["notifications"]["resourceSubscriptions"], json!([uri]), "{first}");
         let updated = (0..60).find_map(|again| {
             client.call(&format!("{name}__touch"), json!({ "uri": uri, "again": again }));
             client.call(&format!("{name}__change"), json!({ "again": again }));

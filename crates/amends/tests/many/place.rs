@@ -28,10 +28,14 @@ pub(crate) struct HttpServer {
 
 impl HttpServer {
     pub(crate) fn start(place: &Place, name: &str, era: &str, port: u16) -> Self {
+        Self::start_with(place, name, era, port, &[])
+    }
+
+    pub(crate) fn start_with(place: &Place, name: &str, era: &str, port: u16, flags: &[&str]) -> Self {
         let file = place.path(&format!("{name}.port"));
         let _ = std::fs::remove_file(&file);
         let (path, wanted) = (file.display().to_string(), port.to_string());
-        let mut command = raw(name, &["--era", era, "--http", &path]);
+        let mut command = raw(name, &[flags, &["--era", era, "--http", &path]].concat());
         if port > 0 {
             command.push(wanted);
         }

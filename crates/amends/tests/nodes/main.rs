@@ -9,9 +9,11 @@ mod death;
 mod doctor;
 mod meeting;
 mod outage;
+mod spending;
 mod start;
 mod tls;
 mod walks;
+mod webhook;
 
 use std::io::Read;
 use std::net::TcpStream;

@@ -67,6 +67,7 @@ fn a_machine_in_order_is_said_to_be_so_and_nothing_changes() {
     find(&found, "clock", "nothing that was recorded lies in the future");
     find(&found, "disk", "until something is on the disk");
     find(&found, "open files", "files");
+    find(&found, "version", concat!("amends ", env!("CARGO_PKG_VERSION")));
     // The demo's shop may still be closing its book, and readers note themselves in the log's shared memory.
     let ours = |files: BTreeMap<String, _>| {
         let lasting = files.into_iter().filter(|(name, _)| !name.starts_with("book") && !name.ends_with("-shm"));

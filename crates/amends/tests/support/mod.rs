@@ -5,6 +5,8 @@
 
 pub mod authority;
 pub mod client;
+pub mod desk;
+pub mod front;
 pub mod http;
 pub mod rmcp;
 pub mod served;

@@ -149,8 +149,11 @@ async fn respond_to(
                 first
             }
             Err(_) => return match answer {
-                Some(Answer { message, delivery, code }) => {
+                Some(Answer { message, delivery, code, begun }) => {
                     connection.answers(delivery);
+                    if let Some(begun) = begun {
+                        begun.told();
+                    }
                     json(status(code, era), message)
                 }
                 None => accepted(),
@@ -194,6 +197,9 @@ async fn stream(
                 }
                 if let Some(answer) = answer && events.send(event(&answer.message)).await.is_ok() {
                     connection.answers(answer.delivery);
+                    if let Some(begun) = answer.begun {
+                        begun.told();
+                    }
                 }
                 return;
             }

@@ -5,15 +5,13 @@ use std::time::{Duration, Instant};
 
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Refusal, RefusalKind, Way};
-use amends_wire::mcp::{CallError, Era, Meta, Returned, ToolCall, tasks};
+use amends_wire::mcp::{Era, Meta, Returned, ToolCall, tasks};
 use amends_wire::message::Message;
-use amends_wire::splice::Splice;
 use tokio::task::JoinSet;
 
-use super::{Answer, Asked, Client, Outbox, ProgressRelay, Running, logging, render, render_protocol_error};
+use super::{Answer, Asked, Client, Outbox, ProgressRelay, Question, Running, logging, render, render_protocol_error};
 use crate::door::walk::{self, Asker, Came};
 use crate::driver::{CallHandle, Listener, Wish};
-use crate::router::task;
 use crate::upstream::{self, Aside, AsideSender, Asking, RpcFault, Said};
 
 /// How long it may take to tell an upstream what the client answered, where nobody else says.
@@ -66,7 +64,7 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
                 }
                 Came::Answered(answered) => {
                     let (message, code) = render(&asked.id, &answered, traits);
-                    return Some(Answer { message, code, delivery: None });
+                    return Some(Answer { message, code, delivery: None, begun: None });
                 }
             }
         }
@@ -106,34 +104,21 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
                 }
                 let answered = walk::dressed(&client.gateway, answer, instead.take());
                 let (mut message, code) = render(&asked.id, &answered, traits);
-                if tasks::wanted(params) {
-                    message = with_our_task(message, &client, &parsed);
+                let mut begun = None;
+                if tasks::wanted(params)
+                    && let Some((renamed, task)) = super::tasks::begun(&message, &client, &asked, &parsed)
+                {
+                    message = renamed;
+                    begun = task.map(Box::new);
                 }
                 let delivery = answered.delivery.zip(handle).map(|(delivery, handle)| delivery.keeping(handle.session()));
-                return Some(Answer { message, code, delivery });
+                return Some(Answer { message, code, delivery, begun });
             }
             reason = running.stopped() => {
                 open.stop(reason, running);
                 return None;
             }
         }
-    }
-}
-
-/// An answer that is the handle of a task names it by an id of ours, by which it finds its upstream again.
-fn with_our_task(message: String, client: &Client, call: &Result<ToolCall<'_>, CallError>) -> String {
-    let Ok(Message::Success { result, .. }) = Message::parse(&message) else { return message };
-    let tool = call.as_ref().ok().and_then(|call| client.gateway.catalogue.now().find(call.name()).cloned());
-    let Some(tool) = tool.filter(|_| client.wrapped().is_none() && tasks::is_handle(result.get())) else {
-        return message;
-    };
-    let upstream = &tool.upstream.name;
-    let given = |id: &str| task::give(&client.gateway.secret, &client.principal, upstream, id);
-    let renamed = tasks::renamed(result.get(), given);
-    let mut splice = Splice::new(&message);
-    match splice.replace(result.get(), renamed) {
-        Ok(()) => splice.finish(),
-        Err(_) => message.clone(),
     }
 }
 
@@ -174,7 +159,15 @@ async fn say(
         Aside::Notification { line, .. } => Some(line),
         Aside::Named(_) => None,
         Aside::Question(asking) => {
-            questions.spawn(ask(outbox.clone(), asking));
+            // Put one after the other, so that they come in the order they were asked in, and waited for all at once.
+            let put = tokio::select! {
+                biased;
+                put = outbox.ask(&asking.method, asking.params.as_deref()) => put,
+                reason = running.stopped() => return Err(reason),
+            };
+            if let Some(question) = put {
+                questions.spawn(answered(question, asking));
+            }
             None
         }
     };
@@ -186,11 +179,12 @@ async fn say(
     }
 }
 
-/// Asks the client something and hands over what it says. A question that nobody waits for any more is taken back.
-pub(super) async fn ask(outbox: Outbox, asking: Asking) {
-    let Asking { method, params, mut answer, .. } = asking;
+/// Hands over what a client says to a question. One that nobody waits for any more is taken back.
+pub(super) async fn answered(question: Question, asking: Asking) {
+    let Asking { mut answer, withdrawn, .. } = asking;
     let message = tokio::select! {
-        message = outbox.ask(&method, params.as_deref()) => message,
+        biased;
+        message = question.answered(Some(withdrawn)) => message,
         () = answer.closed() => None,
     };
     let Some(message) = message else { return };

@@ -67,15 +67,17 @@ async fn send(
     if upstream.takes_no_stamps() && client.era(asked) == Era::Modern {
         params = params.map(|params| era::without_stamps(&params));
     }
+    // A task belongs to the session that it was begun in.
+    let in_session = client.era(asked) == Era::Legacy && asked.method.starts_with("tasks/") && outbox.is_open();
     let request = Request {
         method: asked.method.clone(),
         subject,
         params,
         headers: Vec::new(),
-        asides: (token.is_some() || rounds.is_some()).then_some(Asides {
+        asides: (token.is_some() || rounds.is_some() || in_session).then_some(Asides {
             to: progress_to,
             whose: rounds.map(|_| client.session().id.clone()),
-            on_line: rounds.is_some() && outbox.is_open() && client.era(asked) == Era::Legacy,
+            on_line: in_session || (rounds.is_some() && outbox.is_open() && client.era(asked) == Era::Legacy),
         }),
         send_by: Instant::now() + ASK_TIMEOUT,
         run: None,

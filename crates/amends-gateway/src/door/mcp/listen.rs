@@ -1,16 +1,19 @@
 //! `subscriptions/listen`: a request whose answer is a stream of what the client asked to hear, until it hangs up.
 
-use amends_wire::mcp::era;
+use std::collections::BTreeSet;
+
 use amends_wire::mcp::lists::Kind;
 use amends_wire::mcp::steps::Address;
+use amends_wire::mcp::{Era, era, tasks as wire};
 use amends_wire::message;
 use amends_wire::object::Object;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::client::SUBSCRIPTIONS_MAX;
 use super::methods::settled_route;
-use super::{Answer, Asked, Client, Outbox, walk};
-use crate::hub::{Subscribed, Wants, subscribe};
+use super::{Answer, Asked, Client, Outbox, tasks, walk};
+use crate::hub::{Mailbox, Subscribed, Wants, subscribe};
 use crate::listing;
 use crate::router::Route;
 
@@ -23,9 +26,18 @@ pub(super) async fn listen(client: &Client, asked: &Asked, outbox: &Outbox) -> A
         let words = "what is heard comes as a stream, which this client does not take";
         return Answer::error(asked, message::INVALID_REQUEST, words, None);
     }
-    let uris: Vec<&str> =
-        filter["resourceSubscriptions"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    if uris.len() > SUBSCRIPTIONS_MAX {
+    let named = |member: &str| filter[member].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let (uris, mut ids): (Vec<&str>, Vec<&str>) =
+        (named("resourceSubscriptions").collect(), named("taskIds").collect());
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(*id));
+    let declared = client.said(asked).capabilities;
+    if filter.get("taskIds").is_some() && !declared.is_some_and(|declared| wire::declared(declared.get())) {
+        let data = json!({ "requiredCapabilities": { "extensions": { wire::EXTENSION: {} } } }).to_string();
+        let words = "to hear of tasks, the client must declare that it understands them";
+        return Answer::error(asked, era::MISSING_CLIENT_CAPABILITY, words, Some(&data));
+    }
+    if uris.len().max(ids.len()) > SUBSCRIPTIONS_MAX {
         return Answer::error(asked, message::INVALID_PARAMS, "these are too many subscriptions", None);
     }
     // What an upstream that just starts can tell is not known before it has said so.
@@ -49,7 +61,8 @@ pub(super) async fn listen(client: &Client, asked: &Asked, outbox: &Outbox) -> A
         }
     }
     let honoured: Vec<String> = mailbox.change(|wants| wants.uris.keys().cloned().collect());
-    if !outbox.send(acknowledgement(&asked.id, &wants, &honoured)).await {
+    let told = tasks_heard(client, &mailbox, &ids).await;
+    if !outbox.send(acknowledgement(&asked.id, &wants, &honoured, &told)).await {
         return ended(asked);
     }
     loop {
@@ -63,7 +76,7 @@ pub(super) async fn listen(client: &Client, asked: &Asked, outbox: &Outbox) -> A
         };
         tokio::select! {
             biased;
-            sent = outbox.send(line.to_string()) => if !sent {
+            sent = said(client, outbox, &line) => if !sent {
                 return ended(asked);
             },
             lost = reader.overrun() => {
@@ -72,6 +85,32 @@ pub(super) async fn listen(client: &Client, asked: &Asked, outbox: &Outbox) -> A
             }
         }
     }
+}
+
+/// Passes on what is heard; of a task that is over, with what came of it.
+async fn said(client: &Client, outbox: &Outbox, line: &str) -> bool {
+    let line = match line.contains(wire::STATUS_ALONE) {
+        true => tasks::whole_line(client, line).await,
+        false => line.to_owned(),
+    };
+    outbox.send(line).await
+}
+
+/// Wants to hear how those tasks are; gives those that will be told. Of one that is not this principal's, nothing is said.
+async fn tasks_heard(client: &Client, mailbox: &Mailbox, ids: &[&str]) -> Vec<String> {
+    let known: Vec<_> = ids.iter().filter_map(|given| Some((*given, tasks::known(client, given)?))).collect();
+    for (given, (upstream, id)) in &known {
+        client.gateway.hub.hears_of(mailbox, upstream, id, given);
+    }
+    // What an upstream is asked to tell counts once it has said so.
+    let will = known.iter().map(|(given, (upstream, id))| async move {
+        let told = match upstream.era() {
+            Some(Era::Modern) => upstream.news.will_tell_of(id).await,
+            _ => upstream.news.has_tasks(),
+        };
+        told.then(|| (*given).to_owned())
+    });
+    join_all(will).await.into_iter().flatten().collect()
 }
 
 fn filter(asked: &Asked) -> Option<Value> {
@@ -98,7 +137,7 @@ async fn subscribed(client: &Client, uri: &str) -> Option<Subscribed> {
 }
 
 /// What of the client's wishes is fulfilled; it comes before everything else.
-fn acknowledgement(id: &str, wants: &Wants, uris: &[String]) -> String {
+fn acknowledgement(id: &str, wants: &Wants, uris: &[String], tasks: &[String]) -> String {
     let mut honoured = json!({});
     for (name, wanted) in [
         ("toolsListChanged", wants.tools),
@@ -111,6 +150,9 @@ fn acknowledgement(id: &str, wants: &Wants, uris: &[String]) -> String {
     }
     if !uris.is_empty() {
         honoured["resourceSubscriptions"] = json!(uris);
+    }
+    if !tasks.is_empty() {
+        honoured["taskIds"] = json!(tasks);
     }
     let params = format!(r#"{{"notifications":{honoured},"_meta":{{"{}":{id}}}}}"#, era::SUBSCRIPTION_ID);
     message::notification("notifications/subscriptions/acknowledged", Some(&params))

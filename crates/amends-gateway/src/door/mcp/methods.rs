@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use amends_wire::mcp::Era;
 use amends_wire::mcp::lists::Kind;
-use amends_wire::mcp::{Era, tasks};
 use amends_wire::message;
 use amends_wire::object::Object;
 use serde_json::value::RawValue;
 
 use super::own::{discover, initialize, list};
-use super::{Answer, Asked, Client, Outbox, Running, forward, listen, logging, walk};
+use super::{Answer, Asked, Client, Outbox, Running, forward, listen, logging, tasks, walk};
 use crate::gateway::Gateway;
-use crate::hub::{SubscribeError, subscribe};
+use crate::hub::{SubscribeError, Wants, subscribe};
 use crate::listing;
-use crate::router::{Route, alone, route, task};
+use crate::router::{Route, alone, route};
 use crate::upstream::Reply;
 
 /// How long something that is not a tool call may take.
@@ -38,6 +38,8 @@ async fn by_method(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
             listing::greeted(gateway).await;
             let params = asked.text().and_then(Object::parse);
             let version = params.as_ref().and_then(|params| params.string("protocolVersion")).unwrap_or_default();
+            // From here on it hears of changes, and how its tasks are.
+            client.mailbox().change(Wants::hear_of_lists);
             Answer::result(asked, &initialize(gateway, &version))
         }
         ("ping", Era::Legacy) => Answer::result(asked, "{}"),
@@ -50,7 +52,7 @@ async fn by_method(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
         ("resources/unsubscribe", Era::Legacy) => unsubscribes(client, asked),
         ("subscriptions/listen", Era::Modern) => listen::listen(client, asked, outbox).await,
         ("tasks/get" | "tasks/cancel", _) | ("tasks/result", Era::Legacy) | ("tasks/update", Era::Modern) => {
-            task(client, asked, outbox).await
+            tasks::pass(client, asked, outbox).await
         }
         // What the one era has and the other has not, and what would show everybody's tasks.
         ("tasks/list" | "tasks/result" | "tasks/update", _)
@@ -134,25 +136,6 @@ async fn pass(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
     match last {
         Some((upstream, reply)) => forward::failed(client, asked, upstream, reply),
         None => no_method(asked),
-    }
-}
-
-/// Passes a request about a task on to where the task is, under the id it has there.
-async fn task(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
-    let (secret, principal) = (&client.gateway.secret, &client.principal);
-    let named = tasks::id(asked.params.as_deref()).and_then(|given| task::take(secret, principal, &given));
-    let upstreams = client.gateway.upstreams();
-    let known = named.and_then(|(upstream, id)| Some((upstreams.get(&upstream)?, id)));
-    let (Some((upstream, id)), Some(params)) = (known, asked.text()) else {
-        return Answer::error(asked, message::INVALID_PARAMS, "there is no such task", None);
-    };
-    let params = tasks::with_id(params, &id);
-    match forward::forward(client, asked, outbox, upstream, Some(&params), Some(id)).await {
-        Reply::Result(result) => {
-            let result = forward::dressed(&result, asked, client, upstream);
-            Answer::result(asked, &tasks::renamed(&result, |id| task::give(secret, principal, &upstream.name, id)))
-        }
-        reply => forward::failed(client, asked, upstream, reply),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use amends_wire::message;
-use tokio::sync::mpsc;
+use amends_wire::object::quoted;
+use tokio::sync::{mpsc, oneshot};
 
 use super::Client;
 use crate::driver::Delivery;
@@ -48,35 +49,59 @@ impl Outbox {
         }
     }
 
-    /// Asks the client something and waits for its answer, the whole message; nothing where the client cannot be asked or is
-    /// gone. Given up before that, it takes the question back.
-    pub async fn ask(&self, method: &str, params: Option<&str>) -> Option<String> {
+    /// Asks the client something; nothing where the client cannot be asked or is gone. Its answer is waited for with what this gives.
+    pub async fn ask(&self, method: &str, params: Option<&str>) -> Option<Question> {
         if !self.is_open() {
             return None;
         }
         let (id, answer) = self.client.expects();
-        let mut question = Question { outbox: self, id, open: true };
-        if !self.send(message::request(&question.id, method, params)).await {
-            return None;
-        }
-        let answer = answer.await.ok();
-        question.open = answer.is_none();
-        answer
+        let question = Question { outbox: self.clone(), id, answer, open: true, reason: None };
+        let sent = self.send(message::request(&question.id, method, params)).await;
+        sent.then_some(question)
     }
 }
 
 /// A question that is open. Dropped so, it is taken back.
-struct Question<'a> {
-    outbox: &'a Outbox,
+#[derive(Debug)]
+pub struct Question {
+    outbox: Outbox,
     id: String,
+    answer: oneshot::Receiver<String>,
     open: bool,
+    /// Why it is taken back, where somebody said so.
+    reason: Option<String>,
 }
 
-impl Drop for Question<'_> {
+impl Question {
+    /// Waits for the answer, the whole message; nothing where the client is gone, or whoever asks takes it back.
+    pub async fn answered(mut self, withdrawn: Option<oneshot::Receiver<Option<String>>>) -> Option<String> {
+        let withdrawn = async {
+            match withdrawn {
+                Some(withdrawn) => withdrawn.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            answer = &mut self.answer => {
+                let answer = answer.ok();
+                self.open = answer.is_none();
+                answer
+            }
+            Ok(reason) = withdrawn => {
+                self.reason = reason;
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Question {
     fn drop(&mut self) {
         self.outbox.client.forgets(&self.id);
         if let (true, Some(to)) = (self.open, &self.outbox.to) {
-            let params = format!(r#"{{"requestId":{},"reason":"no longer needed"}}"#, self.id);
+            let reason = quoted(self.reason.as_deref().unwrap_or("no longer needed"));
+            let params = format!(r#"{{"requestId":{},"reason":{reason}}}"#, self.id);
             let line = message::notification("notifications/cancelled", Some(&params));
             // A client that reads nothing will not answer either.
             let _ = to.try_send(Out { line, delivery: None });

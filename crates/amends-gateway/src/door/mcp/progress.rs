@@ -59,7 +59,7 @@ pub(super) async fn relayed(
 ) -> Reply {
     let mut report = async |aside: Aside| {
         let heard = match rounds {
-            Some(rounds) => rounds.hear(aside),
+            Some(rounds) => rounds.hear(aside).await,
             None => Some(aside),
         };
         if let Some(Aside::Progress(progress)) = &heard

@@ -4,7 +4,7 @@
 use amends_core::Principal;
 use amends_core::limits::INQUIRIES_MAX;
 use amends_wire::mcp::inputs::{responses, with_inputs};
-use amends_wire::mcp::{Askable, Era, InputRequired, Question, Returned, era};
+use amends_wire::mcp::{Askable, Era, InputRequired, Question, Returned, era, tasks};
 use amends_wire::message::{self, Message};
 use amends_wire::object::Object;
 
@@ -25,6 +25,8 @@ pub(super) struct Rounds<'a> {
     era: Era,
     askable: Askable,
     rounds: usize,
+    /// The task that is asked about, by the id that the client knows.
+    task: Option<String>,
 }
 
 /// What is to be done after a reply.
@@ -39,13 +41,14 @@ pub(super) enum Next {
 impl<'a> Rounds<'a> {
     /// Whether an upstream may ask something while it answers that method.
     pub(super) fn allowed(method: &str) -> bool {
-        matches!(method, "prompts/get" | "resources/read")
+        matches!(method, "prompts/get" | "resources/read" | "tasks/result")
     }
 
     pub(super) fn new(client: &'a Client, asked: &'a Asked, outbox: &'a Outbox) -> Self {
         let said = client.said(asked);
         let askable = Askable::of(said.capabilities.as_deref().map(|raw| raw.get()));
-        Self { client, outbox, method: &asked.method, era: said.traits.era, askable, rounds: 0 }
+        let task = tasks::id(asked.params.as_deref()).filter(|_| asked.method.starts_with("tasks/"));
+        Self { client, outbox, method: &asked.method, era: said.traits.era, askable, rounds: 0, task }
     }
 
     /// The parameters for the upstream: where the client comes back, with the upstream's own state in place of ours.
@@ -75,8 +78,9 @@ impl<'a> Rounds<'a> {
         let text = String::from_utf8_lossy(result);
         let Some(asks) = InputRequired::parse(&text) else {
             let config = self.client.gateway.config();
-            let shown = config.pii.shared().shown(&text).map(|shown| Reply::Result(shown.into()));
-            return Next::Answer(shown.unwrap_or(reply));
+            // What came of a task is looked at where it is passed on.
+            let shown = if self.method == "tasks/result" { None } else { config.pii.shared().shown(&text) };
+            return Next::Answer(shown.map_or(reply, |shown| Reply::Result(shown.into())));
         };
         if let Some(missing) = asks.questions.iter().find(|question| !self.askable.takes(question)) {
             return Next::Answer(unaskable(missing));
@@ -112,7 +116,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Answers a question of an upstream that waits: by the client, where it has a line and declared that.
-    pub(super) fn hear(&self, aside: Aside) -> Option<Aside> {
+    pub(super) async fn hear(&self, aside: Aside) -> Option<Aside> {
         let Aside::Question(Asking { method, params, answer, withdrawn }) = aside else { return Some(aside) };
         let question = Question { key: String::new(), method, params };
         if self.era == Era::Modern || !self.outbox.is_open() || !self.askable.takes(&question) {
@@ -124,14 +128,25 @@ impl<'a> Rounds<'a> {
             return None;
         }
         let Question { method, params, .. } = question;
-        tokio::spawn(super::call::ask(self.outbox.clone(), Asking { method, params, answer, withdrawn }));
+        let params = params.map(|params| self.related(&params));
+        if let Some(question) = self.outbox.ask(&method, params.as_deref()).await {
+            tokio::spawn(super::call::answered(question, Asking { method, params, answer, withdrawn }));
+        }
         None
+    }
+
+    /// The parameters of a question about a task, with the id by which the client knows that.
+    fn related(&self, params: &str) -> String {
+        match &self.task {
+            Some(given) => tasks::renamed_relation(params, given),
+            None => params.to_owned(),
+        }
     }
 
     async fn ask(&self, question: &Question) -> Option<String> {
         let id = format!("{:x}", crate::mint::seed());
         let params = question.for_line(&id);
-        let message = self.outbox.ask(&question.method, params.as_deref()).await?;
+        let message = self.outbox.ask(&question.method, params.as_deref()).await?.answered(None).await?;
         match Message::parse(&message) {
             Ok(Message::Success { result, .. }) => Some(result.get().to_owned()),
             Ok(Message::Failure { .. }) => question.dismissed().map(str::to_owned),

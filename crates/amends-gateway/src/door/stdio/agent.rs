@@ -54,6 +54,9 @@ impl Agent {
             if let Some(answer) = answering.await {
                 upstream.caught_up().await;
                 let _ = out.send(Out { line: answer.message, delivery: answer.delivery }).await;
+                if let Some(begun) = answer.begun {
+                    begun.told();
+                }
             }
         });
     }

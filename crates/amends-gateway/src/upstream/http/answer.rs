@@ -16,6 +16,9 @@ use crate::upstream::sse::Events;
 /// How much of a body that is no answer is kept.
 const STRANGE_BODY_MAX: usize = 16 * 1024;
 
+/// The notifications that are about the request on whose stream they come, beside progress.
+const OF_REQUESTS: [&str; 2] = ["notifications/message", "notifications/elicitation/complete"];
+
 /// What was read.
 pub(super) enum Read {
     /// The answer, or why there is none.
@@ -111,6 +114,11 @@ async fn stream(mut sent: Sent, ticket: u64, asides: Option<&Listening>, bytes_m
                         listening.shared.questions.take_back(params.as_deref());
                     }
                 }
+                Heard::News { method, params } => {
+                    if let Some(listening) = asides {
+                        listening.shared.news.hear(&method, params.as_deref());
+                    }
+                }
                 Heard::Aside(aside) => {
                     if let Some(listening) = asides {
                         // Nobody hears it any more once the request is given up.
@@ -134,8 +142,17 @@ async fn stream(mut sent: Sent, ticket: u64, asides: Option<&Listening>, bytes_m
 enum Heard {
     Answer(Reply),
     Aside(Aside),
+    /// What is no more about this request than about any other.
+    News {
+        method: String,
+        params: Option<String>,
+    },
     Withdrawal(Option<String>),
-    Question { id: String, method: String, params: Option<String> },
+    Question {
+        id: String,
+        method: String,
+        params: Option<String>,
+    },
     Other,
 }
 
@@ -157,6 +174,9 @@ fn hear(text: &str, ticket: u64) -> Heard {
         }
         Ok(Message::Notification { method, params }) if method == CANCELLED => {
             Heard::Withdrawal(params.map(|params| params.get().to_owned()))
+        }
+        Ok(Message::Notification { method, params }) if !OF_REQUESTS.contains(&&*method) => {
+            Heard::News { method: method.into_owned(), params: params.map(|params| params.get().to_owned()) }
         }
         Ok(Message::Notification { method, .. }) => {
             Heard::Aside(Aside::Notification { method: method.into_owned(), line: text.to_owned() })

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use amends_wire::mcp::Era;
 use amends_wire::message::{self, Message};
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http_body_util::{BodyExt, Full};
 use hyper::header::{ACCEPT, CONTENT_TYPE};
 use hyper::{Method, StatusCode};
@@ -26,16 +27,43 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 enum Ended {
     /// It broke, or could not be opened; after which event, where that is known.
     Broken(Option<String>),
-    /// Other resources are wanted, so that it must be opened anew.
-    Wanted,
+    /// Other resources or tasks are wanted, so that it must be opened anew. It goes on until then.
+    Wanted(Open),
     /// The endpoint has no such stream.
     Absent,
+}
+
+/// A stream that is open.
+struct Open {
+    sent: Sent,
+    events: Events,
+}
+
+impl Open {
+    /// What comes next, as whole events; nothing once it is over.
+    async fn next(&mut self) -> Option<Vec<Vec<u8>>> {
+        loop {
+            let frame = self.sent.response.body_mut().frame().await?.ok()?;
+            if let Some(data) = frame.data_ref() {
+                return Some(self.events.feed(data));
+            }
+        }
+    }
+
+    /// What has come by now.
+    fn rest(&mut self) -> Vec<Vec<u8>> {
+        let mut rest = Vec::new();
+        while let Some(Some(events)) = self.next().now_or_never() {
+            rest.extend(events);
+        }
+        rest
+    }
 }
 
 /// Listens to the endpoint for as long as it is there.
 pub(super) async fn listen(shared: Arc<Shared>, news: Arc<News>) {
     let mut health = shared.health.subscribe();
-    let (mut backoff, mut last_id) = (BACKOFF_MIN, None);
+    let (mut backoff, mut last_id, mut before) = (BACKOFF_MIN, None, None);
     loop {
         if health.wait_for(|health| matches!(health, Health::Ready { .. })).await.is_err() {
             return;
@@ -45,8 +73,10 @@ pub(super) async fn listen(shared: Arc<Shared>, news: Arc<News>) {
             continue;
         };
         let began = Instant::now();
-        let ended = hear(&shared, &news, &session, last_id.take()).await;
-        news.hears(false);
+        let ended = hear(&shared, &news, &session, last_id.take(), before.take()).await;
+        if !matches!(ended, Ended::Wanted(_)) {
+            news.hears(false);
+        }
         match ended {
             Ended::Absent => {
                 // Until it is greeted anew there is nothing to hear.
@@ -55,7 +85,7 @@ pub(super) async fn listen(shared: Arc<Shared>, news: Arc<News>) {
                 }
                 backoff = BACKOFF_MIN;
             }
-            Ended::Wanted => {}
+            Ended::Wanted(open) => before = Some(open),
             Ended::Broken(seen) => {
                 last_id = seen;
                 if began.elapsed() > BACKOFF_MAX {
@@ -68,7 +98,49 @@ pub(super) async fn listen(shared: Arc<Shared>, news: Arc<News>) {
     }
 }
 
-async fn hear(shared: &Arc<Shared>, news: &News, session: &Session, last_id: Option<String>) -> Ended {
+/// Listens in the older era, too, to an endpoint that has both: what belongs to such a session is said in it alone.
+pub(super) async fn listen_to_older(shared: Arc<Shared>, news: Arc<News>) {
+    let mut agreed = shared.agreed.subscribe();
+    loop {
+        let Ok(session) = agreed.wait_for(Option::is_some).await.map(|session| session.clone()) else { return };
+        agreed.mark_unchanged();
+        let Some(session) = session else { continue };
+        tokio::select! {
+            () = listen_in(&shared, &news, &session) => {}
+            changed = agreed.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                continue;
+            }
+        }
+        if agreed.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Listens in one session, for as long as it counts.
+async fn listen_in(shared: &Arc<Shared>, news: &News, session: &Session) {
+    let (mut last_id, mut backoff) = (None, BACKOFF_MIN);
+    while shared.is_older(session).await {
+        match hear(shared, news, session, last_id.take(), None).await {
+            Ended::Absent | Ended::Wanted(_) => return,
+            Ended::Broken(seen) => last_id = seen,
+        }
+        tokio::time::sleep(backoff).await;
+        backoff = (backoff * 2).min(BACKOFF_MAX);
+    }
+}
+
+/// Hears a stream until it ends. The one before is heard, too, until this one says its first word.
+async fn hear(
+    shared: &Arc<Shared>,
+    news: &News,
+    session: &Session,
+    last_id: Option<String>,
+    mut before: Option<Open>,
+) -> Ended {
     // Taken before the wishes are read, so that none that comes meanwhile is missed.
     let wanted = news.wanted();
     tokio::pin!(wanted);
@@ -84,29 +156,51 @@ async fn hear(shared: &Arc<Shared>, news: &News, session: &Session, last_id: Opt
     let departure = Departure::default();
     let opened = shared.pool.send(request, Instant::now() + OPEN_TIMEOUT, &departure);
     let sent = tokio::time::timeout(OPEN_TIMEOUT, opened).await;
-    let Ok(Ok(mut sent)) = sent else { return Ended::Broken(last_id) };
+    let Ok(Ok(sent)) = sent else { return Ended::Broken(last_id) };
     if !is_stream(&sent) {
         let away = sent.response.status().is_server_error() || sent.response.status() == StatusCode::TOO_MANY_REQUESTS;
         return if away { Ended::Broken(last_id) } else { Ended::Absent };
     }
     news.hears(true);
-    let mut events = Events::default();
+    if before.is_none() && session.era == Era::Modern {
+        news.listens_anew();
+    }
+    let mut open = Open { sent, events: Events::default() };
     let is_modern = session.era == Era::Modern;
-    loop {
-        let frame = tokio::select! {
-            frame = sent.response.body_mut().frame() => frame,
-            () = &mut wanted, if is_modern => return Ended::Wanted,
-        };
-        let seen = |events: &Events| events.last_id().map(str::to_owned).or(last_id.clone());
-        let Some(Ok(frame)) = frame else { return Ended::Broken(seen(&events)) };
-        let Some(data) = frame.data_ref() else { continue };
-        for event in events.feed(data) {
-            if let Ok(text) = std::str::from_utf8(&event) {
-                heard(shared, news, session, text);
-            }
+    let take = |events: Vec<Vec<u8>>| {
+        for text in events.iter().filter_map(|event| std::str::from_utf8(event).ok()) {
+            heard(shared, news, session, text);
         }
-        if events.waiting() > shared.limits.answer_bytes {
-            return Ended::Broken(seen(&events));
+    };
+    loop {
+        let alone = before.is_none();
+        let of_before = async {
+            match &mut before {
+                Some(before) => before.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let events = tokio::select! {
+            events = open.next() => events,
+            events = of_before => {
+                match events {
+                    Some(events) => take(events),
+                    None => before = None,
+                }
+                continue;
+            }
+            () = &mut wanted, if is_modern && alone => return Ended::Wanted(open),
+        };
+        let seen = |open: &Open| open.events.last_id().map(str::to_owned).or(last_id.clone());
+        let Some(events) = events else { return Ended::Broken(seen(&open)) };
+        if !events.is_empty()
+            && let Some(mut before) = before.take()
+        {
+            take(before.rest());
+        }
+        take(events);
+        if open.events.waiting() > shared.limits.answer_bytes {
+            return Ended::Broken(seen(&open));
         }
     }
 }

@@ -137,6 +137,7 @@ impl Shared {
                 let number = self.next.fetch_add(1, Ordering::Relaxed);
                 let session = Session { number, after_bad_request, ..session };
                 *older = Older::Agreed(session.clone());
+                self.agreed.send_replace(Some(session.clone()));
                 Ok(session)
             }
             Ok(Err(fault @ Fault::ConnectRefused)) => Err(fault),
@@ -145,6 +146,11 @@ impl Shared {
                 Ok(newest)
             }
         }
+    }
+
+    /// Whether that is what was agreed in the older era, and counts.
+    pub(super) async fn is_older(&self, session: &Session) -> bool {
+        matches!(&*self.older.lock().await, Older::Agreed(known) if known.number == session.number)
     }
 
     /// What was agreed with the endpoint, as long as it is known to count.

@@ -47,7 +47,7 @@ pub(super) fn asked(shared: &Arc<Shared>, id: String, method: String, params: Op
 }
 
 /// A question of that id waits for an answer, which is then written.
-fn waits(shared: &Arc<Shared>, id: String) -> (oneshot::Sender<Said>, oneshot::Receiver<()>) {
+fn waits(shared: &Arc<Shared>, id: String) -> (oneshot::Sender<Said>, oneshot::Receiver<Option<String>>) {
     let (writes, run, of) = (shared.clone(), shared.traffic.run(), id.clone());
     shared.questions.wait(&id, move |said: Said| async move {
         if said.send_by < Instant::now() {

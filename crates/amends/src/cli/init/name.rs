@@ -11,6 +11,9 @@ const STARTERS: [&str; 15] = [
 /// Words of those programs that name nothing.
 const FILLERS: [&str; 10] = ["run", "exec", "dlx", "tool", "x", "start", "-m", "mcp-remote", "env", "sh"];
 
+/// Names of scripts and of their folders that say nothing of the server.
+const PLAIN: [&str; 11] = ["index", "main", "__main__", "server", "cli", "app", "dist", "build", "lib", "src", "bin"];
+
 /// A name from a command: that of the package, script or image that it starts.
 pub(super) fn of_command(command: &[String]) -> String {
     let named = |word: &&String| {
@@ -18,7 +21,7 @@ pub(super) fn of_command(command: &[String]) -> String {
         let variable = word.contains('=') || !word.chars().any(|c| c.is_lowercase());
         !word.starts_with('-') && !STARTERS.contains(&base) && !FILLERS.contains(&base) && !variable
     };
-    let word = command.iter().find(named).or(command.first()).map_or("", |word| base(word));
+    let word = command.iter().find(named).or(command.first()).map_or("", |word| package(word));
     sound(&shortened(word))
 }
 
@@ -71,6 +74,14 @@ pub(super) fn distinct(names: &mut [&mut String]) {
     }
 }
 
+/// What a path names: its last part, or the folder of the package where every package calls its script so.
+fn package(word: &str) -> &str {
+    let parts = word.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).filter(|part| !part.is_empty());
+    let stem = |part: &str| part.split('.').next().unwrap_or(part).to_owned();
+    let mut parts = parts.skip_while(|part| PLAIN.contains(&stem(part).as_str()));
+    parts.next().filter(|part| *part != "." && *part != "..").map_or_else(|| base(word), base)
+}
+
 fn base(word: &str) -> &str {
     let last = word.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(word);
     last.strip_suffix(".exe").unwrap_or(last)
@@ -105,6 +116,10 @@ mod tests {
         assert_eq!(command("npx -y @modelcontextprotocol/server-filesystem /tmp"), "filesystem");
         assert_eq!(command("uvx mcp-server-git --repository x"), "git");
         assert_eq!(command("python3 shop.py"), "shop");
+        assert_eq!(command("node /x/node_modules/@modelcontextprotocol/server-everything/dist/index.js"), "everything");
+        assert_eq!(command("python3 /srv/till/src/server.py"), "till");
+        assert_eq!(command("python3 server.py"), "server");
+        assert_eq!(command("node ./dist/index.js"), "index");
         assert_eq!(command("docker run -i --rm -e GITHUB_TOKEN ghcr.io/github/github-mcp-server"), "github");
         assert_eq!(command("/usr/bin/amends"), "amends");
         assert_eq!(command("node"), "node");

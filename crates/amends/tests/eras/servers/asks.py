@@ -27,6 +27,7 @@ QUESTIONS = {
     "plain": [],
     "retract": [],
     "push": [("elicitation/create", FORM)],
+    "many": [("elicitation/create", {**FORM, "message": str(n)}) for n in range(8)],
 }
 RESOURCES = {"resources": [{"uri": "asks://one", "name": "one"}]}
 lock = threading.Lock()
@@ -80,6 +81,13 @@ def modern(method, params):
         text = {"type": "text", "text": "there is no session to ask by"}
         return {"content": [text], "isError": True, "resultType": "complete"}
     wanted = QUESTIONS[name]
+    if name == "many":
+        keys = [f"k{9 - n}" for n in range(len(wanted))]
+        if "inputResponses" in params:
+            answers = [params["inputResponses"][key] for key in keys]
+            return {**done(name, arguments, answers), "resultType": "complete"}
+        requests = {key: {"method": asked, "params": about} for key, (asked, about) in zip(keys, wanted)}
+        return {"resultType": "input_required", "inputRequests": requests, "requestState": "many"}
     responses, state = params.get("inputResponses"), params.get("requestState")
     so_far = []
     if state is not None:
@@ -124,6 +132,17 @@ class Legacy:
         answer = waiting.get(timeout=120)
         return answer["result"] if "result" in answer else {"error": answer["error"]}
 
+    def at_once(self, say, questions):
+        """Asks all of it before it waits for any answer."""
+        waiting = []
+        for method, params in questions:
+            with lock:
+                n, self.next = self.next, self.next + 1
+            waiting.append(queue.Queue())
+            self.waiting[n] = waiting[-1]
+            say({"jsonrpc": "2.0", "id": n, "method": method, "params": params})
+        return [answer.get(timeout=120)["result"] for answer in waiting]
+
     def retract(self, say, name, arguments):
         """Asks, and takes it back once there is a file that says so; then it waits for another."""
         with lock:
@@ -158,6 +177,8 @@ class Legacy:
             say({"jsonrpc": "2.0", "method": "notifications/message", "params": data})
         if name == "retract":
             return self.retract(say, name, arguments)
+        if name == "many":
+            return done(name, arguments, self.at_once(say, QUESTIONS[name]))
         inputs = [self.ask(say, asked, about) for asked, about in QUESTIONS[name]]
         return done(name, arguments, inputs)
 

@@ -4,7 +4,7 @@ Usage: raw.py NAME [--era legacy|modern] [--http PORT_FILE [PORT]] [--entries N]
 
 Its tools change what it offers on request, and it says so: `change` adds a tool, a prompt and a resource, `touch` says that a
 resource is different, `log` writes to its log, `die` ends it. With --tasks it has a tool `later` that is done in a task, and
-writes into the file how often that happened.
+writes into the file how often that happened; `only` is there as a task alone, and `advance` says how a task is by now.
 """
 
 import json
@@ -30,7 +30,7 @@ class Server:
         self.name, self.era, self.book = name, era, book
         self.tasks = {}
         self.lock = threading.Lock()
-        self.tools = ["change", "die", "echo", "log", "touch"] + (["later"] if book else [])
+        self.tools = ["change", "die", "echo", "log", "touch"] + (["advance", "later", "only"] if book else [])
         self.prompts = ["greet"] + [f"p{n:04}" for n in range(entries)]
         self.resources = [f"{name}://one", "shared://doc"]
         self.subscribed, self.level = set(), "info"
@@ -61,8 +61,8 @@ class Server:
             case "tools/list":
                 return {"tools": [self.tool(tool) for tool in self.tools]}
             case "tools/call":
-                if params["name"] == "later" and self.book:
-                    return self.later(params)
+                if params["name"] in ("later", "only") and self.book:
+                    return self.later(params, say)
                 return self.call(params["name"], params.get("arguments") or {})
             case "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel":
                 return self.task(method, params)
@@ -118,9 +118,13 @@ class Server:
         if name == "later":
             tool["outputSchema"] = {"type": "object", "required": ["done"]}
             tool["execution"] = {"taskSupport": "optional"}
+        if name == "only":
+            tool["execution"] = {"taskSupport": "required"}
         return tool
 
     def read(self, uri, say, params):
+        if uri == f"private://{self.name}":
+            return {"contents": [{"uri": uri, "text": "paid with 4111 1111 1111 1111, and n is 1.0"}]}
         known = uri in self.resources or uri.startswith(f"{self.name}://items/") or uri == f"hidden://{self.name}"
         if not known:
             raise Failed(-32602 if self.era == "modern" else -32002, f"{self.name} has no {uri}")
@@ -148,29 +152,39 @@ class Server:
             case "log":
                 for n in range(arguments.get("times", 1)):
                     self.notify("notifications/message", {"level": arguments["level"], "data": {"of": self.name, "n": n}})
+            case "advance":
+                task = self.tasks[arguments["task"]]
+                task["status"] = arguments["status"]
+                self.tell(task)
             case "die":
                 os._exit(3)
             case other:
                 raise Failed(-32602, f"{self.name} has no tool {other}")
         return {"content": [{"type": "text", "text": "done"}]}
 
-    def later(self, params):
+    def later(self, params, say):
         with open(self.book, "a") as book:
             book.write("done\n")
         capabilities = (params.get("_meta") or {}).get("io.modelcontextprotocol/clientCapabilities", {})
         declared = "io.modelcontextprotocol/tasks" in capabilities.get("extensions", {})
         if not (declared if self.era == "modern" else "task" in params):
+            if params["name"] == "only":
+                raise Failed(-32601, "only as a task")
             return {"content": [{"type": "text", "text": "done at once"}], "structuredContent": {"done": True}}
         task = {"taskId": f"t{len(self.tasks)}", "status": "working", "createdAt": "2026-01-01T00:00:00Z",
-                "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": None, "x": 1.0}
+                "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs" if self.era == "modern" else "ttl": None, "x": 1.0}
         self.tasks[task["taskId"]] = task
+        if (params.get("arguments") or {}).get("early"):
+            say("notifications/tasks/status", {**task, "status": "completed"})
         return {"resultType": "task", **task} if self.era == "modern" else {"task": task}
 
     def task(self, method, params):
+        if method == ("tasks/result" if self.era == "modern" else "tasks/update"):
+            raise Failed(-32601, f"{self.name} knows no {method}")
         task = self.tasks.get(params["taskId"])
         if task is None:
             raise Failed(-32602, f"{self.name} has no task {params['taskId']}")
-        done = {"content": [{"type": "text", "text": f"done by {self.name}"}], "structuredContent": {"done": True}}
+        done = self.done()
         if method == "tasks/cancel":
             task["status"] = "cancelled"
             return {} if self.era == "modern" else task
@@ -180,6 +194,16 @@ class Server:
             return done | {"_meta": {"io.modelcontextprotocol/related-task": {"taskId": task["taskId"]}}}
         task["status"] = "completed" if task["status"] == "working" else task["status"]
         return task | ({"result": done} if self.era == "modern" else {})
+
+    def done(self):
+        return {"content": [{"type": "text", "text": f"done by {self.name}"}], "structuredContent": {"done": True}}
+
+    def tell(self, task):
+        """Says how a task is: of its own accord in the one era, to who listens to it in the other."""
+        if self.era == "legacy":
+            return self.notify("notifications/tasks/status", task)
+        over = {"result": self.done()} if task["status"] == "completed" else {}
+        return self.notify("notifications/tasks", {**task, **over})
 
     def notify(self, method, params):
         with self.lock:
@@ -191,12 +215,18 @@ class Server:
             kind = method.split("/")[1]
             if method.endswith("list_changed") and not wants.get(f"{kind}ListChanged"):
                 continue
+            if method == "notifications/tasks" and params["taskId"] not in wants.get("taskIds", []):
+                continue
             if method.endswith("updated") and params["uri"] not in wants.get("resourceSubscriptions", []):
                 continue
             say(method, {**(params or {}), "_meta": {SUBSCRIPTION: listen}})
 
     def listens(self, request, say):
         wants = request["params"]["notifications"]
+        declared = request["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"]
+        if "taskIds" in wants:
+            assert "io.modelcontextprotocol/tasks" in declared.get("extensions", {}), declared
+            wants["taskIds"] = [task for task in wants["taskIds"] if task in self.tasks]
         say("notifications/subscriptions/acknowledged", {"notifications": wants, "_meta": {SUBSCRIPTION: request["id"]}})
         with self.lock:
             self.listeners[request["id"]] = (say, wants)

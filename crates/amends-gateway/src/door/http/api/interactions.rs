@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use amends_core::interaction::choice;
 use amends_core::{Fact, InteractionId, PersonAnswer, Tenant};
 use amends_ledger::{AnswerFate, QueueEntry, QueueFilter, QueueState};
 use hyper::StatusCode;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use super::fields::Fields;
 use super::problem::Problem;
 use crate::clock;
+use crate::compared::{Difference, QUESTIONS_MAX, differences};
 use crate::form;
 use crate::gateway::Gateway;
 use crate::hindsight::events_of;
@@ -20,9 +22,10 @@ use crate::told;
 /// How long somebody who answers waits to hear that it was acted on.
 const WAIT: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// The longest answer, and the longest note.
+/// The longest answer, the longest note, and the longest text of what a call gave.
 const CHOICE_MAX: usize = 2000;
 const NOTE_MAX: usize = 2000;
+const CONTENT_MAX: usize = 16 << 10;
 /// What the names of a form's fields begin with on a page.
 pub(crate) const FIELD: &str = "answer.";
 
@@ -33,8 +36,8 @@ pub(crate) struct Asked {
     /// What the tool does to the world, by the rules that the call has.
     pub(crate) effect: &'static str,
     pub(crate) reversible: bool,
-    /// What the call is based on and says something else by now: its name, the hash it had, the hash it has.
-    pub(crate) changed: Vec<(String, String, String)>,
+    /// What the call is based on and says something else than it did.
+    pub(crate) changed: Vec<Difference>,
 }
 
 /// What became of an answer.
@@ -77,6 +80,7 @@ pub(crate) async fn find(gateway: &Arc<Gateway>, person: &Person, id: &str) -> R
 pub(crate) async fn asked(gateway: &Arc<Gateway>, entry: QueueEntry) -> Result<Asked, Problem> {
     let mut asked = Asked { effect: "unknown", reversible: false, changed: Vec::new(), entry };
     let Some(trace) = gateway.ledger.trace(&asked.entry.interaction.session).await? else { return Ok(asked) };
+    let mut compared = Vec::new();
     let events: Vec<_> = trace.events.into_iter().map(|stored| stored.event).collect();
     for event in events_of(&events, &asked.entry.interaction.call) {
         match &event.fact {
@@ -86,14 +90,16 @@ pub(crate) async fn asked(gateway: &Arc<Gateway>, entry: QueueEntry) -> Result<A
                     asked.reversible = rules.contract.reverse.is_some();
                 }
             }
-            Fact::EvidenceCompared { changed, .. } => {
-                let of = |changed: &amends_core::evidence::Changed| {
-                    (changed.reference.clone(), changed.was.to_string(), changed.is.to_string())
-                };
-                asked.changed = changed.iter().map(of).collect();
-            }
+            Fact::EvidenceCompared { changed, .. } => compared.clone_from(changed),
             _ => {}
         }
+    }
+    let of = &asked.entry.interaction;
+    if of.grounds.as_ref().is_some_and(|grounds| !grounds.evidence.is_empty()) || !compared.is_empty() {
+        let filter = QueueFilter { queue: Some(of.queue.clone()), tenant: of.principal.tenant(), all: true };
+        let mut all = gateway.ledger.queue(&filter, QUESTIONS_MAX).await?;
+        all.retain(|entry| entry.interaction.principal == of.principal);
+        asked.changed = differences(&asked.entry, &compared, &all);
     }
     Ok(asked)
 }
@@ -102,9 +108,7 @@ impl Asked {
     /// It for a program.
     pub(crate) fn to_json(&self) -> Value {
         let mut question = told::question(&self.entry);
-        let changed = self.changed.iter();
-        let changed: Vec<Value> =
-            changed.map(|(of, was, is)| json!({ "reference": of, "was": was, "is": is })).collect();
+        let changed: Vec<Value> = self.changed.iter().map(Difference::to_json).collect();
         question["risk"] = json!({ "effect": self.effect, "reversible": self.reversible });
         question["evidence_changed"] = json!(changed);
         question
@@ -124,6 +128,14 @@ pub(crate) async fn answer(
     let content = match entry.interaction.form() {
         // A page has a field for each, a program says it as it is.
         Some(form) if fields.is_written() => Some(form::written(form, &fields.prefixed(FIELD))),
+        // Only what happened gave something: with the other answers the field counts for nothing.
+        None if fields.is_written() => match fields.long_text("content", CONTENT_MAX)? {
+            Some(text) if choice == choice::HAPPENED => Some(
+                serde_json::from_str(&text)
+                    .map_err(|error| Problem::field("content", format!("it is not JSON: {error}")))?,
+            ),
+            _ => None,
+        },
         _ => fields.value("content"),
     };
     fields.finish()?;

@@ -1,6 +1,6 @@
 //! *Queue*: what people are asked, with what is needed to decide, and the buttons to answer with.
 
-use amends_core::interaction::{Grounds, InteractionKind, Read, Subject, choice};
+use amends_core::interaction::{Grounds, InteractionKind, Subject, choice};
 use amends_ledger::QueueState;
 use hyper::Response;
 use maud::{Markup, html};
@@ -12,6 +12,7 @@ use super::super::api::problem::Problem;
 use super::super::body::Body;
 use super::Asked;
 use super::frame::{How, Place, call, mark, session, time};
+use crate::compared::Difference;
 use crate::identity::Role;
 use crate::{clock, form, told};
 
@@ -94,12 +95,7 @@ fn shown(asked: &Asked<'_>, question: &Question) -> Markup {
             }
             @if !question.changed.is_empty() {
                 h3 { "What it is based on has changed" }
-                @for (reference, was, is) in &question.changed {
-                    p { code { (reference) } }
-                    pre.diff {
-                        del { "- " (known(read, was)) } "\n" ins { "+ " (known(read, is)) }
-                    }
-                }
+                @for difference in &question.changed { (sides(difference)) }
             }
             @if let Some(answer) = &question.entry.answer {
                 p { "Answered " strong { (answer.choice) } " by " (answer.by) " at " (time(answer.at.ms()))
@@ -125,6 +121,14 @@ fn answering(asked: &Asked<'_>, question: &Question) -> Markup {
             @if free {
                 p { label for=(format!("{}-choice", of.id)) { "Answer" } " "
                     input id=(format!("{}-choice", of.id)) name="choice" required maxlength="2000"; }
+            }
+            @if of.subject == Subject::Doubt {
+                @let gave = format!("{}-gave", of.id);
+                p {
+                    label for=(gave) { "What it gave, as JSON, if it happened and you know" } " "
+                    textarea id=(gave) name="content" rows="2" maxlength="16384" {}
+                }
+                @if let Some(schema) = &of.gives { details { summary { "What it gives" } pre.view { (pretty(schema)) } } }
             }
             p { label for=(note) { "Note" } " " input id=(note) name="note" maxlength="2000"; }
             p.buttons {
@@ -233,9 +237,27 @@ fn risk(question: &Question) -> Markup {
     }
 }
 
-/// What was read with that hash, where it is known, else the hash.
-fn known<'a>(read: &'a [Read], hash: &'a str) -> &'a str {
-    read.iter().find(|read| read.hash.as_str() == hash).and_then(|read| read.view.as_deref()).unwrap_or(hash)
+/// Both sides of a difference beside each other. What only one side has is marked, by a sign too.
+fn sides(difference: &Difference) -> Markup {
+    let (was, is) = difference.lines();
+    html! {
+        p { code { (difference.tool) } }
+        div.sides {
+            div { h4 { "As it was" } pre.view.diff { @for (only, line) in &was { (side('-', *only, line)) } } }
+            div { h4 { "As it is" } pre.view.diff { @for (only, line) in &is { (side('+', *only, line)) } } }
+        }
+    }
+}
+
+fn side(sign: char, only: bool, line: &str) -> Markup {
+    html! {
+        @match (only, sign) {
+            (true, '-') => { del { "- " (line) } }
+            (true, _) => { ins { "+ " (line) } }
+            (false, _) => { "  " (line) }
+        }
+        "\n"
+    }
 }
 
 /// How many must say yes, and how many still.
