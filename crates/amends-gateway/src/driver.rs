@@ -22,6 +22,7 @@ mod relay;
 mod retire;
 mod returning;
 mod session;
+mod sign_in;
 mod stop;
 mod turn;
 mod undo;
@@ -58,6 +59,8 @@ use interrupted::{AfterFailure, drive};
 use permission::Caller;
 use session::Session;
 
+/// The door of calls that the gateway makes by itself.
+pub(crate) const GATEWAY: &str = "gateway";
 /// How long the agent of a task is kept waiting for a person: as long as they take.
 const TASK_HOLD_MS: u64 = 10 * 366 * 24 * 60 * 60 * 1000;
 
@@ -236,10 +239,10 @@ impl SessionHandle {
         }
         if let Some(task) = &listener.task {
             admitted.gates.context.clone_from(&task.context);
-            if let Some(patience) = admitted.gates.patience.as_mut() {
-                patience.goes_on = true;
-                patience.hold_ms = TASK_HOLD_MS;
-            }
+            let usual = || Box::new(self.gateway.config().people.patience.clone());
+            let patience = admitted.gates.patience.get_or_insert_with(usual);
+            patience.goes_on = true;
+            patience.hold_ms = TASK_HOLD_MS;
         }
         let id = admitted.call.id.clone();
         let requested = admitted.call.tool.to_string();
@@ -281,7 +284,9 @@ impl SessionHandle {
     /// Who calls through it.
     fn caller(&self) -> Caller<'_> {
         let origin = Origin { session: self.id.as_str(), door: &self.door, step: None };
-        Caller { principal: &self.principal, origin, counts: true, judged: true, keeps: false }
+        // What the gateway does by itself is nobody's to permit.
+        let judged = &*self.door != GATEWAY;
+        Caller { principal: &self.principal, origin, counts: judged, judged, keeps: false }
     }
 }
 

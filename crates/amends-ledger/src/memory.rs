@@ -26,6 +26,7 @@ use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::{Node, letters_for};
+use crate::kept::Kept;
 use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
 use crate::row::{Lease, Reach, SessionRow, StoredSession, Trace};
@@ -229,6 +230,20 @@ impl Ledger for MemoryLedger {
 
     fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
         self.now(|data| Ok(data.keep_pin(pin)))
+    }
+
+    fn kept(&self, name: &Digest) -> Pending<'_, Option<Kept>> {
+        self.now(|data| Ok(data.kept.get(name).cloned()))
+    }
+
+    fn keep(&self, kept: Kept) -> Pending<'_, bool> {
+        self.now(|data| {
+            let follows = data.kept.get(&kept.name).map_or(0, |held| held.version) + 1 == kept.version;
+            if follows {
+                data.kept.insert(kept.name.clone(), kept);
+            }
+            Ok(follows)
+        })
     }
 
     fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>> {

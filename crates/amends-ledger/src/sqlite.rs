@@ -5,6 +5,7 @@ mod file;
 mod glance;
 mod grants;
 mod inbox;
+mod kept;
 mod log;
 mod nodes;
 mod pins;
@@ -37,6 +38,7 @@ use crate::interactions::{AnswerFate, InteractionRow, QueueEntry, QueueFilter};
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
+use crate::kept::Kept;
 use crate::pin::PinnedTool;
 use crate::reversals::ReversalRow;
 use crate::row::{Lease, Reach, SessionRow, StoredSession, Trace};
@@ -297,6 +299,19 @@ impl Ledger for SqliteLedger {
 
     fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
         self.write(move |answer| Work::KeepPin { pin: Box::new(pin), answer })
+    }
+
+    fn kept(&self, name: &Digest) -> Pending<'_, Option<Kept>> {
+        let name = name.clone();
+        let kept = self.read(move |connection| kept::kept(connection, &name));
+        Box::pin(async move { kept.await?.map(|kept| self.vault.open_kept(kept)).transpose() })
+    }
+
+    fn keep(&self, kept: Kept) -> Pending<'_, bool> {
+        match self.vault.seal_kept(kept) {
+            Ok(kept) => self.write(move |answer| Work::Keep { kept, answer }),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
     }
 
     fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>> {

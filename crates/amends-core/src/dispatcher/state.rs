@@ -19,7 +19,7 @@ use crate::event::{Decider, Event, Fact};
 use crate::failure::Failure;
 use crate::gates::Approval;
 use crate::id::{CallId, Digest, InteractionId, Principal, SessionId, ToolName};
-use crate::inquiry::Unanswered;
+use crate::inquiry::{Inquiry, Unanswered};
 use crate::interaction::{Interaction, PersonAnswer, Subject};
 use crate::outcome::Outcome;
 use crate::registry::Code;
@@ -162,7 +162,9 @@ impl Session {
             }
             Fact::InquiryClosed { call, inquiry, why } => match why {
                 Unanswered::Refused => self.calls.get(call).is_some_and(|call| call.next_inquiry() == *inquiry),
-                Unanswered::Lapsed | Unanswered::Withdrawn => self.is_asking(call, *inquiry),
+                Unanswered::Lapsed | Unanswered::Withdrawn | Unanswered::Done | Unanswered::Declined => {
+                    self.is_asking(call, *inquiry)
+                }
             },
             Fact::CallRefused { call, .. }
             | Fact::WaitBegan { call, .. }
@@ -269,6 +271,7 @@ impl Session {
                 }
             }
             Fact::AttemptEnded { attempt, report, .. } => {
+                self.wait_for_sign_in(&attempt.call, report.inquiry.as_deref());
                 if let (Some(call), Some(basis)) = (self.calls.get_mut(&attempt.call), &report.granted) {
                     call.spends(attempt.n, basis, at);
                 }
@@ -353,8 +356,13 @@ impl Session {
             }
             Fact::InteractionLapsed { interaction, .. } => self.close_question(interaction, at, false),
             Fact::InteractionWithdrawn { interaction } => {
-                self.questions.remove(interaction);
+                let withdrawn = self.questions.remove(interaction);
+                let of = withdrawn.filter(|question| question.interaction.subject == Subject::SignIn);
+                if let Some(call) = of.and_then(|question| self.calls.get_mut(&question.interaction.call)) {
+                    call.signing_in = false;
+                }
             }
+            Fact::InquiryMade { attempt, inquiry, .. } => self.wait_for_sign_in(&attempt.call, Some(inquiry)),
             Fact::InquiryOpened { attempt, inquiry, held, due, way } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
                     let (n, attempt, held) = (*inquiry, attempt.n, *held);
@@ -411,7 +419,6 @@ impl Session {
                 self.ended.clear();
             }
             Fact::SessionOpened { .. }
-            | Fact::InquiryMade { .. }
             | Fact::WorkNamed { .. }
             | Fact::Ticked { .. }
             | Fact::LateResult { .. }
@@ -485,6 +492,15 @@ impl Session {
                 call.told_at = Some(told_at);
                 call.phase = Phase::Approving;
             }
+            Subject::SignIn => {
+                let told_at = call.told_at.unwrap_or(interaction.opened + call.patience.hold_ms);
+                call.told_at = Some(told_at);
+                call.signing_in = true;
+                // An upstream that waits goes on with the same attempt.
+                if call.paused.is_none() {
+                    call.phase = Phase::Approving;
+                }
+            }
             Subject::Doubt | Subject::Notice | Subject::Move => {}
         }
         let question = Question {
@@ -495,6 +511,16 @@ impl Session {
             overdue: false,
         };
         self.questions.insert(interaction.id.clone(), question);
+    }
+
+    /// How long somebody is waited for who signs in is known only now.
+    fn wait_for_sign_in(&mut self, call: &CallId, inquiry: Option<&Inquiry>) {
+        let sign_in = inquiry.and_then(|inquiry| inquiry.sign_in.as_deref());
+        if let (Some(call), Some(sign_in)) = (self.calls.get_mut(call), sign_in)
+            && !call.patience.goes_on
+        {
+            call.patience = sign_in.patience.clone();
+        }
     }
 
     /// Remembers who said yes to a call.
@@ -519,11 +545,20 @@ impl Session {
         let Some(question) = self.questions.remove(id) else {
             return;
         };
+        let signs_in = question.interaction.subject == Subject::SignIn;
+        let held = self.calls.get(&question.interaction.call).is_some_and(|call| signs_in && call.paused.is_some());
+        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|_| signs_in) {
+            call.signing_in = false;
+        }
+        if held {
+            // The clock stands for the upstream's question, and goes on with that.
+            return;
+        }
         let took_ms = at.since_ms(question.interaction.opened);
         if let Some(walk) = &mut self.walk {
             walk.person_took(id, &question.interaction.call, took_ms);
         }
-        if question.interaction.subject == Subject::Call
+        if matches!(question.interaction.subject, Subject::Call | Subject::SignIn)
             && let Some(call) = self.calls.get_mut(&question.interaction.call)
         {
             call.phase = Phase::Received;

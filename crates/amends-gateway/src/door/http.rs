@@ -158,6 +158,7 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
             Ok(Caller { principal: who, .. }) => agui::stop(door, connection, &who, request).await,
         },
         (&Method::POST, "/callback/interaction") => callback::answer(door, request).await,
+        (&Method::GET, "/callback/sign-in") => console::signed_in(door, request.uri().query().unwrap_or_default()).await,
         (&Method::GET, path) if path.starts_with(identity::METADATA_PATH) => entry::metadata(door, path),
         (&Method::GET, "/health") => health::report(door),
         (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),

@@ -261,6 +261,7 @@ impl Session {
         self.append_move(&mut append, input);
         append_questions(&mut append, input, acts);
         self.show_evidence(&mut append);
+        self.show_sign_in(&mut append);
         self.append_inquiry(&mut append, input, acts);
         self.mask(input, &mut append);
         if let Input::Call(call) = input

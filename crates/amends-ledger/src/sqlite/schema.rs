@@ -12,7 +12,7 @@ use super::trouble::{Trouble, is_busy, number};
 use crate::error::Error;
 
 /// The version of the tables. A file with a newer one is refused.
-pub(super) const VERSION: usize = 7;
+pub(super) const VERSION: usize = 8;
 
 /// How long a process waits for another one that is writing.
 const BUSY_MS_MAX: u64 = 5_000;
@@ -162,6 +162,7 @@ ALTER TABLE sessions ADD COLUMN cut_link BLOB;
     PINS,
     WALKS,
     TENANTS,
+    KEPT,
 ];
 
 /// What version 4 adds. What is not in the log yet is found by age: new sessions then share pages, which they would not by id.
@@ -209,6 +210,15 @@ const TENANTS: &str = "
 ALTER TABLE sessions ADD COLUMN tenant TEXT;
 CREATE INDEX sessions_by_tenant ON sessions (tenant, opened, id) WHERE tenant IS NOT NULL;
 ALTER TABLE interactions ADD COLUMN tenant TEXT;
+";
+
+/// What version 8 adds.
+const KEPT: &str = "
+CREATE TABLE kept (
+    name TEXT PRIMARY KEY,
+    version INTEGER NOT NULL,
+    body BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
 ";
 
 /// Opens a file, making it where there is none, and gives back a connection that writes and the ledger's secret.

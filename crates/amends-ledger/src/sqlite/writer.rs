@@ -16,13 +16,14 @@ use tokio::sync::oneshot;
 
 use super::file::File;
 use super::trouble::Trouble;
-use super::{grants, inbox, log, nodes, pins, questions, record, retire, schema, sweep};
+use super::{grants, inbox, kept, log, nodes, pins, questions, record, retire, schema, sweep};
 use crate::append::Appended;
 use crate::error::Error;
 use crate::interactions::AnswerFate;
 use crate::letter::{Letter, LetterId};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
+use crate::kept::Kept;
 use crate::pin::PinnedTool;
 use crate::row::{Lease, Reach};
 use crate::step::Step;
@@ -62,6 +63,7 @@ pub(super) enum Work {
     Reply { id: LetterId, body: Value, now: Timestamp, answer: Answer<bool> },
     Import { whole: Box<Whole>, answer: Answer<bool> },
     KeepPin { pin: Box<PinnedTool>, answer: Answer<bool> },
+    Keep { kept: Kept, answer: Answer<bool> },
     Revoke { name: Digest, answer: Answer<bool> },
     ImportRules { hash: Digest, body: String, answer: Answer<bool> },
     ExtendLog { expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint, answer: Answer<bool> },
@@ -222,6 +224,7 @@ impl Work {
             Self::Reply { id, body, now, answer } => owe(answer, inbox::reply(tx, id, &body, now)),
             Self::Import { whole, answer } => owe(answer, retire::import(tx, &whole)),
             Self::KeepPin { pin, answer } => owe(answer, pins::keep(tx, &pin)),
+            Self::Keep { kept, answer } => owe(answer, kept::keep(tx, &kept)),
             Self::Revoke { name, answer } => owe(answer, grants::revoke(tx, &name)),
             Self::ImportRules { hash, body, answer } => owe(answer, retire::import_rules(tx, &hash, &body)),
             Self::ExtendLog { expected, entries, checkpoint, answer } => {
@@ -254,6 +257,7 @@ impl Work {
             | Self::ExtendLog { answer, .. }
             | Self::Import { answer, .. }
             | Self::KeepPin { answer, .. }
+            | Self::Keep { answer, .. }
             | Self::Revoke { answer, .. }
             | Self::ImportRules { answer, .. } => drop(answer.send(Err(error.clone()))),
         }
