@@ -37,8 +37,8 @@ use amends_core::{CallId, Principal, SessionId, Way};
 use tokio::sync::{mpsc, oneshot};
 
 pub use admission::Wish;
-pub(crate) use answer::kept;
 pub use answer::{Answered, Form, Rendered};
+pub(crate) use answer::{fetched, kept};
 pub(crate) use approval::BY_PERSON;
 pub use listener::{Listener, Task};
 pub use orphans::settle_orphans;
@@ -243,6 +243,13 @@ impl SessionHandle {
             let patience = admitted.gates.patience.get_or_insert_with(usual);
             patience.goes_on = true;
             patience.hold_ms = TASK_HOLD_MS;
+        }
+        let mut listener = listener;
+        listener.takes_tasks &= admitted.gates.patience.is_some();
+        if let Some(patience) = admitted.gates.patience.as_mut().filter(|_| listener.takes_tasks) {
+            // It is told at once, by a handle, and looks for the answer; what it is sent with asks nobody else for a task.
+            (patience.goes_on, patience.hold_ms) = (true, 0);
+            admitted.params = amends_wire::mcp::tasks::without(&admitted.params).into();
         }
         let id = admitted.call.id.clone();
         let requested = admitted.call.tool.to_string();

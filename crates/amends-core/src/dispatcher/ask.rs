@@ -21,7 +21,9 @@ impl Dispatcher {
             Subject::Doubt => (InteractionKind::Select, &[choice::HAPPENED, choice::DID_NOT_HAPPEN], choice::UNKNOWN),
             Subject::Resend => (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY),
             Subject::Notice => (InteractionKind::Confirm, &[choice::SEEN], choice::SEEN),
-            Subject::Move | Subject::Call | Subject::SignIn => (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY),
+            Subject::Move | Subject::Call | Subject::SignIn => {
+                (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY)
+            }
         };
         let interaction = Interaction {
             id: self.question_id(id, subject),

@@ -47,7 +47,10 @@ impl Dispatcher {
             queue: sign_in.queue.clone(),
             kind: if sign_in.by_code { InteractionKind::AuthDeviceCode } else { InteractionKind::AuthUrl },
             subject: Subject::SignIn,
-            question: format!("somebody has to sign in for `{}`, so that `{}` can go on", received.upstream, received.tool),
+            question: format!(
+                "somebody has to sign in for `{}`, so that `{}` can go on",
+                received.upstream, received.tool
+            ),
             view: received.view.clone(),
             options: [choice::DONE, choice::DENY].map(str::to_owned).to_vec(),
             default: choice::DENY.to_owned(),

@@ -564,7 +564,8 @@ impl Session {
             call.phase = Phase::Received;
         }
         // People's time is not the tool's time.
-        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|call| !call.answered) {
+        let counts = |call: &&mut CallState| !call.answered || call.patience.goes_on;
+        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(counts) {
             call.deadline = call.deadline + took_ms;
         }
     }

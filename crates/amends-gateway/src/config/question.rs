@@ -66,7 +66,8 @@ impl Questions {
                 return Err(invalid(&format!("tools.{tool}.ask"), format!("there is no `[questions.{unknown}]`")));
             }
         }
-        let accounts: Vec<&UpstreamName> = upstreams.iter().filter(|(_, of)| signs_in(of)).map(|(name, _)| name).collect();
+        let accounts: Vec<&UpstreamName> =
+            upstreams.iter().filter(|(_, of)| signs_in(of)).map(|(name, _)| name).collect();
         if specs.is_empty() && accounts.is_empty() {
             return Ok(Self::default());
         }
@@ -126,7 +127,9 @@ fn signs_in(upstream: &UpstreamConfig) -> bool {
 fn sign_in(name: &str, upstream: &UpstreamName) -> Function {
     let signed_in = |_: Value| async move { Ok::<_, Failed>(json!({ "signed_in": true })) };
     Function::new(name, signed_in)
-        .described(&format!("Has a person sign in for `{upstream}`, unless somebody has. Its tools are known afterwards."))
+        .described(&format!(
+            "Has a person sign in for `{upstream}`, unless somebody has. Its tools are known afterwards."
+        ))
         .input(json!({ "type": "object", "additionalProperties": false }))
         .output(json!({ "type": "object", "properties": { "signed_in": { "type": "boolean" } } }))
         .reads()

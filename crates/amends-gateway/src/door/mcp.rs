@@ -10,6 +10,7 @@ mod outbox;
 mod own;
 mod progress;
 mod rounds;
+mod waiting;
 mod walk;
 mod wrapped;
 

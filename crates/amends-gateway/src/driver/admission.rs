@@ -182,6 +182,9 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
     ask_first(gateway, contract, &mut gates);
     // Whatever a person is asked about is found by its repeat, also where it only reads.
     let unsigned = sign_in::account(gateway, tool).is_some_and(|account| account.shown().is_none());
+    if unsigned {
+        gates.patience.get_or_insert_with(|| Box::new(patience(&config.people.patience, contract)));
+    }
     let is_found = gates.approval.is_some() || caller.keeps || unsigned;
     let value = value.or_else(|| is_found.then(|| serde_json::from_str(arguments).ok()).flatten());
     let (fingerprint, mut claims) = if reads && !is_found {

@@ -107,6 +107,7 @@ impl Session {
         let Some(error) = envelope.error() else { return };
         // An agent that says for how long it waits wants to be told then, and asks its user by itself.
         if live.listener.way != Way::Return
+            || live.listener.takes_tasks
             || hold_ms(&live.params).is_some()
             || error.kind != RefusalKind::AwaitingPerson.as_str()
         {

@@ -313,7 +313,9 @@ async fn exchange(
         let within = Duration::from_millis(left_ms / 2);
         match tokio::time::timeout(within, account.ready()).await {
             Ok(Ready::Shown) => {}
-            Ok(Ready::SignIn(at)) if matches!(attempt.purpose, Purpose::Act | Purpose::Baseline | Purpose::Evidence) => {
+            Ok(Ready::SignIn(at))
+                if matches!(attempt.purpose, Purpose::Act | Purpose::Baseline | Purpose::Evidence) =>
+            {
                 let report = Report::asking(Box::new(Inquiry::of(Vec::new(), Way::Closed)));
                 let carried = Carried::SignIn(at, account.queue().to_owned());
                 return (Report { certainty: Certainty::NotSent, ..report }, carried);

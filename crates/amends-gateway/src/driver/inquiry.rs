@@ -18,8 +18,8 @@ use tokio::sync::oneshot;
 
 use super::answer::{Answered, Form, Rendered};
 use super::listener::Listener;
-use super::sign_in;
 use super::session::{Live, Mail, Session};
+use super::sign_in;
 use super::turn::Act;
 use crate::clock;
 use crate::request_state::{RequestState, Waiting};
@@ -123,7 +123,8 @@ impl Session {
         match inquiry.way {
             Way::Person => {
                 // Should it be taken up by another process, it goes on with what it is sent with then.
-                live.params = with_inputs(&live.params, Some(&sign_in::was_there(&asked)), asked.state.as_deref()).into();
+                live.params =
+                    with_inputs(&live.params, Some(&sign_in::was_there(&asked)), asked.state.as_deref()).into();
                 report.inquiry = Some(Box::new(inquiry));
             }
             Way::Line | Way::Return => {

@@ -114,7 +114,15 @@ mod tests {
             assert!(is_address(good), "{good}");
         }
         let long = format!("https://id.example/{}", "x".repeat(URL_BYTES_MAX));
-        for bad in ["javascript:alert(1)", "data:text/html,x", "https://a b", "https://a/\"><script>", "", "file:///etc", &long] {
+        for bad in [
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "https://a b",
+            "https://a/\"><script>",
+            "",
+            "file:///etc",
+            &long,
+        ] {
             assert!(!is_address(bad), "{bad}");
         }
     }

@@ -290,7 +290,7 @@ impl Session {
                     &append,
                     reply,
                     rendered,
-                    live.keyed,
+                    live.keyed || live.listener.takes_tasks,
                     live.listener.task.is_some(),
                     live.rules.contract.repeat_window_ms,
                     now,

@@ -337,7 +337,8 @@ impl Account {
         let granted: Option<Granted> = serde_json::from_slice(&body).ok();
         match granted {
             Some(granted) if status.is_success() && granted.error.is_none() => {
-                let sound = |text: &str| text.len() <= TOKEN_BYTES_MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
+                let sound =
+                    |text: &str| text.len() <= TOKEN_BYTES_MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
                 match !granted.access_token.is_empty() && sound(&granted.access_token) {
                     true => Ok(granted),
                     false => Err("what the issuer gives is no token".into()),
@@ -447,7 +448,7 @@ impl Account {
 
     /// Where an issuer sends a browser back to.
     fn back(&self, gateway: &Gateway) -> String {
-        let here = || format!("http://{}", gateway.config().http);
+        let here = || format!("http://{}", gateway.listening.get().copied().unwrap_or(gateway.config().http));
         format!("{}/callback/sign-in", self.config.url.clone().unwrap_or_else(here))
     }
 

@@ -24,9 +24,9 @@ use super::credential::Credential;
 use super::exchange::{Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault};
 use super::http::pool::Pool;
 use super::{Health, StartFault};
-use crate::identity::Account;
 use crate::config::{Access, Limits};
 use crate::hub::News;
+use crate::identity::Account;
 
 /// How long a card may take.
 const CARD_WITHIN: Duration = Duration::from_secs(10);

@@ -138,7 +138,10 @@ pub enum Reply {
 impl Reply {
     /// Whether it says that what was shown is not believed.
     pub fn is_unauthorized(&self) -> bool {
-        matches!(self, Self::Fault(Fault::HttpStatus { status: 401, .. } | Fault::Refused(HttpAnswer { status: 401, .. })))
+        matches!(
+            self,
+            Self::Fault(Fault::HttpStatus { status: 401, .. } | Fault::Refused(HttpAnswer { status: 401, .. }))
+        )
     }
 }
 

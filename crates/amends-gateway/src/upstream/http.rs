@@ -22,12 +22,12 @@ use hyper::{Method, StatusCode, Uri};
 use tokio::sync::{Mutex, Notify, watch};
 
 use super::credential::{Credential, CredentialError};
-use crate::identity::Account;
 use super::exchange::{Aside, Asides, Asking, Exchange, ExchangeEnd, Fault, Reply, Request, RpcFault, Said, Whose};
 use super::questions::Questions;
 use super::{Health, StartFault};
 use crate::config::{Access, Limits};
 use crate::hub::News;
+use crate::identity::Account;
 use answer::{Cut, Read};
 use pool::{Departure, Pool};
 use session::{Older, Session, keep_greeted};

@@ -42,8 +42,8 @@ use super::exchange::{Exchange, ExchangeEnd, Fault, HttpAnswer, Reply, Request, 
 use super::http::pool::{Departure, Pool};
 use super::http::presence::look_for;
 use super::{Health, StartFault};
-use crate::identity::Account;
 use crate::config::{ApiConfig, Limits};
+use crate::identity::Account;
 use operation::Operation;
 use request::Outgoing;
 

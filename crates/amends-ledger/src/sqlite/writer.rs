@@ -20,10 +20,10 @@ use super::{grants, inbox, kept, log, nodes, pins, questions, record, retire, sc
 use crate::append::Appended;
 use crate::error::Error;
 use crate::interactions::AnswerFate;
+use crate::kept::Kept;
 use crate::letter::{Letter, LetterId};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
-use crate::kept::Kept;
 use crate::pin::PinnedTool;
 use crate::row::{Lease, Reach};
 use crate::step::Step;

@@ -103,9 +103,10 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
         };
         let form = asked.form().filter(|form| form.choices.is_empty());
         let form = form.map(|form| format!("  asked for: {}\n", form.schema)).unwrap_or_default();
+        let sign_in = asked.sign_in().map(told::sign_in).map(|words| format!("  {words}\n")).unwrap_or_default();
         let view = asked.view.as_ref().map(|view| format!("  `{}` {view}\n", asked.tool)).unwrap_or_default();
         text.push_str(&format!(
-            "{}\n  {} about {} on `{}`, {state}\n  {}\n{form}{view}  answers: {} (else {})\n\n",
+            "{}\n  {} about {} on `{}`, {state}\n  {}\n{sign_in}{form}{view}  answers: {} (else {})\n\n",
             asked.id,
             asked.kind.as_str(),
             asked.call,

@@ -9,6 +9,7 @@ mod crash;
 mod more;
 mod pairings;
 mod rust;
+mod signing_in;
 mod state;
 mod withdrawn;
 mod wrap;

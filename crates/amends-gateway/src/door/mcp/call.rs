@@ -10,7 +10,7 @@ use amends_wire::message::Message;
 use amends_wire::splice::Splice;
 use tokio::task::JoinSet;
 
-use super::{Answer, Asked, Client, Outbox, ProgressRelay, Running, logging, render, render_protocol_error};
+use super::{Answer, Asked, Client, Outbox, ProgressRelay, Running, logging, render, render_protocol_error, waiting};
 use crate::door::walk::{self, Asker, Came};
 use crate::driver::{CallHandle, Listener, Wish};
 use crate::router::task;
@@ -108,6 +108,11 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
                 let (mut message, code) = render(&asked.id, &answered, traits);
                 if tasks::wanted(params) {
                     message = with_our_task(message, &client, &parsed);
+                    if let Some(person) = waiting::asked(&answered)
+                        && let Some(task) = waiting::handle(&client, traits.era, &person).await
+                    {
+                        message = amends_wire::message::success(&asked.id, &task);
+                    }
                 }
                 let delivery = answered.delivery.zip(handle).map(|(delivery, handle)| delivery.keeping(handle.session()));
                 return Some(Answer { message, code, delivery });
@@ -158,6 +163,7 @@ fn listener(client: &Client, asked: &Asked, outbox: &Outbox, progress: bool, to:
         way,
         capabilities: said.capabilities.map(|raw| raw.get().to_owned()),
         task: None,
+        takes_tasks: client.wrapped().is_none() && asked.text().is_some_and(tasks::wanted),
     }
 }
 

@@ -10,7 +10,7 @@ use amends_wire::object::Object;
 use serde_json::value::RawValue;
 
 use super::own::{discover, initialize, list};
-use super::{Answer, Asked, Client, Outbox, Running, forward, listen, logging, walk};
+use super::{Answer, Asked, Client, Outbox, Running, forward, listen, logging, waiting, walk};
 use crate::gateway::Gateway;
 use crate::hub::{SubscribeError, subscribe};
 use crate::listing;
@@ -141,6 +141,9 @@ async fn pass(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
 async fn task(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
     let (secret, principal) = (&client.gateway.secret, &client.principal);
     let named = tasks::id(asked.params.as_deref()).and_then(|given| task::take(secret, principal, &given));
+    if let Some((_, id)) = named.as_ref().filter(|(upstream, _)| upstream.as_str() == waiting::OWN) {
+        return waiting::answer(client, asked, id).await;
+    }
     let upstreams = client.gateway.upstreams();
     let known = named.and_then(|(upstream, id)| Some((upstreams.get(&upstream)?, id)));
     let (Some((upstream, id)), Some(params)) = (known, asked.text()) else {

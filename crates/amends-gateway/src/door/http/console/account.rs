@@ -18,7 +18,9 @@ const CODE_MAX: usize = 4096;
 /// Takes what they bring, and says what came of it.
 pub(in super::super) async fn signed_in(door: &Arc<Door>, query: &str) -> Response<Body> {
     let (status, title, words) = match brought(door, query).await {
-        Ok(upstream) => (StatusCode::OK, "Signed in", format!("You signed in for `{upstream}`. You can close this page.")),
+        Ok(upstream) => {
+            (StatusCode::OK, "Signed in", format!("You signed in for `{upstream}`. You can close this page."))
+        }
         Err(why) => (StatusCode::BAD_REQUEST, "Not signed in", why),
     };
     let body = html! {
