@@ -202,13 +202,8 @@ impl SessionHandle {
             && !self.gateway.config().asks(call.name()).is_empty()
             && self.gateway.catalogue.now().find(call.name()).is_some()
         {
-            if listener.task.is_some() {
-                // A task is one call; what people answer would be taken for what it gave.
-                let words = format!("`{}` asks people first, and cannot be made as a task", call.name());
-                let refusal = Box::new(amends_core::Refusal::of(amends_core::RefusalKind::InvalidArgument, words));
-                let wish = Wish::Unreadable { requested: call.name().to_owned(), refusal };
-                return self.hand_over_to_driver(wish, listener, at_once, None);
-            }
+            // The handle of one question would be taken for that of the call.
+            let listener = Listener { takes_tasks: false, ..listener };
             return self.ask_first(params, call.name(), listener, at_once);
         }
         self.hand_over_to_driver(wish, listener, at_once, None)
@@ -239,6 +234,8 @@ impl SessionHandle {
         }
         if let Some(task) = &listener.task {
             admitted.gates.context.clone_from(&task.context);
+            let before = wanted.as_ref().map(|(tool, _)| amends_core::ToolName::new(tool.as_str()));
+            admitted.gates.before = before.filter(|tool| *tool != admitted.call.tool);
             let usual = || Box::new(self.gateway.config().people.patience.clone());
             let patience = admitted.gates.patience.get_or_insert_with(usual);
             patience.goes_on = true;

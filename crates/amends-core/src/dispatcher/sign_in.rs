@@ -190,3 +190,220 @@ fn sign_in_id(call: &CallState, often: usize) -> InteractionId {
         (_, n) => InteractionId::new(format!("{first}_in{n}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::attempt::{Payload, Purpose, Report};
+    use crate::call::{Call, Rules};
+    use crate::certainty::Certainty;
+    use crate::claim::Claim;
+    use crate::contract::Contract;
+    use crate::dispatcher::redecide::redecide;
+    use crate::dispatcher::{Input, Step};
+    use crate::event::Event;
+    use crate::gates::{Approval, Patience};
+    use crate::inquiry::Inquiry;
+    use crate::interaction::PersonAnswer;
+    use crate::playbook::Playbook;
+
+    fn rules() -> Arc<Rules> {
+        let contract = Contract { declared: true, ..Contract::undeclared(5_000, 50_000, 600_000) };
+        Arc::new(Rules { contract, playbook: Playbook::default() })
+    }
+
+    /// A session in which a write is made whose upstream wants somebody to sign in.
+    struct World {
+        dispatcher: Dispatcher,
+        trace: Vec<Event>,
+        now: u64,
+    }
+
+    impl World {
+        fn new(approval: bool) -> Self {
+            let dispatcher = Dispatcher::open("s".into(), 7, "agent".into(), "mcp");
+            let mut world = Self { dispatcher, trace: Vec::new(), now: 1_000_000 };
+            let claims = [("n", ClaimKind::Arguments), ("o", ClaimKind::Object)];
+            let claims = claims.map(|(name, kind)| Claim { name: name.into(), fingerprint: "f".into(), kind });
+            let call = Call {
+                id: "c".into(),
+                tool: "pay".into(),
+                upstream: "shop".into(),
+                rules: rules(),
+                rules_hash: "rules".into(),
+                arguments: Payload { digest: "f".into(), size: 2 },
+                principal: "agent".into(),
+                deadline: Timestamp::from_ms(world.now) + 50_000,
+                key: None,
+                claims: claims.to_vec(),
+                effect_key: "key".into(),
+                repeat_of: None,
+                evidence: Vec::new(),
+                reversal: None,
+                redeems: None,
+                view: None,
+                leg: None,
+            };
+            let approval = approval.then(|| {
+                let (queue, policy) = ("ops".to_owned(), String::new());
+                Box::new(Approval { queue, persons: 1, policy, requester_may: false, form: None })
+            });
+            let gates = Gates { approval, ..Gates::default() };
+            let _ = world.put_with(&gates, Input::Call(Box::new(call)));
+            world
+        }
+
+        fn put_with(&mut self, gates: &Gates, input: Input) -> Step {
+            self.now += 1_000;
+            let step = self.dispatcher.handle(Timestamp::from_ms(self.now), gates, input);
+            self.trace.extend(step.events.iter().cloned());
+            step
+        }
+
+        fn put(&mut self, input: Input) -> Step {
+            self.put_with(&Gates::default(), input)
+        }
+
+        /// The attempt of that number was not sent: somebody has to sign in.
+        fn unsigned(&mut self, n: u32) -> Step {
+            let report = Report { certainty: Certainty::NotSent, ..Report::asking(Box::new(inquiry())) };
+            self.put(Input::Result { attempt: AttemptId { call: "c".into(), n }, report: Box::new(report) })
+        }
+
+        fn says(&mut self, choice: &str) -> Step {
+            let asked = self.trace.iter().rev().find_map(|event| match &event.fact {
+                Fact::InteractionOpened { interaction } => Some(interaction.id.clone()),
+                _ => None,
+            });
+            let at = Timestamp::from_ms(self.now);
+            let answer = PersonAnswer { choice: choice.into(), by: "ada".into(), note: None, at, content: None };
+            self.put(Input::Answer { interaction: asked.expect("a question"), answer: Box::new(answer) })
+        }
+
+        fn decided_again(&self) {
+            assert_eq!(redecide(&self.trace, |_| Some(rules())), Ok(None));
+            let restored = Dispatcher::restore(&self.trace, |_| Some(rules()));
+            assert_eq!(restored.as_ref(), Ok(&self.dispatcher));
+        }
+    }
+
+    fn inquiry() -> Inquiry {
+        let patience = Patience::default();
+        let sign_in = SignIn { queue: "ops".into(), by_code: true, until: None, requester_may: false, patience };
+        Inquiry { sign_in: Some(Box::new(sign_in)), ..Inquiry::of(Vec::new(), Way::Person) }
+    }
+
+    fn sends(step: &Step) -> usize {
+        step.effects.iter().filter(|effect| matches!(effect, Effect::Send(it) if it.purpose == Purpose::Act)).count()
+    }
+
+    fn refused(step: &Step) -> Option<RefusalKind> {
+        step.events.iter().find_map(|event| match &event.fact {
+            Fact::CallRefused { refusal, .. } => Some(refusal.kind),
+            _ => None,
+        })
+    }
+
+    fn asked(step: &Step) -> Option<InteractionKind> {
+        step.events.iter().find_map(|event| match &event.fact {
+            Fact::InteractionOpened { interaction } => Some(interaction.kind),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn what_was_not_sent_is_sent_once_somebody_signed_in_and_what_it_writes_is_free_meanwhile() {
+        let mut world = World::new(false);
+        let waits = world.unsigned(1);
+        assert_eq!((asked(&waits), sends(&waits)), (Some(InteractionKind::AuthDeviceCode), 0));
+        let freed = |change: &ClaimChange| matches!(change, ClaimChange::Release { name, .. } if name.as_str() == "o");
+        assert!(waits.claims.iter().any(freed), "{:?}", waits.claims);
+        world.now += 3_600_000;
+        let goes_on = world.says(choice::DONE);
+        assert_eq!(sends(&goes_on), 1, "the work clock stood: {goes_on:?}");
+        let taken =
+            |change: &ClaimChange| matches!(change, ClaimChange::Take { claim, .. } if claim.name.as_str() == "o");
+        assert!(goes_on.claims.iter().any(taken), "{:?}", goes_on.claims);
+        // A token that is not taken either is asked for under another name.
+        assert!(asked(&world.unsigned(2)).is_some());
+        assert_eq!(sends(&world.says(choice::DONE)), 1);
+        world.decided_again();
+    }
+
+    #[test]
+    fn a_no_and_nobody_in_time_end_the_call_and_nothing_is_sent() {
+        let mut world = World::new(false);
+        let _ = world.unsigned(1);
+        assert_eq!(refused(&world.says(choice::DENY)), Some(RefusalKind::ApprovalDenied));
+        world.decided_again();
+        let mut world = World::new(false);
+        let _ = world.unsigned(1);
+        world.now += 25 * 3_600_000;
+        let late = world.put(Input::Tick);
+        assert_eq!((refused(&late), sends(&late)), (Some(RefusalKind::ApprovalExpired), 0));
+        world.decided_again();
+    }
+
+    #[test]
+    fn the_agent_is_told_after_a_while_and_its_next_equal_call_goes_on() {
+        let mut world = World::new(false);
+        let _ = world.unsigned(1);
+        world.now += 20_000;
+        let told = world.put(Input::Tick);
+        assert!(told.events.iter().any(|event| matches!(event.fact, Fact::InterimAnswered { .. })), "{told:?}");
+        let later = world.says(choice::DONE);
+        assert_eq!(sends(&later), 0);
+        let granted = |event: &Event| matches!(event.fact, Fact::CallEnded { granted: true, .. });
+        assert!(later.events.iter().any(granted), "{later:?}");
+        world.decided_again();
+    }
+
+    #[test]
+    fn signing_in_is_no_yes() {
+        let mut world = World::new(true);
+        // The yes comes first where nothing was read before.
+        assert_eq!(sends(&world.says(choice::APPROVE)), 1);
+        let _ = world.unsigned(1);
+        assert_eq!(sends(&world.says(choice::DONE)), 1);
+        world.decided_again();
+    }
+
+    #[test]
+    fn an_upstream_that_waits_is_told_what_became_of_its_question() {
+        for (said, told) in [(choice::DONE, Unanswered::Done), (choice::DENY, Unanswered::Declined)] {
+            let mut world = World::new(false);
+            let attempt = AttemptId { call: "c".into(), n: 1 };
+            let waits = world.put(Input::Inquiry { attempt: attempt.clone(), inquiry: Box::new(inquiry()) });
+            assert!(asked(&waits).is_some() && waits.claims.is_empty(), "{waits:?}");
+            world.now += 60_000;
+            let answered = world.says(said);
+            let tells = |effect: &Effect| matches!(effect, Effect::Tell(telling) if telling.unanswered == Some(told));
+            assert!(answered.effects.iter().any(tells), "{answered:?}");
+            let done = world.put(Input::Result { attempt, report: Box::new(Report::success(None)) });
+            assert!(done.events.iter().any(|event| matches!(event.fact, Fact::CallEnded { .. })), "{done:?}");
+            world.decided_again();
+        }
+    }
+
+    #[test]
+    fn a_wait_for_whoever_signs_in_goes_on_after_a_crash_and_an_upstream_that_waited_is_gone() {
+        let mut world = World::new(false);
+        let _ = world.unsigned(1);
+        world.dispatcher = Dispatcher::restore(&world.trace, |_| Some(rules())).unwrap();
+        let resumed = world.put(Input::Resume);
+        assert_eq!((sends(&resumed), refused(&resumed)), (0, None));
+        let later = world.says(choice::DONE);
+        assert_eq!(sends(&later), 0, "its agent is gone");
+        world.decided_again();
+        let mut world = World::new(false);
+        let attempt = AttemptId { call: "c".into(), n: 1 };
+        let _ = world.put(Input::Inquiry { attempt, inquiry: Box::new(inquiry()) });
+        world.dispatcher = Dispatcher::restore(&world.trace, |_| Some(rules())).unwrap();
+        let resumed = world.put(Input::Resume);
+        let withdrawn = |event: &Event| matches!(event.fact, Fact::InteractionWithdrawn { .. });
+        assert!(resumed.events.iter().any(withdrawn), "{resumed:?}");
+        world.decided_again();
+    }
+}

@@ -19,7 +19,7 @@ use crate::event::{Decider, Event, Fact};
 use crate::failure::Failure;
 use crate::gates::Approval;
 use crate::id::{CallId, Digest, InteractionId, Principal, SessionId, ToolName};
-use crate::inquiry::{Inquiry, Unanswered};
+use crate::inquiry::Unanswered;
 use crate::interaction::{Interaction, PersonAnswer, Subject};
 use crate::outcome::Outcome;
 use crate::registry::Code;
@@ -271,7 +271,9 @@ impl Session {
                 }
             }
             Fact::AttemptEnded { attempt, report, .. } => {
-                self.wait_for_sign_in(&attempt.call, report.inquiry.as_deref());
+                if let (Some(call), Some(inquiry)) = (self.calls.get_mut(&attempt.call), &report.inquiry) {
+                    call.wait_as_said(inquiry);
+                }
                 if let (Some(call), Some(basis)) = (self.calls.get_mut(&attempt.call), &report.granted) {
                     call.spends(attempt.n, basis, at);
                 }
@@ -362,7 +364,9 @@ impl Session {
                     call.signing_in = false;
                 }
             }
-            Fact::InquiryMade { attempt, inquiry, .. } => self.wait_for_sign_in(&attempt.call, Some(inquiry)),
+            Fact::InquiryMade { attempt, inquiry, .. } => {
+                self.calls.get_mut(&attempt.call).into_iter().for_each(|call| call.wait_as_said(inquiry));
+            }
             Fact::InquiryOpened { attempt, inquiry, held, due, way } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
                     let (n, attempt, held) = (*inquiry, attempt.n, *held);
@@ -511,16 +515,6 @@ impl Session {
             overdue: false,
         };
         self.questions.insert(interaction.id.clone(), question);
-    }
-
-    /// How long somebody is waited for who signs in is known only now.
-    fn wait_for_sign_in(&mut self, call: &CallId, inquiry: Option<&Inquiry>) {
-        let sign_in = inquiry.and_then(|inquiry| inquiry.sign_in.as_deref());
-        if let (Some(call), Some(sign_in)) = (self.calls.get_mut(call), sign_in)
-            && !call.patience.goes_on
-        {
-            call.patience = sign_in.patience.clone();
-        }
     }
 
     /// Remembers who said yes to a call.

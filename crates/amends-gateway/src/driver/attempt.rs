@@ -170,10 +170,11 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
             let call = ToolCall::parse(Some(raw)).map_err(|_| Code::ShapeInvalid)?;
             let modern = tool.upstream.era() == Some(Era::Modern)
                 && !call.meta().is_ok_and(|meta| meta.protocol_version.is_some());
+            let declared = sign_in::declared(gateway, live.listener.declared());
             let (version, info) = (format!("\"{}\"", era::MODERN), era::own_info());
             let stamps = [
                 (era::PROTOCOL_VERSION, version.as_str()),
-                (era::CLIENT_CAPABILITIES, live.listener.declared()),
+                (era::CLIENT_CAPABILITIES, declared.as_str()),
                 (era::CLIENT_INFO, info.as_str()),
             ];
             let mut headers: Vec<(String, String)> = header.into_iter().collect();

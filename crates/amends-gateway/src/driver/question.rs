@@ -5,7 +5,7 @@
 //! that it is sent with: whatever judges arguments judges those.
 
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_core::{AttemptId, InteractionId, Refusal, RefusalKind};
+use amends_core::{AttemptId, InteractionId, Refusal, RefusalKind, Way};
 use amends_ledger::Error;
 use amends_wire::mcp::ToolCall;
 use amends_wire::object::Object;
@@ -15,12 +15,17 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::admission::Wish;
-use super::answer::{Answered, Form};
+use super::answer::{Answered, Form, Rendered};
 use super::inquiry::subject;
-use super::listener::Listener;
+use super::listener::{Listener, Task};
+use super::session::{Live, Session};
 use super::{CallHandle, Delivery, SessionHandle};
+use crate::config::PEOPLE;
 use crate::gateway::Gateway;
 use crate::identity::shown;
+
+/// The door whose calls are tasks.
+const A2A: &str = "a2a";
 
 /// What a person answered to one question, and whom to tell once it led somewhere.
 type Given = (Map<String, Value>, Option<Delivery>);
@@ -114,6 +119,32 @@ impl SessionHandle {
     }
 }
 
+impl Session {
+    /// A question of a task was answered that another process had asked: the wish is made once more, and finds what people said.
+    pub(super) fn go_on_after(&self, live: &Live, rendered: &Rendered) {
+        let asks = live.tool.as_ref().is_some_and(|tool| tool.upstream.name.as_str() == PEOPLE);
+        if self.door != A2A || live.wanted.is_some() || !asks || rendered.envelope_json()["status"] != "success" {
+            return;
+        }
+        let shown: Value = serde_json::from_str(&live.params).unwrap_or_default();
+        let tool = shown["arguments"]["tool"].as_str().filter(|tool| !self.gateway.config().asks(tool).is_empty());
+        let (Some(tool), Some(mail)) = (tool, self.gateway.driver_of(&self.id)) else { return };
+        let arguments = &shown["arguments"]["arguments"];
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": shown["_meta"] }).to_string();
+        let Some(session) = SessionHandle::of_driver(&self.gateway, &self.principal, self.id.clone(), mail) else {
+            return;
+        };
+        let session = SessionHandle { door: A2A.into(), ..session };
+        let listener = Listener { way: Way::Return, task: Some(Task::default()), ..Listener::of_the_answer() };
+        let parsed = serde_json::from_str::<&RawValue>(&params).ok();
+        if let Some(call) = parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) {
+            let handle = session.call(Wish::Call { params: &params, call: &call }, listener);
+            // It is looked for on the ledger; only nothing is sent for an agent that is gone.
+            tokio::spawn(async move { drop(handle.answer.await) });
+        }
+    }
+}
+
 fn unreadable(tool: &str) -> Wish<'static> {
     let refusal = Refusal::of(RefusalKind::InvalidArgument, "the call cannot be read; nothing was sent");
     Wish::Unreadable { requested: tool.to_owned(), refusal: Box::new(refusal) }
@@ -121,7 +152,7 @@ fn unreadable(tool: &str) -> Wish<'static> {
 
 /// What a person gave; the answer as it is where that is nothing, or not to pass.
 fn given_by(answered: Answered) -> Result<Given, Box<Answered>> {
-    let is_result = matches!(answered.rendered.form, Form::Forward { .. });
+    let is_result = matches!(answered.rendered.form, Form::Forward { .. } | Form::Stored { .. });
     let told = if is_result { answered.rendered.envelope_json() } else { Value::Null };
     match (told["status"].as_str(), &told["data"]) {
         (Some("success"), Value::Object(content)) => Ok((content.clone(), answered.delivery)),

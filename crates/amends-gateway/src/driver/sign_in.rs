@@ -8,10 +8,10 @@ use amends_core::inquiry::SignIn;
 use amends_core::interaction::{SignInAt, Subject};
 use amends_core::{AskKind, Inquiry, UpstreamName, Way};
 use amends_ledger::Append;
-use amends_wire::mcp::InputRequired;
 use amends_wire::mcp::call::hold_ms;
 use amends_wire::mcp::inputs::responses;
-use serde_json::Value;
+use amends_wire::mcp::{Askable, InputRequired};
+use serde_json::{Value, json};
 
 use super::session::{Live, Session};
 use crate::catalogue::ServedTool;
@@ -30,13 +30,8 @@ const URL_BYTES_MAX: usize = 4096;
 /// Has a person asked in the place of an agent that cannot be: somebody is only to be sent to an address, and to say that they were
 /// there. Where the agent's own client and server understand each other, they are left to that.
 pub(super) fn in_its_place(gateway: &Gateway, live: &mut Live, asked: &InputRequired, inquiry: &mut Inquiry) {
-    let config = gateway.config();
     let [question] = asked.questions.as_slice() else { return };
-    if inquiry.way.is_open()
-        || question.kind() != AskKind::Url
-        || gateway.greeting != Greeting::Ours
-        || config.people.patience.headless.is_some()
-    {
+    if inquiry.way.is_open() || question.kind() != AskKind::Url || !has_people(gateway) {
         return;
     }
     let params: Value = question.params.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
@@ -53,6 +48,32 @@ pub(super) fn in_its_place(gateway: &Gateway, live: &mut Live, asked: &InputRequ
     }));
     inquiry.way = Way::Person;
     inquiry.sign_in = Some(Box::new(wait(gateway, live, queue)));
+}
+
+/// What an upstream is told that it may ask for: what the agent declared, and that somebody can be sent to an address, since a person can.
+pub(super) fn declared(gateway: &Gateway, declared: &str) -> String {
+    if !has_people(gateway) || Askable::of(Some(declared)).url {
+        return declared.to_owned();
+    }
+    let mut all: Value = serde_json::from_str(declared).unwrap_or_default();
+    if !all.is_object() {
+        all = json!({});
+    }
+    // Before there were modes, there were forms.
+    let form = Askable::of(Some(declared)).form;
+    if !all["elicitation"].is_object() {
+        all["elicitation"] = json!({});
+    }
+    if form {
+        all["elicitation"]["form"] = json!({});
+    }
+    all["elicitation"]["url"] = json!({});
+    all.to_string()
+}
+
+/// Whether there is anybody to be asked: not where nobody is there, and not where an agent's own client and server understand each other.
+fn has_people(gateway: &Gateway) -> bool {
+    gateway.greeting == Greeting::Ours && gateway.config().people.patience.headless.is_none()
 }
 
 /// The account by whose token a tool's upstream believes us, or that the tool has somebody sign in to.

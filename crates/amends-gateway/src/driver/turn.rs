@@ -398,6 +398,12 @@ impl Session {
             let _ = door.send(Answered { rendered, receipt, last: reply.last, delivery: None, declares_output });
         }
         live.asking = None;
+        if reply.last
+            && let Some(live) = self.live.get(&reply.call).filter(|live| live.answer.is_none())
+        {
+            self.go_on_after(live, &rendered);
+        }
+        let Some(live) = self.live.get_mut(&reply.call) else { return };
         if let Some(door) = live.answer.take() {
             // Whoever asked may be gone; the answer then waits in the ledger for the repeat.
             let answered = Answered { rendered, receipt: Some(receipt), last: reply.last, delivery, declares_output };

@@ -13,7 +13,7 @@ use crate::dispatcher::cancel::CancelReason;
 use crate::evidence::Changed;
 use crate::gates::{Approval, Cost, Gates, Patience, Ruling};
 use crate::id::{Digest, InteractionId, ToolName};
-use crate::inquiry::Way;
+use crate::inquiry::{Inquiry, Way};
 use crate::interaction::PersonAnswer;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
@@ -175,6 +175,13 @@ impl CallState {
     /// Whether it still needs a yes before it is sent.
     pub(in crate::dispatcher) fn needs_yes(&self) -> bool {
         self.approval.is_some() && !self.approved
+    }
+
+    /// How long somebody is waited for who signs in is said with what is asked for.
+    pub(super) fn wait_as_said(&mut self, inquiry: &Inquiry) {
+        if let Some(sign_in) = inquiry.sign_in.as_deref().filter(|_| !self.patience.goes_on) {
+            self.patience = sign_in.patience.clone();
+        }
     }
 
     /// How long a person has who is asked about it.
