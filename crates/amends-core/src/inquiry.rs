@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::Payload;
 use crate::gates::Patience;
-use crate::id::AttemptId;
+use crate::id::{AttemptId, UpstreamName};
 use crate::time::Timestamp;
 
 /// What an upstream asks of the agent, all at once. The questions themselves pass by the core.
@@ -30,6 +30,8 @@ impl Inquiry {
 /// That somebody signs in before a call can go on. Where passes by the core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignIn {
+    /// The upstream that it is for.
+    pub upstream: UpstreamName,
     /// The queue the question is put on.
     pub queue: String,
     /// Whether a code is entered at the address.

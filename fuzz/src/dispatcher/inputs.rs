@@ -326,8 +326,14 @@ fn inquiry(bytes: &mut Bytes<'_>) -> Inquiry {
     let kinds = [AskKind::Form, AskKind::Url, AskKind::Sampling, AskKind::Roots, AskKind::Other];
     let asks = (0..bytes.below(3)).map(|_| Ask { kind: bytes.one_of(&kinds), payload: payload(bytes) }).collect();
     let way = bytes.one_of(&[Way::Line, Way::Return, Way::Undeclared, Way::Closed, Way::Person]);
-    let sign_in =
-        SignIn { queue: "ops".into(), by_code: false, until: None, requester_may: true, patience: Patience::default() };
+    let sign_in = SignIn {
+        upstream: "shop".into(),
+        queue: "ops".into(),
+        by_code: false,
+        until: None,
+        requester_may: true,
+        patience: Patience::default(),
+    };
     Inquiry { sign_in: (way == Way::Person).then(|| Box::new(sign_in)), ..Inquiry::of(asks, way) }
 }
 

@@ -49,7 +49,7 @@ impl Dispatcher {
             subject: Subject::SignIn,
             question: format!(
                 "somebody has to sign in for `{}`, so that `{}` can go on",
-                received.upstream, received.tool
+                sign_in.upstream, received.tool
             ),
             view: received.view.clone(),
             options: [choice::DONE, choice::DENY].map(str::to_owned).to_vec(),
@@ -291,7 +291,14 @@ mod tests {
 
     fn inquiry() -> Inquiry {
         let patience = Patience::default();
-        let sign_in = SignIn { queue: "ops".into(), by_code: true, until: None, requester_may: false, patience };
+        let sign_in = SignIn {
+            upstream: "shop".into(),
+            queue: "ops".into(),
+            by_code: true,
+            until: None,
+            requester_may: false,
+            patience,
+        };
         Inquiry { sign_in: Some(Box::new(sign_in)), ..Inquiry::of(Vec::new(), Way::Person) }
     }
 

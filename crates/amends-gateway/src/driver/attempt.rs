@@ -374,6 +374,11 @@ async fn exchange(
         && reply.is_unauthorized()
     {
         account.refused(shown);
+        // Nothing was done. What can be renewed is, and it is another attempt that shows it.
+        if matches!(account.ready().await, Ready::Shown) {
+            let failure = Failure { status: Some(401), ..Failure::of(Code::ConnectRefused) };
+            return (Report::answered(failure, Certainty::NotProcessed, None), Carried::Nothing);
+        }
     }
     let left_us = !matches!(reply, Reply::Fault(Fault::NotWritten));
     let asked = match &reply {

@@ -94,6 +94,7 @@ pub(super) fn wait(gateway: &Gateway, live: &Live, queue: String) -> SignIn {
     patience.hold_ms = patience.hold_ms.min(hold_ms(&live.params).unwrap_or(usual));
     let at = live.sign_in.as_deref();
     SignIn {
+        upstream: at.map_or_else(|| UpstreamName::new(""), |at| at.upstream.clone()),
         queue,
         by_code: at.is_some_and(|at| at.code.is_some()),
         until: at.and_then(|at| at.expires_at),

@@ -218,8 +218,8 @@ impl Account {
         let fields = [
             ("grant_type", "authorization_code"),
             ("code", code),
-            ("redirect_uri", &back),
-            ("code_verifier", &verifier),
+            ("redirect_uri", back.as_str()),
+            ("code_verifier", verifier.as_str()),
         ];
         let granted = account.grant(&fields).await?;
         account.take(gateway, granted).await?;
@@ -286,9 +286,9 @@ impl Account {
         let mut fields = vec![
             ("response_type", "code"),
             ("client_id", self.config.issuer.audience.as_str()),
-            ("redirect_uri", &back),
-            ("state", &state),
-            ("code_challenge", &challenge),
+            ("redirect_uri", back.as_str()),
+            ("state", state.as_str()),
+            ("code_challenge", challenge.as_str()),
             ("code_challenge_method", "S256"),
         ];
         fields.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
@@ -367,7 +367,7 @@ impl Account {
         };
         let mut shown = None;
         match &secret {
-            Some(secret) if secret_in_form => fields.push(("client_secret", secret)),
+            Some(secret) if secret_in_form => fields.push(("client_secret", secret.as_str())),
             Some(secret) => shown = Some(basic(client, secret).ok_or("the secret cannot be shown")?),
             None => {}
         }
@@ -388,9 +388,7 @@ impl Account {
             let version = self.held().version + 1;
             let kept = Kept { name: name.clone(), version, body: sealed.clone() };
             if gateway.ledger.keep(kept).await.map_err(|error| error.to_string())? {
-                let mut held = self.held();
-                (held.token, held.version, held.asked) = (Some(token), version, None);
-                drop(held);
+                self.holds(token, version);
                 tracing::info!(upstream = %self.upstream(), "there is a token to show");
                 self.tell(gateway).await;
                 return Ok(());
@@ -473,6 +471,11 @@ impl Account {
     fn upstream(&self) -> &UpstreamName {
         static NOBODY: OnceLock<UpstreamName> = OnceLock::new();
         self.home.get().map_or_else(|| NOBODY.get_or_init(|| UpstreamName::new("")), |home| &home.upstream)
+    }
+
+    fn holds(&self, token: Token, version: u64) {
+        let mut held = self.held();
+        (held.token, held.version, held.asked) = (Some(token), version, None);
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {

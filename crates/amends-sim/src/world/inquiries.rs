@@ -138,8 +138,14 @@ impl World {
 
 fn inquiry(way: Way) -> Inquiry {
     let kind = if way == Way::Person { AskKind::Url } else { AskKind::Form };
-    let sign_in =
-        SignIn { queue: "ops".into(), by_code: false, until: None, requester_may: true, patience: Patience::default() };
+    let sign_in = SignIn {
+        upstream: "shop".into(),
+        queue: "ops".into(),
+        by_code: false,
+        until: None,
+        requester_may: true,
+        patience: Patience::default(),
+    };
     let asks = vec![Ask { kind, payload: Payload { digest: "form".into(), size: 2 } }];
     Inquiry { sign_in: (way == Way::Person).then(|| Box::new(sign_in)), ..Inquiry::of(asks, way) }
 }

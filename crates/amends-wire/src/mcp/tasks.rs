@@ -38,7 +38,6 @@ pub fn without(params: &str) -> String {
     if object.get("task").is_some() {
         let _ = splice.remove_member(params, "task");
     }
-    let inner = |raw: &RawValue, name: &str| Object::parse(raw.get()).and_then(|it| it.get(name));
     let extensions = object
         .get("_meta")
         .and_then(|meta| inner(meta, CLIENT_CAPABILITIES))
@@ -48,6 +47,10 @@ pub fn without(params: &str) -> String {
         let _ = splice.remove_member(extensions.get(), EXTENSION);
     }
     splice.finish()
+}
+
+fn inner<'a>(raw: &'a RawValue, name: &str) -> Option<&'a RawValue> {
+    Object::parse(raw.get())?.get(name)
 }
 
 /// Whether a result is the handle of a task, in either era's shape.

@@ -100,6 +100,7 @@ fn a_no_ends_the_task_with_our_refusal_and_a_stop_withdraws_the_question() {
     let result = stateful(&gateway, "", "tasks/result", denied.clone());
     assert_eq!(result["result"]["isError"], true, "{result}");
     assert!(result.to_string().contains("approval_denied"), "{result}");
+    assert!(!result.to_string().contains("equal call"), "it is its own answer: {result}");
     assert_eq!(stateful(&gateway, "", "tasks/get", denied)["result"]["status"], "failed");
     let stopped = id(&stateful(&gateway, "", "tools/call", task_of(charge(7))));
     question(&place);
