@@ -5,7 +5,7 @@
 //! that it is sent with: whatever judges arguments judges those.
 
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_core::{AttemptId, InteractionId, Refusal, RefusalKind, Way};
+use amends_core::{AttemptId, Fact, InteractionId, Refusal, RefusalKind, Way};
 use amends_ledger::Error;
 use amends_wire::mcp::ToolCall;
 use amends_wire::object::Object;
@@ -42,23 +42,26 @@ impl SessionHandle {
             ..self.waiting(first.id.clone(), answer)
         };
         let (session, params) = (self.clone(), params.to_owned());
-        let asked = async move { session.asked(questions, first, params, listener, at_once, to).await };
+        let asked =
+            async move { session.asked(questions, Some(first), Map::new(), params, listener, at_once, to).await };
         tokio::spawn(shown::with(shown::scopes(), asked));
         handle
     }
 
     /// Waits for each answer, and makes the call with all of them. Nothing is asked or sent for an agent that is gone.
+    #[expect(clippy::too_many_arguments, reason = "it is one wish, and how far it came")]
     async fn asked(
         self,
         questions: Vec<String>,
-        first: CallHandle,
+        first: Option<CallHandle>,
+        given: Map<String, Value>,
         params: String,
         listener: Listener,
         at_once: bool,
         to: oneshot::Sender<Answered>,
     ) {
-        let next = first.next.clone();
-        let (mut with, mut given, mut asking) = (Vec::new(), Map::new(), Some(first));
+        let next = first.as_ref().map(|first| first.next.clone()).unwrap_or_default();
+        let (mut with, mut given, mut asking) = (Vec::new(), given, first);
         for question in &questions {
             let asks = asking.take().unwrap_or_else(|| self.ask(question, &params, &listener, at_once));
             let Ok(answered) = asks.answer.await else { return };
@@ -136,12 +139,35 @@ impl Session {
         };
         let session = SessionHandle { door: A2A.into(), ..session };
         let listener = Listener { way: Way::Return, task: Some(Task::default()), ..Listener::of_the_answer() };
-        let parsed = serde_json::from_str::<&RawValue>(&params).ok();
-        if let Some(call) = parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) {
-            let handle = session.call(Wish::Call { params: &params, call: &call }, listener);
+        let tool = tool.to_owned();
+        tokio::spawn(async move {
+            let (given, left) = match session.said_so_far(&tool).await {
+                Ok(so_far) => so_far,
+                Err(error) => return tracing::warn!(%error, "what people answered to a task cannot be read"),
+            };
+            let (to, answer) = oneshot::channel();
+            let asked = session.asked(left, None, given, params, listener, true, to);
             // It is looked for on the ledger; only nothing is sent for an agent that is gone.
-            tokio::spawn(async move { drop(handle.answer.await) });
+            let _ = tokio::join!(asked, answer);
+        });
+    }
+}
+
+impl SessionHandle {
+    /// What people answered in this session before a call of that tool, and the questions that are left.
+    async fn said_so_far(&self, tool: &str) -> Result<(Map<String, Value>, Vec<String>), Error> {
+        let mut left = self.gateway.config().asks(tool).to_vec();
+        let mut given = Map::new();
+        let trace = self.gateway.ledger.trace(&self.id).await?;
+        for stored in trace.iter().flat_map(|trace| &trace.events) {
+            let Fact::InteractionOpened { interaction } = &stored.event.fact else { continue };
+            let entry = self.gateway.ledger.interaction(&interaction.id).await?;
+            if let Some(Value::Object(content)) = entry.and_then(|entry| entry.answer?.content) {
+                left.retain(|question| *question != interaction.tool.as_str());
+                given.extend(content);
+            }
         }
+        Ok((given, left))
     }
 }
 
