@@ -10,8 +10,8 @@ use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::{Evidence, EvidenceSource};
 use amends_core::expression::Expression;
 use amends_core::failure::UpstreamWords;
-use amends_core::gates::{Approval, Patience, UNSEEN_RUN};
-use amends_core::inquiry::{Ask, AskKind, Inquiry, SignIn, Way};
+use amends_core::gates::{Approval, UNSEEN_RUN};
+use amends_core::inquiry::{Ask, AskKind, Inquiry, Way};
 use amends_core::playbook::{PlaybookSpec, RuleSpec};
 use amends_core::{
     AttemptId, Call, CallId, CallKey, Certainty, Claim, ClaimState, Code, Compensation, Contract, Deadline, Digest,
@@ -325,16 +325,7 @@ fn payload(bytes: &mut Bytes<'_>) -> Payload {
 fn inquiry(bytes: &mut Bytes<'_>) -> Inquiry {
     let kinds = [AskKind::Form, AskKind::Url, AskKind::Sampling, AskKind::Roots, AskKind::Other];
     let asks = (0..bytes.below(3)).map(|_| Ask { kind: bytes.one_of(&kinds), payload: payload(bytes) }).collect();
-    let way = bytes.one_of(&[Way::Line, Way::Return, Way::Undeclared, Way::Closed, Way::Person]);
-    let sign_in = SignIn {
-        upstream: "shop".into(),
-        queue: "ops".into(),
-        by_code: false,
-        until: None,
-        requester_may: true,
-        patience: Patience::default(),
-    };
-    Inquiry { sign_in: (way == Way::Person).then(|| Box::new(sign_in)), ..Inquiry::of(asks, way) }
+    Inquiry::of(asks, bytes.one_of(&[Way::Line, Way::Return, Way::Undeclared, Way::Closed]))
 }
 
 fn failure(bytes: &mut Bytes<'_>) -> Failure {

@@ -1,8 +1,7 @@
 //! Upstreams that ask something of the agent, and agents that answer, never answer, or answer twice.
 
 use amends_core::attempt::Payload;
-use amends_core::gates::Patience;
-use amends_core::inquiry::{Asking, SignIn, Telling};
+use amends_core::inquiry::{Asking, Telling};
 use amends_core::{
     Ask, AskKind, AttemptId, CallId, Certainty, Code, Failure, Input, Inquiry, Purpose, Report, SessionId, Unanswered,
     Way,
@@ -31,7 +30,6 @@ impl World {
     pub(super) fn answer_with_a_question(&mut self, request: &Request) {
         let mut chance = self.aside(&request.attempt, 2);
         let way = chance.pick(&[Way::Line, Way::Return]);
-        let way = self.or_by_a_person(&request.attempt, way);
         let report = Report::asking(Box::new(inquiry(way)));
         self.answer_in(chance.between(1, 40), request, Box::new(report));
     }
@@ -40,7 +38,6 @@ impl World {
     pub(super) fn ask_and_wait(&mut self, request: Request) {
         let mut chance = self.aside(&request.attempt, 3);
         let way = chance.pick(&[Way::Line, Way::Return, Way::Return, Way::Undeclared]);
-        let way = self.or_by_a_person(&request.attempt, way);
         let (node, life) = request.from;
         let input = Input::Inquiry { attempt: request.attempt.clone(), inquiry: Box::new(inquiry(way)) };
         let news = News::Input(request.session.clone(), Box::new(input));
@@ -73,10 +70,6 @@ impl World {
     pub(super) fn inquire(&mut self, session: &SessionId, asking: &Asking) {
         let call = &asking.attempt.call;
         self.asking.insert(asking.attempt.clone(), asking.inquiry);
-        if asking.way == Way::Person {
-            // Whoever is on the queue signs in.
-            return;
-        }
         let mut chance = self.aside(&asking.attempt, 5 + u64::from(asking.inquiry));
         let times = chance.pick(&[0, 1, 1, 1, 1, 2]);
         for _ in 0..times {
@@ -121,11 +114,6 @@ impl World {
         Ok(())
     }
 
-    /// Some agents cannot be sent to an address: a person signs in for them.
-    fn or_by_a_person(&self, attempt: &AttemptId, way: Way) -> Way {
-        if self.aside(attempt, 200).percent(20) { Way::Person } else { way }
-    }
-
     /// A stream of chance for one attempt and one purpose.
     fn aside(&self, attempt: &AttemptId, what: u64) -> Chance {
         let mut hash = self.seed ^ what.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -137,15 +125,5 @@ impl World {
 }
 
 fn inquiry(way: Way) -> Inquiry {
-    let kind = if way == Way::Person { AskKind::Url } else { AskKind::Form };
-    let sign_in = SignIn {
-        upstream: "shop".into(),
-        queue: "ops".into(),
-        by_code: false,
-        until: None,
-        requester_may: true,
-        patience: Patience::default(),
-    };
-    let asks = vec![Ask { kind, payload: Payload { digest: "form".into(), size: 2 } }];
-    Inquiry { sign_in: (way == Way::Person).then(|| Box::new(sign_in)), ..Inquiry::of(asks, way) }
+    Inquiry::of(vec![Ask { kind: AskKind::Form, payload: Payload { digest: "form".into(), size: 2 } }], way)
 }
