@@ -22,6 +22,7 @@ mod resume;
 pub mod retire;
 mod reverse;
 mod shaping;
+mod sign_in;
 mod start;
 mod state;
 mod tick;

@@ -48,6 +48,9 @@ pub struct Gates {
     /// The conversation that the call belongs to, as its agent names it, where its door has such names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// The tool before which it is asked, where it is a question of a task: the task goes on with the call of that tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ToolName>,
 }
 
 /// Which policies decided about a call, and why. It is for whoever runs the gateway: no answer shows it to an agent.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::Payload;
-use crate::id::AttemptId;
+use crate::gates::Patience;
+use crate::id::{AttemptId, UpstreamName};
 use crate::time::Timestamp;
 
 /// What an upstream asks of the agent, all at once. The questions themselves pass by the core.
@@ -14,6 +15,36 @@ pub struct Inquiry {
     pub asks: Vec<Ask>,
     /// How the agent can be asked, as it was when the upstream asked.
     pub way: Way,
+    /// What a person is asked to do in the agent's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign_in: Option<Box<SignIn>>,
+}
+
+impl Inquiry {
+    /// These questions, for an agent that can be asked so.
+    pub fn of(asks: Vec<Ask>, way: Way) -> Self {
+        Self { asks, way, sign_in: None }
+    }
+}
+
+/// That somebody signs in before a call can go on. Where passes by the core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignIn {
+    /// The upstream that it is for.
+    pub upstream: UpstreamName,
+    /// The queue the question is put on.
+    pub queue: String,
+    /// Whether a code is entered at the address.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_code: bool,
+    /// When the address, or the code, is worth nothing any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Whether whoever called may say that it is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requester_may: bool,
+    /// How the wait for that is spent.
+    pub patience: Patience,
 }
 
 /// One question of an upstream.
@@ -62,6 +93,8 @@ pub enum Way {
     Line,
     /// It is answered, and comes back with what was asked for.
     Return,
+    /// It is not: a person is asked in its place.
+    Person,
     /// Not at all: it did not declare that it takes such questions.
     Undeclared,
     /// Not at all: there is no line to it.
@@ -74,14 +107,15 @@ impl Way {
         match self {
             Self::Line => "line",
             Self::Return => "return",
+            Self::Person => "person",
             Self::Undeclared => "undeclared",
             Self::Closed => "closed",
         }
     }
 
-    /// Whether the agent can be asked at all.
+    /// Whether anybody can be asked at all.
     pub const fn is_open(self) -> bool {
-        matches!(self, Self::Line | Self::Return)
+        matches!(self, Self::Line | Self::Return | Self::Person)
     }
 }
 
@@ -95,6 +129,10 @@ pub enum Unanswered {
     Lapsed,
     /// It is pointless by now.
     Withdrawn,
+    /// A person did in the agent's place what was asked for.
+    Done,
+    /// A person was asked in the agent's place, and does not want to.
+    Declined,
 }
 
 impl Unanswered {
@@ -104,6 +142,8 @@ impl Unanswered {
             Self::Refused => "refused",
             Self::Lapsed => "lapsed",
             Self::Withdrawn => "withdrawn",
+            Self::Done => "done",
+            Self::Declined => "declined",
         }
     }
 }

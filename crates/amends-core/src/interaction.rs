@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CallId, Digest, InteractionId, Principal, SessionId, ToolName};
+use crate::id::{CallId, Digest, InteractionId, Principal, SessionId, ToolName, UpstreamName};
 use crate::time::Timestamp;
 
 /// What kind of question it is.
@@ -37,6 +37,8 @@ pub enum Subject {
     Move,
     /// Whether a call is sent at all.
     Call,
+    /// Whether somebody signed in, so that a call can go on.
+    SignIn,
 }
 
 /// One question to a person: durable, with a deadline and a named default.
@@ -104,6 +106,30 @@ pub struct Grounds {
     /// What is asked for, where that is more than a yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Box<Form>>,
+    /// Where somebody has to sign in. Only the question has it, and no trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign_in: Option<Box<SignInAt>>,
+}
+
+/// Where somebody has to sign in, so that a call can go on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignInAt {
+    /// The upstream that it is for.
+    pub upstream: UpstreamName,
+    /// The address.
+    pub url: String,
+    /// The code that is entered there, where one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// When both are worth nothing any more, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// What the upstream says about it. These are its own words, and nobody vouches for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
+    /// Whether we hear by ourselves that somebody did: nobody needs to say so, and nobody can.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_heard: bool,
 }
 
 /// What a person is asked for, where that is more than a yes.
@@ -140,6 +166,11 @@ impl Interaction {
     /// What is asked for, where that is more than a yes.
     pub fn form(&self) -> Option<&Form> {
         self.grounds.as_ref()?.form.as_deref()
+    }
+
+    /// Where somebody has to sign in.
+    pub fn sign_in(&self) -> Option<&SignInAt> {
+        self.grounds.as_ref()?.sign_in.as_deref()
     }
 
     /// Whether that lets the call go on. What is asked for in a form is given by every answer but a no.
@@ -202,9 +233,11 @@ pub mod choice {
     pub const ANSWER: &str = "answer";
     /// Taken notice of.
     pub const SEEN: &str = "seen";
+    /// Somebody signed in.
+    pub const DONE: &str = "done";
 
     /// Whether that is one of the ways to say yes.
     pub fn is_yes(choice: &str) -> bool {
-        matches!(choice, APPROVE | APPROVE_SESSION | APPROVE_ARGUMENTS)
+        matches!(choice, APPROVE | APPROVE_SESSION | APPROVE_ARGUMENTS | DONE)
     }
 }

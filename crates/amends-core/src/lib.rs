@@ -58,7 +58,7 @@ pub use event::{Decider, Event, Fact};
 pub use failure::Failure;
 pub use gates::{Approval, Gates};
 pub use id::{AttemptId, CallId, Digest, InteractionId, Principal, SessionId, Tenant, ToolName, UpstreamName};
-pub use inquiry::{Ask, AskKind, Inquiry, Unanswered, Way};
+pub use inquiry::{Ask, AskKind, Inquiry, SignIn, Unanswered, Way};
 pub use interaction::{Interaction, PersonAnswer};
 pub use outcome::Outcome;
 pub use playbook::Playbook;

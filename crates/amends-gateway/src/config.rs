@@ -2,6 +2,7 @@
 
 mod a2a;
 mod access;
+mod account;
 mod auth;
 mod console;
 mod cost;
@@ -50,6 +51,7 @@ use crate::upstream::openapi::{Api, DocumentError};
 
 pub use a2a::{A2aConfig, A2aSpec, TextReply, TextRule, TextSpec};
 pub use access::{Access, CredentialConfig, CredentialSpec};
+pub use account::{AccountConfig, By, SignInSpec};
 pub use amends_core::span::Span;
 pub(crate) use auth::is_here;
 pub use auth::{AuthConfig, AuthSpec, OAuthConfig, OAuthSpec, ScopeSpec, TokenConfig, TokenSpec};
@@ -63,7 +65,7 @@ pub(crate) use pii::withheld;
 pub use pii::{ArgumentsRule, PiiConfig, PiiSpec, ResultsRule, Sieves};
 pub use policy::{Allowlists, PolicySpec, PrincipalSpec};
 pub use privacy::{FieldSpec, PrivacyConfig, PrivacySpec};
-pub use question::{PEOPLE, QuestionSpec};
+pub use question::{PEOPLE, QuestionSpec, SIGN_IN};
 pub use release::Released;
 pub use settle::settle;
 pub use source::Source;

@@ -22,6 +22,7 @@ mod relay;
 mod retire;
 mod returning;
 mod session;
+mod sign_in;
 mod stop;
 mod turn;
 mod undo;
@@ -36,8 +37,8 @@ use amends_core::{CallId, Principal, SessionId, Way};
 use tokio::sync::{mpsc, oneshot};
 
 pub use admission::Wish;
-pub(crate) use answer::kept;
 pub use answer::{Answered, Form, Rendered};
+pub(crate) use answer::{fetched, kept};
 pub(crate) use approval::BY_PERSON;
 pub use listener::{Listener, Task};
 pub use orphans::settle_orphans;
@@ -58,6 +59,8 @@ use interrupted::{AfterFailure, drive};
 use permission::Caller;
 use session::Session;
 
+/// The door of calls that the gateway makes by itself.
+pub(crate) const GATEWAY: &str = "gateway";
 /// How long the agent of a task is kept waiting for a person: as long as they take.
 const TASK_HOLD_MS: u64 = 10 * 366 * 24 * 60 * 60 * 1000;
 
@@ -202,13 +205,8 @@ impl SessionHandle {
             && !self.gateway.config().asks(call.name()).is_empty()
             && self.gateway.catalogue.now().find(call.name()).is_some()
         {
-            if listener.task.is_some() {
-                // A task is one call; what people answer would be taken for what it gave.
-                let words = format!("`{}` asks people first, and cannot be made as a task", call.name());
-                let refusal = Box::new(amends_core::Refusal::of(amends_core::RefusalKind::InvalidArgument, words));
-                let wish = Wish::Unreadable { requested: call.name().to_owned(), refusal };
-                return self.hand_over_to_driver(wish, listener, at_once, None);
-            }
+            // The handle of one question would be taken for that of the call.
+            let listener = Listener { takes_tasks: false, ..listener };
             return self.ask_first(params, call.name(), listener, at_once);
         }
         self.hand_over_to_driver(wish, listener, at_once, None)
@@ -239,10 +237,19 @@ impl SessionHandle {
         }
         if let Some(task) = &listener.task {
             admitted.gates.context.clone_from(&task.context);
-            if let Some(patience) = admitted.gates.patience.as_mut() {
-                patience.goes_on = true;
-                patience.hold_ms = TASK_HOLD_MS;
-            }
+            let before = wanted.as_ref().map(|(tool, _)| amends_core::ToolName::new(tool.as_str()));
+            admitted.gates.before = before.filter(|tool| *tool != admitted.call.tool);
+            let usual = || Box::new(self.gateway.config().people.patience.clone());
+            let patience = admitted.gates.patience.get_or_insert_with(usual);
+            patience.goes_on = true;
+            patience.hold_ms = TASK_HOLD_MS;
+        }
+        let mut listener = listener;
+        listener.takes_tasks &= admitted.gates.patience.is_some();
+        if let Some(patience) = admitted.gates.patience.as_mut().filter(|_| listener.takes_tasks) {
+            // It is told at once, by a handle, and looks for the answer; what it is sent with asks nobody else for a task.
+            (patience.goes_on, patience.hold_ms) = (true, 0);
+            admitted.params = amends_wire::mcp::tasks::without(&admitted.params).into();
         }
         let id = admitted.call.id.clone();
         let requested = admitted.call.tool.to_string();
@@ -284,7 +291,9 @@ impl SessionHandle {
     /// Who calls through it.
     fn caller(&self) -> Caller<'_> {
         let origin = Origin { session: self.id.as_str(), door: &self.door, step: None };
-        Caller { principal: &self.principal, origin, counts: true, judged: true, keeps: false }
+        // What the gateway does by itself is nobody's to permit.
+        let judged = &*self.door != GATEWAY;
+        Caller { principal: &self.principal, origin, counts: judged, judged, keeps: false }
     }
 }
 

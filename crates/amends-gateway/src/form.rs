@@ -12,6 +12,9 @@ const CONTENT_BYTES_MAX: usize = 16 << 10;
 
 /// Fills in what an answer gives, or says in words why it is none.
 pub fn fill(interaction: &Interaction, answer: &mut PersonAnswer, content: Option<Value>) -> Result<(), String> {
+    if interaction.sign_in().is_some_and(|at| at.is_heard) && answer.choice == choice::DONE {
+        return Err("it goes on by itself once somebody has signed in there".to_owned());
+    }
     let Some(form) = interaction.form() else {
         let Some(given) = content else { return Ok(()) };
         if interaction.subject != Subject::Doubt {

@@ -3,8 +3,9 @@
 mod tending;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use amends_core::{Digest, Principal, SessionId, Timestamp, UpstreamName};
@@ -100,6 +101,8 @@ pub struct Gateway {
     pub(crate) runs: Arc<Runs>,
     /// Who signs the log, where there is a key.
     signer: Option<Signer>,
+    /// Where the HTTP doors listen, once they do.
+    pub(crate) listening: OnceLock<SocketAddr>,
     /// How many sessions are driven right now.
     driven: watch::Sender<usize>,
     /// How to reach the drivers of the sessions that are driven here.
@@ -244,6 +247,7 @@ impl Gateway {
             kits: Kits::default(),
             owners: Owners::default(),
             runs: Arc::new(Runs::new(ledger_secret)),
+            listening: OnceLock::new(),
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
             given_up: std::sync::Mutex::default(),

@@ -3,6 +3,7 @@
 //! Where the configuration names neither tokens nor an issuer, everybody is `local`. Otherwise whoever comes shows a bearer
 //! token, which is looked at here and nowhere else: it reaches no upstream, no record and no log.
 
+mod account;
 mod denied;
 mod fetch;
 mod keys;
@@ -21,6 +22,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde::Deserialize;
 use thiserror::Error;
 
+pub(crate) use account::{Account, Ready, sign_in_first};
 pub use denied::Denied;
 pub(crate) use metadata::{METADATA_PATH, metadata};
 pub(crate) use oidc::{Oidc, Unwelcome};

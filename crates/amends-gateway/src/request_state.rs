@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 const BESIDE: &[u8] = b"amends/request-state/1";
 /// The same for what one node writes to another.
 const BESIDE_LETTER: &[u8] = b"amends/letter/1";
+/// The same for what we keep of our accounts elsewhere.
+const BESIDE_ACCOUNT: &[u8] = b"amends/account/1";
 const NONCE_LEN: usize = 24;
 /// How long what an agent brings back may be.
 const LENGTH_MAX: usize = 1 << 20;
@@ -92,6 +94,16 @@ impl Seal {
     /// Seals a state.
     pub(crate) fn close(&self, state: &RequestState) -> String {
         self.sealed(&serde_json::to_vec(state).expect("a state can be written"), BESIDE)
+    }
+
+    /// Seals what we keep of an account, or take along on the way to one.
+    pub(crate) fn close_account(&self, kept: &impl Serialize) -> String {
+        self.sealed(&serde_json::to_vec(kept).expect("an account can be written"), BESIDE_ACCOUNT)
+    }
+
+    /// Opens it again.
+    pub(crate) fn open_account<T: DeserializeOwned>(&self, sealed: &str) -> Option<T> {
+        serde_json::from_slice(&self.unsealed(sealed, BESIDE_ACCOUNT)?).ok()
     }
 
     /// Seals what one node writes to another.

@@ -1,6 +1,7 @@
 //! What was recorded, in words: the command line and the console say the same.
 
 use amends_core::gates::Ruling;
+use amends_core::interaction::SignInAt;
 use amends_core::walk::Weighed;
 use amends_core::{Event, Fact, Inquiry, PersonAnswer, Timestamp};
 use amends_ledger::{Closing, QueueEntry, QueueState};
@@ -196,6 +197,14 @@ pub fn question(entry: &QueueEntry) -> Value {
         json["answer"] = serde_json::to_value(answer).unwrap_or_default();
     }
     json
+}
+
+/// Where somebody has to sign in, in a line.
+pub fn sign_in(at: &SignInAt) -> String {
+    let code = at.code.as_ref().map(|code| format!(" with the code {code}")).unwrap_or_default();
+    let until = at.expires_at.map(|until| format!(", until {}", utc(until))).unwrap_or_default();
+    let says = at.says.as_ref().map(|says| format!("\n  it says: {says:?}")).unwrap_or_default();
+    format!("sign in for `{}` at {}{code}{until}{says}", at.upstream, at.url)
 }
 
 /// A point in time in UTC, such as `2026-03-01 09:30:05.250`.

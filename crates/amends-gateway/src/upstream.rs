@@ -29,6 +29,7 @@ pub use exchange::{
 
 use crate::config::{Limits, Reach, UpstreamConfig};
 use crate::hub::News;
+use crate::identity::Account;
 use crate::restraint::Restraint;
 
 /// Somebody whose tools are called.
@@ -304,6 +305,16 @@ impl Upstream {
             Link::Http(endpoint) => endpoint.lacks_credential(),
             Link::OpenApi(service) => service.lacks_credential(),
             Link::A2a(peer) => peer.lacks_credential(),
+        }
+    }
+
+    /// The account that a person signs in to, by whose token it believes us.
+    pub(crate) fn account(&self) -> Option<Arc<Account>> {
+        match &*self.link {
+            Link::Stdio(_) | Link::Functions(_) => None,
+            Link::Http(endpoint) => endpoint.account(),
+            Link::OpenApi(service) => service.account(),
+            Link::A2a(peer) => peer.account(),
         }
     }
 

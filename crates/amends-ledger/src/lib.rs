@@ -13,6 +13,7 @@ mod error;
 mod glance;
 mod grant;
 mod interactions;
+mod kept;
 mod letter;
 mod log;
 mod memory;
@@ -47,6 +48,7 @@ pub use error::Error;
 pub use glance::Glance;
 pub use grant::Grant;
 pub use interactions::{AnswerFate, Closing, Posting, QueueEntry, QueueFilter, QueueState};
+pub use kept::Kept;
 pub use letter::{Letter, LetterId, LetterState};
 pub use log::{Checkpoint, LogEntry, StoredCheckpoint, origin};
 pub use memory::MemoryLedger;
@@ -205,6 +207,13 @@ pub trait Ledger: Debug + Send + Sync {
     /// Keeps a pinned tool, if its version follows the one that is kept; `false` where it does not, and then nothing is
     /// changed.
     fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool>;
+
+    /// What is kept under that name.
+    fn kept(&self, name: &Digest) -> Pending<'_, Option<Kept>>;
+
+    /// Keeps something under its name, if its version follows the one that is kept; `false` where it does not, and then nothing
+    /// is changed.
+    fn keep(&self, kept: Kept) -> Pending<'_, bool>;
 
     /// What people said yes to beforehand and is good at that time, in the order of the names, at most `limit` of them.
     fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>>;

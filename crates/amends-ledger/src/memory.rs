@@ -25,6 +25,7 @@ use crate::claims::ClaimRow;
 use crate::error::Error;
 use crate::grant::Grant;
 use crate::interactions::{AnswerFate, InteractionRow, Posting, QueueEntry, QueueFilter};
+use crate::kept::Kept;
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::{Node, letters_for};
@@ -235,6 +236,20 @@ impl Ledger for MemoryLedger {
 
     fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
         self.now(|data| Ok(data.keep_pin(pin)))
+    }
+
+    fn kept(&self, name: &Digest) -> Pending<'_, Option<Kept>> {
+        self.now(|data| Ok(data.kept.get(name).cloned()))
+    }
+
+    fn keep(&self, kept: Kept) -> Pending<'_, bool> {
+        self.now(|data| {
+            let follows = data.kept.get(&kept.name).map_or(0, |held| held.version) + 1 == kept.version;
+            if follows {
+                data.kept.insert(kept.name.clone(), kept);
+            }
+            Ok(follows)
+        })
     }
 
     fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>> {

@@ -19,6 +19,7 @@ mod grants;
 mod ground;
 mod hints;
 mod inbox;
+mod kept;
 mod log;
 mod nodes;
 mod pins;
@@ -47,6 +48,7 @@ use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
 use crate::error::Error;
 use crate::grant::Grant;
 use crate::interactions::{AnswerFate, InteractionRow, Posting, QueueEntry, QueueFilter};
+use crate::kept::Kept;
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
@@ -483,6 +485,26 @@ impl Ledger for PostgresLedger {
         self.write(move |connection| {
             let pin = pin.clone();
             Box::pin(async move { pins::keep(connection, &pin).await })
+        })
+    }
+
+    fn kept(&self, name: &Digest) -> Pending<'_, Option<Kept>> {
+        let name = name.clone();
+        let kept = self.read(move |connection| {
+            let name = name.clone();
+            Box::pin(async move { kept::kept(connection, &name).await })
+        });
+        Box::pin(async move { kept.await?.map(|kept| self.vault.open_kept(kept)).transpose() })
+    }
+
+    fn keep(&self, kept: Kept) -> Pending<'_, bool> {
+        let kept = match self.vault.seal_kept(kept) {
+            Ok(kept) => kept,
+            Err(error) => return Box::pin(ready(Err(error))),
+        };
+        self.write(move |connection| {
+            let kept = kept.clone();
+            Box::pin(async move { kept::keep(connection, &kept).await })
         })
     }
 

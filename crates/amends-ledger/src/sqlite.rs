@@ -5,6 +5,7 @@ mod file;
 mod glance;
 mod grants;
 mod inbox;
+mod kept;
 mod log;
 mod nodes;
 mod pins;
@@ -34,6 +35,7 @@ use crate::append::{Append, Commit, StoredAnswer, StoredArguments};
 use crate::error::Error;
 use crate::grant::Grant;
 use crate::interactions::{AnswerFate, InteractionRow, Posting, QueueEntry, QueueFilter};
+use crate::kept::Kept;
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
@@ -302,6 +304,19 @@ impl Ledger for SqliteLedger {
 
     fn keep_pin(&self, pin: PinnedTool) -> Pending<'_, bool> {
         self.write(move |answer| Work::KeepPin { pin: Box::new(pin), answer })
+    }
+
+    fn kept(&self, name: &Digest) -> Pending<'_, Option<Kept>> {
+        let name = name.clone();
+        let kept = self.read(move |connection| kept::kept(connection, &name));
+        Box::pin(async move { kept.await?.map(|kept| self.vault.open_kept(kept)).transpose() })
+    }
+
+    fn keep(&self, kept: Kept) -> Pending<'_, bool> {
+        match self.vault.seal_kept(kept) {
+            Ok(kept) => self.write(move |answer| Work::Keep { kept, answer }),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
     }
 
     fn grants(&self, now: Timestamp, limit: usize) -> Pending<'_, Vec<Grant>> {

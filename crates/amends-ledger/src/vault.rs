@@ -1,6 +1,7 @@
 //! What keeps payloads from being read by whoever reads the store.
 //!
-//! Payloads (arguments of open calls, fields of walks, answers for repeats, the arguments of an undoing, letters) are sealed before a store
+//! Payloads (arguments of open calls, fields of walks, answers for repeats, the arguments of an undoing, letters,
+//! what is kept under a name) are sealed before a store
 //! sees them and opened after it gave them back, so that no store can forget to.
 //!
 //! A sealed payload is a mark, the id of the key that sealed it, a random nonce, and what XChaCha20-Poly1305 made of the
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 use crate::append::{Append, StoredAnswer, StoredArguments};
 use crate::error::Error;
 use crate::interactions::QueueEntry;
+use crate::kept::Kept;
 use crate::letter::{Letter, LetterId, LetterState};
 use crate::reversals::ReversalRow;
 use key::{ID_LEN, Key, KeyId};
@@ -96,6 +98,16 @@ impl Vault {
             answer.content = opened.transpose()?;
         }
         Ok(entry)
+    }
+
+    /// Seals what is kept under a name.
+    pub(crate) fn seal_kept(&self, kept: Kept) -> Result<Kept, Error> {
+        Ok(Kept { body: self.close("kept", kept.name.as_str(), &kept.body)?, ..kept })
+    }
+
+    /// Opens what is kept under a name.
+    pub(crate) fn open_kept(&self, kept: Kept) -> Result<Kept, Error> {
+        Ok(Kept { body: self.open("kept", kept.name.as_str(), kept.body)?, ..kept })
     }
 
     /// Seals a letter.

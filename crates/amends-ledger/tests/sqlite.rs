@@ -221,6 +221,7 @@ async fn a_file_that_changes_its_version_while_it_is_open_is_brought_up_to_date_
                   ALTER TABLE sessions DROP COLUMN logged; DROP TABLE pins;
                   ALTER TABLE sessions DROP COLUMN machine; DROP TABLE fields;
                   DROP INDEX sessions_by_tenant; ALTER TABLE sessions DROP COLUMN tenant;
+                  DROP TABLE kept;
                   UPDATE meta SET version = 1";
     store.raw().execute_batch(undone).unwrap();
     let asks = || Append { asks: vec![question("q", "t", 90)], ..step("t", 3, 7, vec![note("x")]) };

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use amends_wire::agui::event::{Event, Interrupt, Outcome, PROTOCOL_VERSION};
 use amends_wire::agui::input::{Answer, Input};
 use amends_wire::agui::plan::{Asked, Status, Waiting};
-use amends_wire::agui::reply::{Goes, goes, of_person, of_upstream, result, said, to_upstream};
+use amends_wire::agui::reply::{Goes, PersonSaid, goes, of_person, of_upstream, result, said, to_upstream};
 use amends_wire::mcp::reply::{envelope, forward};
 use amends_wire::mcp::{ClientTraits, Dialect, Era, Question, Receipt};
 use amends_wire::message::success;
@@ -77,7 +77,7 @@ fn events() -> Vec<(&'static str, Vec<Event>)> {
     let body = r#"{"threadId":"t","runId":"r","messages":[],"forwardedProps":{"amends":{"calls":[{"tool":"pay","args":{"amount":5}}]}}}"#;
     let mut plan = Input::read(body).unwrap().wanted.unwrap();
     let snapshot = Event::StateSnapshot { snapshot: json!({ "amends": plan }) };
-    let asked = vec![Asked { interrupt: "int_1".into(), key: None }];
+    let asked = vec![Asked { interrupt: "int_1".into(), key: None, schema: None }];
     let delta = [Some(plan.mark(0, Status::Waiting)), plan.wait(Some(Waiting { asked, state: None }))];
     let delta = Event::StateDelta { delta: delta.into_iter().flatten().collect() };
     let goes_on = [Some(plan.mark(0, Status::Done)), plan.wait(None)];
@@ -178,7 +178,7 @@ fn a_run_fails_where_a_model_cannot_help() {
 fn an_answer_is_read_in_the_words_of_its_question() {
     let read =
         |cancelled, payload: Value| said(&interaction(), &Answer { interrupt: "int_1".into(), cancelled, payload });
-    let one = |text: &str| Ok(Some((text.to_owned(), None)));
+    let one = |text: &str| Ok(Some(PersonSaid { choice: text.to_owned(), note: None, content: None }));
     assert_eq!(read(false, json!({ "approved": true })), one("approve"));
     assert_eq!(read(false, json!({ "approved": false })), one("deny"));
     assert_eq!(read(false, json!({ "choice": "approve_session" })), one("approve_session"));
@@ -191,5 +191,9 @@ fn an_answer_is_read_in_the_words_of_its_question() {
     let free = Interaction { kind: InteractionKind::Ask, options: Vec::new(), ..interaction() };
     let answer = Answer { interrupt: "int_1".into(), cancelled: false, payload: json!({ "answer": "blue" }) };
     assert_eq!(said(&free, &answer), one("blue"));
-    assert_eq!(to_upstream(&answer), r#"{"action":"accept","content":{"answer":"blue"}}"#);
+    let accepted = r#"{"action":"accept","content":{"answer":"blue"}}"#;
+    let wants = |kind: &str| json!({ "type": "object", "properties": { "answer": { "type": kind } } });
+    assert_eq!(to_upstream(&answer, None).as_deref(), Ok(accepted));
+    assert_eq!(to_upstream(&answer, Some(&wants("string"))).as_deref(), Ok(accepted));
+    assert_eq!(to_upstream(&answer, Some(&wants("integer"))).unwrap_err().details[0].field, "resume.payload.answer");
 }

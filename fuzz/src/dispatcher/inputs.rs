@@ -325,7 +325,7 @@ fn payload(bytes: &mut Bytes<'_>) -> Payload {
 fn inquiry(bytes: &mut Bytes<'_>) -> Inquiry {
     let kinds = [AskKind::Form, AskKind::Url, AskKind::Sampling, AskKind::Roots, AskKind::Other];
     let asks = (0..bytes.below(3)).map(|_| Ask { kind: bytes.one_of(&kinds), payload: payload(bytes) }).collect();
-    Inquiry { asks, way: bytes.one_of(&[Way::Line, Way::Return, Way::Undeclared, Way::Closed]) }
+    Inquiry::of(asks, bytes.one_of(&[Way::Line, Way::Return, Way::Undeclared, Way::Closed]))
 }
 
 fn failure(bytes: &mut Bytes<'_>) -> Failure {

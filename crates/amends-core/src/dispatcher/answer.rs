@@ -45,6 +45,8 @@ impl Dispatcher {
             // `walk_on` goes on with it.
             (Subject::Move, choice::APPROVE) | (Subject::Notice, _) => {}
             (Subject::Move, _) => self.deny_move(now, &call, RefusalKind::ApprovalDenied),
+            (Subject::SignIn, choice::DONE) => self.signed_in(now, gates, &call),
+            (Subject::SignIn, _) => self.not_signed_in(now, &call, RefusalKind::ApprovalDenied),
             (Subject::Call, picked) if question.interaction.is_yes(picked) => self.said_yes(now, gates, &call, id),
             (Subject::Call, _) => self.say_no(now, &call, RefusalKind::ApprovalDenied),
         }

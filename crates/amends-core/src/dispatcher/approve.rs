@@ -97,7 +97,7 @@ impl Dispatcher {
             None => format!("may `{}` be called for `{}`?{more}", received.tool, received.principal),
         };
         let read = |(tool, hash): (&_, &_)| Read { tool: Clone::clone(tool), hash: Clone::clone(hash), view: None };
-        let within_ms = call.patience.answer_within_ms.unwrap_or(call.contract().answer_within_ms);
+        let within_ms = call.answer_within_ms();
         let interaction = Interaction {
             id: question_id(id, call.said_yes.len()),
             session: self.state.id.clone(),
@@ -123,6 +123,7 @@ impl Dispatcher {
                 barred,
                 policy: approval.policy.clone(),
                 form: approval.form.clone(),
+                sign_in: None,
             })),
         };
         let names = names(call);
@@ -209,7 +210,7 @@ impl Dispatcher {
     }
 
     /// The call ends without being sent, and the yes to it is left for the next equal one.
-    fn grant(&mut self, now: Timestamp, id: &CallId, refusal: &Refusal) {
+    pub(super) fn grant(&mut self, now: Timestamp, id: &CallId, refusal: &Refusal) {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
@@ -258,7 +259,7 @@ impl Dispatcher {
     }
 
     /// Refuses a call that holds its claims. An agent that was told to come back hears it then.
-    fn turn_away(&mut self, now: Timestamp, id: &CallId, refusal: Refusal) {
+    pub(super) fn turn_away(&mut self, now: Timestamp, id: &CallId, refusal: Refusal) {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
@@ -312,17 +313,22 @@ pub(super) fn awaiting(call: &CallState, now: Timestamp) -> Envelope {
     let mut error = Trouble::refused(call.received.tool.as_str(), &waiting(call, now));
     error.interaction.clone_from(&call.asked);
     error.retryable = false;
+    if call.paused.is_some() {
+        // Its upstream has it, and waits for whoever signs in.
+        error.certainty = call.certainty();
+        error.safe_to_repeat = call.safe_to_repeat();
+    }
     Envelope::of(Body::Error { outcome: None, error: Box::new(error) })
 }
 
 fn waiting(call: &CallState, now: Timestamp) -> Refusal {
     let tool = &call.received.tool;
     let what = match call.approval.as_ref().is_some_and(|approval| approval.form.is_some()) {
-        true => format!("what `{tool}` wants to know"),
-        false => format!("whether `{tool}` may be called"),
+        _ if call.signing_in => format!("to sign in, so that `{tool}` can go on"),
+        true => format!("what `{tool}` wants to know, and nothing was sent"),
+        false => format!("whether `{tool}` may be called, and nothing was sent"),
     };
-    let words =
-        format!("a person is asked {what}, and nothing was sent: tell the user, and do not call again in this turn");
+    let words = format!("a person is asked {what}: tell the user, and do not call again in this turn");
     let mut refusal = Refusal::of(RefusalKind::AwaitingPerson, words);
     refusal.recovery.get_or_insert_default().not_before = Some((now + COME_BACK_MS).ms());
     refusal
@@ -335,7 +341,7 @@ fn approved(call: &CallState) -> Refusal {
 }
 
 /// The names under which an equal call finds this one.
-fn names(call: &CallState) -> Vec<crate::id::Digest> {
+pub(super) fn names(call: &CallState) -> Vec<crate::id::Digest> {
     let named = |claim: &&claim::Claim| claim.kind != ClaimKind::Object;
     call.received.claims.iter().filter(named).map(|claim| claim.name.clone()).collect()
 }

@@ -21,7 +21,9 @@ impl Dispatcher {
             Subject::Doubt => (InteractionKind::Select, &[choice::HAPPENED, choice::DID_NOT_HAPPEN], choice::UNKNOWN),
             Subject::Resend => (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY),
             Subject::Notice => (InteractionKind::Confirm, &[choice::SEEN], choice::SEEN),
-            Subject::Move | Subject::Call => (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY),
+            Subject::Move | Subject::Call | Subject::SignIn => {
+                (InteractionKind::Approve, &[choice::APPROVE, choice::DENY], choice::DENY)
+            }
         };
         let interaction = Interaction {
             id: self.question_id(id, subject),
@@ -77,13 +79,17 @@ impl Dispatcher {
                 self.step.effects.push(Effect::Withdraw(id.clone()));
                 self.say_no(now, &call, RefusalKind::ApprovalExpired);
             }
+            Subject::SignIn => {
+                self.step.effects.push(Effect::Withdraw(id.clone()));
+                self.not_signed_in(now, &call, RefusalKind::ApprovalExpired);
+            }
         }
     }
 
     /// Takes back the questions that only made sense while the call was open.
     pub(super) fn withdraw(&mut self, now: Timestamp, call: &CallId) {
         let of = |question: &super::state::Question| {
-            let open = matches!(question.interaction.subject, Subject::Resend | Subject::Call);
+            let open = matches!(question.interaction.subject, Subject::Resend | Subject::Call | Subject::SignIn);
             open && question.interaction.call == *call
         };
         let open: Vec<InteractionId> =

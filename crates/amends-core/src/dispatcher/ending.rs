@@ -116,6 +116,7 @@ impl Dispatcher {
         };
         let envelope = match call.phase {
             Phase::Approving => approve::awaiting(call, now),
+            _ if call.signing_in => approve::awaiting(call, now),
             _ if call.cancel.is_some() => wording::cancelled(call, None),
             _ => wording::failed(call, None),
         };

@@ -20,7 +20,7 @@ impl Dispatcher {
             return self.ignore(now, format!("`{attempt}`, whose upstream asks something, is over"));
         };
         let acts = running.purpose == Purpose::Act;
-        let way = inquiry.way;
+        let (way, sign_in) = (inquiry.way, inquiry.sign_in.clone());
         let fits = inquiry.asks.len() <= ASKS_MAX;
         self.emit(now, Fact::InquiryMade { attempt: attempt.clone(), inquiry, gates: gates.clone() });
         let Some(call) = self.state.calls.get(&attempt.call) else {
@@ -30,7 +30,11 @@ impl Dispatcher {
         // Whoever was told where things stand, or wants it stopped, is not asked any more.
         let open = way.is_open() && acts && fits && call.may_ask() && !call.answered;
         if open && call.inquiries.len() < INQUIRIES_MAX {
-            return self.open_inquiry(now, &attempt, true, way);
+            self.open_inquiry(now, &attempt, true, way);
+            if let Some(sign_in) = sign_in.filter(|_| way == Way::Person) {
+                self.ask_to_sign_in(now, &attempt, &sign_in);
+            }
+            return;
         }
         let why = Unanswered::Refused;
         if call.inquiries.len() < INQUIRIES_MAX {
@@ -55,20 +59,29 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(&attempt.call) else {
             return;
         };
-        if !call.may_ask() || call.answered {
+        // A person is asked for the sake of whoever looks for the answer later, too.
+        let left = call.answered && !(inquiry.way == Way::Person && call.patience.goes_on);
+        if !call.may_ask() || left {
             return self.end_cancelled(now, &attempt.call);
         }
         if !inquiry.way.is_open() || call.inquiries.len() >= INQUIRIES_MAX || inquiry.asks.len() > ASKS_MAX {
             return self.end_failed(now, &attempt.call, Outcome::Exhausted);
         }
-        self.open_inquiry(now, attempt, false, inquiry.way);
+        match &inquiry.sign_in {
+            Some(sign_in) if inquiry.way == Way::Person => self.ask_to_sign_in(now, attempt, sign_in),
+            _ => self.open_inquiry(now, attempt, false, inquiry.way),
+        }
     }
 
     fn open_inquiry(&mut self, now: Timestamp, attempt: &AttemptId, held: bool, way: Way) {
         let Some(call) = self.state.calls.get(&attempt.call) else {
             return;
         };
-        let (inquiry, due) = (call.next_inquiry(), now + call.contract().input_within_ms.max(1));
+        let within_ms = match way {
+            Way::Person => call.answer_within_ms(),
+            _ => call.contract().input_within_ms,
+        };
+        let (inquiry, due) = (call.next_inquiry(), now + within_ms.max(1));
         self.emit(now, Fact::InquiryOpened { attempt: attempt.clone(), inquiry, held, due, way });
         let asking = Asking { attempt: attempt.clone(), inquiry, due, way };
         self.step.effects.push(Effect::Inquire(Box::new(asking)));
@@ -102,6 +115,7 @@ impl Dispatcher {
             self.emit(now, Fact::InquiryClosed { call: id.clone(), inquiry, why: Unanswered::Withdrawn });
             self.step.effects.push(Effect::Retract { call: id.clone(), inquiry });
         }
+        self.withdraw_sign_in(now, id);
     }
 
     /// The upstream takes back what it asked: the agent need not answer any more, and the attempt goes on.
@@ -111,7 +125,8 @@ impl Dispatcher {
             return self.ignore(now, format!("inquiry {inquiry} of the call `{id}`, which is taken back, is not open"));
         }
         self.emit(now, Fact::InquiryWithdrawn { call: id.clone(), inquiry });
-        self.step.effects.push(Effect::Retract { call: id, inquiry });
+        self.step.effects.push(Effect::Retract { call: id.clone(), inquiry });
+        self.withdraw_sign_in(now, &id);
     }
 
     /// Tells the upstream of an attempt what became of its inquiry.

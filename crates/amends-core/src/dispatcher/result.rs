@@ -26,8 +26,12 @@ impl Dispatcher {
             self.emit(now, Fact::SuppressedError { doing, reason });
         }
         self.withdraw_inquiries(now, &attempt.call);
-        if let (Purpose::Act, Some(inquiry)) = (purpose, inquiry) {
-            return self.round(now, &attempt, &inquiry);
+        if let Some(inquiry) = inquiry {
+            // Whoever must sign in for the call must do so for what is read for it.
+            let prepares = matches!(purpose, Purpose::Baseline | Purpose::Evidence) && inquiry.sign_in.is_some();
+            if purpose == Purpose::Act || prepares {
+                return self.round(now, &attempt, &inquiry);
+            }
         }
         match (purpose, failed) {
             (Purpose::Act, false) => self.succeed(now, gates, &attempt),

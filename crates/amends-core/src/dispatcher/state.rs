@@ -162,7 +162,9 @@ impl Session {
             }
             Fact::InquiryClosed { call, inquiry, why } => match why {
                 Unanswered::Refused => self.calls.get(call).is_some_and(|call| call.next_inquiry() == *inquiry),
-                Unanswered::Lapsed | Unanswered::Withdrawn => self.is_asking(call, *inquiry),
+                Unanswered::Lapsed | Unanswered::Withdrawn | Unanswered::Done | Unanswered::Declined => {
+                    self.is_asking(call, *inquiry)
+                }
             },
             Fact::CallRefused { call, .. }
             | Fact::WaitBegan { call, .. }
@@ -269,6 +271,9 @@ impl Session {
                 }
             }
             Fact::AttemptEnded { attempt, report, .. } => {
+                if let (Some(call), Some(inquiry)) = (self.calls.get_mut(&attempt.call), &report.inquiry) {
+                    call.wait_as_said(inquiry);
+                }
                 if let (Some(call), Some(basis)) = (self.calls.get_mut(&attempt.call), &report.granted) {
                     call.spends(attempt.n, basis, at);
                 }
@@ -353,7 +358,14 @@ impl Session {
             }
             Fact::InteractionLapsed { interaction, .. } => self.close_question(interaction, at, false),
             Fact::InteractionWithdrawn { interaction } => {
-                self.questions.remove(interaction);
+                let withdrawn = self.questions.remove(interaction);
+                let of = withdrawn.filter(|question| question.interaction.subject == Subject::SignIn);
+                if let Some(call) = of.and_then(|question| self.calls.get_mut(&question.interaction.call)) {
+                    call.signing_in = false;
+                }
+            }
+            Fact::InquiryMade { attempt, inquiry, .. } => {
+                self.calls.get_mut(&attempt.call).into_iter().for_each(|call| call.wait_as_said(inquiry));
             }
             Fact::InquiryOpened { attempt, inquiry, held, due, way } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
@@ -411,7 +423,6 @@ impl Session {
                 self.ended.clear();
             }
             Fact::SessionOpened { .. }
-            | Fact::InquiryMade { .. }
             | Fact::WorkNamed { .. }
             | Fact::Ticked { .. }
             | Fact::LateResult { .. }
@@ -485,6 +496,15 @@ impl Session {
                 call.told_at = Some(told_at);
                 call.phase = Phase::Approving;
             }
+            Subject::SignIn => {
+                let told_at = call.told_at.unwrap_or(interaction.opened + call.patience.hold_ms);
+                call.told_at = Some(told_at);
+                call.signing_in = true;
+                // An upstream that waits goes on with the same attempt.
+                if call.paused.is_none() {
+                    call.phase = Phase::Approving;
+                }
+            }
             Subject::Doubt | Subject::Notice | Subject::Move => {}
         }
         let question = Question {
@@ -519,17 +539,27 @@ impl Session {
         let Some(question) = self.questions.remove(id) else {
             return;
         };
+        let signs_in = question.interaction.subject == Subject::SignIn;
+        let held = self.calls.get(&question.interaction.call).is_some_and(|call| signs_in && call.paused.is_some());
+        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|_| signs_in) {
+            call.signing_in = false;
+        }
+        if held {
+            // The clock stands for the upstream's question, and goes on with that.
+            return;
+        }
         let took_ms = at.since_ms(question.interaction.opened);
         if let Some(walk) = &mut self.walk {
             walk.person_took(id, &question.interaction.call, took_ms);
         }
-        if question.interaction.subject == Subject::Call
+        if matches!(question.interaction.subject, Subject::Call | Subject::SignIn)
             && let Some(call) = self.calls.get_mut(&question.interaction.call)
         {
             call.phase = Phase::Received;
         }
         // People's time is not the tool's time.
-        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|call| !call.answered) {
+        let counts = |call: &&mut CallState| !call.answered || call.patience.goes_on;
+        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(counts) {
             call.deadline = call.deadline + took_ms;
         }
     }

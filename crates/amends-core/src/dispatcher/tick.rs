@@ -42,6 +42,9 @@ impl Dispatcher {
             return;
         };
         if call.paused.is_some() {
+            if call.signing_in && call.told_at().is_some_and(|at| at <= now) && !call.is_left() {
+                self.answer_interim(now, id);
+            }
             self.lapse_inquiries(now, id, |due, _| due <= now);
             self.lapsed(now, gates, id);
         }

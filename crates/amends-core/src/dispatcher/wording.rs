@@ -54,7 +54,7 @@ pub(super) fn question(call: &CallState, subject: Subject) -> String {
         Subject::Doubt => format!("did `{tool}` happen? {what}"),
         Subject::Resend => format!("send `{tool}` again? {what}"),
         Subject::Notice => format!("take notice of `{tool}`: {what}"),
-        Subject::Move | Subject::Call => format!("may `{tool}` be done? {what}"),
+        Subject::Move | Subject::Call | Subject::SignIn => format!("may `{tool}` be done? {what}"),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::account::{AccountConfig, SignInSpec};
 use super::settle::invalid;
 use super::{ConfigError, KeySource};
 
@@ -27,6 +28,8 @@ pub struct Access {
     pub headers: BTreeMap<String, CredentialConfig>,
     /// The only certificate authority that is believed, where it is not the system's.
     pub ca: Option<PathBuf>,
+    /// The account whose token is shown.
+    pub sign_in: Option<Box<AccountConfig>>,
 }
 
 /// Where a credential is read from.
@@ -56,6 +59,7 @@ impl Access {
         key: &str,
         headers: &BTreeMap<String, CredentialSpec>,
         ca: Option<&PathBuf>,
+        sign_in: Option<&SignInSpec>,
     ) -> Result<Self, ConfigError> {
         let mut settled = BTreeMap::new();
         for (name, spec) in headers {
@@ -71,7 +75,12 @@ impl Access {
                 return Err(invalid(&place, "is there twice; the case of a header's name does not matter".into()));
             }
         }
-        Ok(Self { headers: settled, ca: ca.cloned() })
+        if sign_in.is_some() && settled.contains_key("authorization") {
+            let place = format!("{key}.headers.authorization");
+            return Err(invalid(&place, "is there already: `sign_in` shows its token in it".into()));
+        }
+        let sign_in = sign_in.map(|spec| spec.settle(&format!("{key}.sign_in"))).transpose()?.map(Box::new);
+        Ok(Self { headers: settled, ca: ca.cloned(), sign_in })
     }
 }
 

@@ -136,7 +136,7 @@ impl OidcConfig {
 }
 
 /// The address of a host and nothing below it.
-fn base(key: &str, url: &str) -> Result<String, ConfigError> {
+pub(super) fn base(key: &str, url: &str) -> Result<String, ConfigError> {
     let uri: Uri = sound_address(key, url)?;
     if uri.query().is_some() || !matches!(uri.path(), "" | "/") {
         return Err(invalid(key, "is the address of a host, without a path".into()));

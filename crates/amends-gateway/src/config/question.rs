@@ -16,6 +16,8 @@ use crate::upstream::functions::{Failed, Function, Functions};
 
 /// The name of the upstream that questions are the tools of.
 pub const PEOPLE: &str = "people";
+/// What the names of the tools begin with that have somebody sign in for an upstream.
+pub const SIGN_IN: &str = "sign_in_";
 /// How long a question and its schema may be.
 const MESSAGE_MAX: usize = 1000;
 const SCHEMA_BYTES_MAX: usize = 8 << 10;
@@ -64,7 +66,9 @@ impl Questions {
                 return Err(invalid(&format!("tools.{tool}.ask"), format!("there is no `[questions.{unknown}]`")));
             }
         }
-        if specs.is_empty() {
+        let accounts: Vec<&UpstreamName> =
+            upstreams.iter().filter(|(_, of)| signs_in(of)).map(|(name, _)| name).collect();
+        if specs.is_empty() && accounts.is_empty() {
             return Ok(Self::default());
         }
         let people = UpstreamName::new(PEOPLE);
@@ -73,7 +77,7 @@ impl Questions {
         }
         let mut functions = Vec::new();
         let mut settled = BTreeMap::new();
-        let mark = format!("{specs:?}");
+        let mark = format!("{specs:?}{accounts:?}");
         for (name, spec) in specs {
             let key = format!("questions.{name}");
             if tools.contains_key(&name) {
@@ -96,10 +100,39 @@ impl Questions {
             };
             settled.insert(name, tool);
         }
+        for upstream in accounts {
+            let name = format!("{SIGN_IN}{upstream}");
+            if tools.contains_key(&name) || settled.contains_key(&name) {
+                let key = format!("upstreams.{upstream}.sign_in");
+                return Err(invalid(&key, format!("there is something else with the name `{name}`")));
+            }
+            functions.push(sign_in(&name, upstream));
+            settled.insert(name, ToolSpec { effect: Some(EffectKind::Read), ..ToolSpec::default() });
+        }
         let reach = Reach::Functions(Functions::from_iter(functions).marked(&mark));
         let upstream = UpstreamConfig { reach, timeout: Duration::from_secs(10), ..anywhere() };
         Ok(Self { tools: settled, upstream: Some((people, upstream)) })
     }
+}
+
+/// Whether a person signs in for it, and nothing is known of its tools before.
+fn signs_in(upstream: &UpstreamConfig) -> bool {
+    match &upstream.reach {
+        Reach::Http { access, .. } | Reach::A2a { access, .. } => access.sign_in.is_some(),
+        Reach::Stdio { .. } | Reach::OpenApi(_) | Reach::Functions(_) => false,
+    }
+}
+
+/// A tool that ends once somebody has signed in for an upstream. The driver sees to that before it is called.
+fn sign_in(name: &str, upstream: &UpstreamName) -> Function {
+    let signed_in = |_: Value| async move { Ok::<_, Failed>(json!({ "signed_in": true })) };
+    Function::new(name, signed_in)
+        .described(&format!(
+            "Has a person sign in for `{upstream}`, unless somebody has. Its tools are known afterwards."
+        ))
+        .input(json!({ "type": "object", "additionalProperties": false }))
+        .output(json!({ "type": "object", "properties": { "signed_in": { "type": "boolean" } } }))
+        .reads()
 }
 
 /// A tool that gives what it is given: the driver gives it what the person answered.

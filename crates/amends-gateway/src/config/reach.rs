@@ -20,14 +20,16 @@ pub(super) fn settle(name: &str, spec: &UpstreamSpec) -> Result<Reach, ConfigErr
     if let Some((part, _)) = api_only.iter().find(|(_, given)| *given && spec.openapi.is_none()) {
         return misplaced(part, "an upstream with `openapi`");
     }
-    if spec.command.is_some() && (!spec.headers.is_empty() || spec.ca.is_some()) {
-        return misplaced(if spec.ca.is_some() { "ca" } else { "headers" }, "an upstream over HTTP");
+    let http_only =
+        [("ca", spec.ca.is_some()), ("headers", !spec.headers.is_empty()), ("sign_in", spec.sign_in.is_some())];
+    if let Some((part, _)) = http_only.iter().find(|(_, given)| *given && spec.command.is_some()) {
+        return misplaced(part, "an upstream over HTTP");
     }
     let child_only = [("env_pass", !spec.env_pass.is_empty()), ("cwd", spec.cwd.is_some())];
     if let Some((part, _)) = child_only.iter().find(|(_, given)| *given && spec.command.is_none()) {
         return misplaced(part, "an upstream with `command`");
     }
-    let access = || Access::settle(&section, &spec.headers, spec.ca.as_ref());
+    let access = || Access::settle(&section, &spec.headers, spec.ca.as_ref(), spec.sign_in.as_ref());
     match (&spec.command, &spec.url, &spec.openapi, &spec.a2a) {
         (Some(command), None, None, None) if !command.is_empty() => {
             let (env, env_pass, cwd) =

@@ -10,6 +10,7 @@ use amends_core::{Approval, EffectKind};
 use amends_wire::mcp::Dialect;
 use serde::Deserialize;
 
+use super::account::SignInSpec;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
@@ -187,6 +188,8 @@ pub struct UpstreamSpec {
     pub base_url: Option<String>,
     /// The headers of every request over HTTP, each read from where it is kept: `{ env = "…" }` or `{ file = "…" }`.
     pub headers: BTreeMap<String, CredentialSpec>,
+    /// The account that a person signs in to, by whose token the upstream believes us.
+    pub sign_in: Option<SignInSpec>,
     /// The credentials of the document's security schemes, by the schemes' names.
     pub credentials: BTreeMap<String, CredentialSpec>,
     /// The file of the only certificate authority that is believed. The default is whom the system believes.
@@ -451,6 +454,9 @@ impl Spec {
             let files = credentials.filter_map(|credential| credential.file.as_mut());
             for file in files.chain(&mut upstream.openapi).chain(&mut upstream.ca) {
                 *file = folder.join(&*file);
+            }
+            if let Some(sign_in) = &mut upstream.sign_in {
+                sign_in.look_beside(folder);
             }
         }
     }

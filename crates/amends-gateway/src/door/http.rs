@@ -60,6 +60,10 @@ struct Door {
 /// Serves until the process ends.
 pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
     let port = listener.local_addr().map_or(0, |address| address.port());
+    if let Ok(address) = listener.local_addr() {
+        // The first that listens is where browsers are led back to.
+        let _ = gateway.listening.set(address);
+    }
     let (sessions, pushes, over) = (Sessions::default(), a2a::Pushes::default(), a2a::Over::default());
     let door = Arc::new(Door { gateway, sessions, port, pushes, over });
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -157,6 +161,9 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
             Ok(Caller { principal: who, .. }) => agui::stop(door, connection, &who, request).await,
         },
         (&Method::POST, "/callback/interaction") => callback::answer(door, request).await,
+        (&Method::GET, "/callback/sign-in") => {
+            console::signed_in(door, request.uri().query().unwrap_or_default()).await
+        }
         (&Method::GET, path) if path.starts_with(identity::METADATA_PATH) => entry::metadata(door, path),
         (&Method::GET, "/health") => health::report(door),
         (&Method::GET, "/healthz") => plain_text(StatusCode::OK, "ok"),

@@ -11,6 +11,7 @@ mod own;
 mod progress;
 mod rounds;
 mod tasks;
+mod waiting;
 mod walk;
 mod wrapped;
 

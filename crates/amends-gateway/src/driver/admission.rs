@@ -18,7 +18,7 @@ use amends_wire::splice::Splice;
 use serde_json::{Map, Value};
 
 use super::permission::{self, Caller};
-use super::{basis, undo};
+use super::{basis, sign_in, undo};
 use crate::catalogue::{Listing, ServedTool};
 use crate::clock;
 use crate::gateway::Gateway;
@@ -181,9 +181,13 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
     let id = mint::call();
     ask_first(gateway, contract, &mut gates);
     // Whatever a person is asked about is found by its repeat, also where it only reads.
-    let is_found = gates.approval.is_some() || caller.keeps;
+    let unsigned = sign_in::account(gateway, tool).is_some_and(|account| account.shown().is_none());
+    if unsigned {
+        gates.patience.get_or_insert_with(|| Box::new(patience(&config.people.patience, contract)));
+    }
+    let is_found = gates.approval.is_some() || caller.keeps || unsigned;
     let value = value.or_else(|| is_found.then(|| serde_json::from_str(arguments).ok()).flatten());
-    let (fingerprint, mut claims) = if reads && gates.approval.is_none() && !caller.keeps {
+    let (fingerprint, mut claims) = if reads && !is_found {
         (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
     } else {
         let named = value.as_ref().map_or_else(|| arguments.as_bytes().to_vec(), |value| named(contract, value));

@@ -200,6 +200,23 @@ pub(super) fn recorded(stored: &StoredAnswer, live: Option<&Live>) -> Rendered {
     Rendered { form, replayed: true }
 }
 
+/// The same for an agent that fetches the answer to its own call, which it was not given before.
+pub(crate) fn fetched(stored: &StoredAnswer) -> Rendered {
+    let form = match stored.form {
+        StoredForm::Forward => {
+            let data = Data::Of(AttemptId { call: stored.call.clone(), n: 1 });
+            let envelope = Box::new(Envelope::of(Body::Success { outcome: stored.outcome, data }));
+            Form::Forward { result: stored.body.clone(), envelope }
+        }
+        StoredForm::Asked => Form::Asked { result: stored.body.clone() },
+        StoredForm::Envelope => {
+            let json = RawValue::from_string(String::from_utf8_lossy(&stored.body).into_owned()).ok();
+            Form::Stored { json: json.unwrap_or_else(|| RawValue::NULL.to_owned()) }
+        }
+    };
+    Rendered { form, replayed: false }
+}
+
 /// The envelope of a recorded result, by what it looks like.
 fn looked_at(stored: &StoredAnswer, data: Data, live: &Live) -> Envelope {
     let contract = &live.rules.contract;

@@ -55,13 +55,16 @@ impl Drop for Asking {
 impl Session {
     /// A person is asked about a call. It holds no room meanwhile, and its own user is asked where that counts.
     pub(super) fn wait_for_yes(&mut self, interaction: &Interaction) {
-        if interaction.subject != Subject::Call {
+        if !matches!(interaction.subject, Subject::Call | Subject::SignIn) {
             return;
         }
         let (gateway, principal) = (self.gateway.clone(), self.principal.clone());
         let Some(live) = self.live.get_mut(&interaction.call) else { return };
-        live.room = None;
-        live.place = None;
+        // One whose upstream waits is still with it.
+        if live.inquiries.is_empty() {
+            live.room = None;
+            live.place = None;
+        }
         let mut asking = Asking::default();
         if let Some(asides) = live.listener.asides.clone().filter(|_| live.listener.progress) {
             asking.0.push(tokio::spawn(go_on(asides)).abort_handle());
@@ -116,8 +119,8 @@ impl Session {
         let Some(error) = envelope.error() else { return };
         // An agent that says for how long it waits wants to be told then, and asks its user by itself.
         if live.listener.way != Way::Return
+            || live.listener.takes_tasks
             || hold_ms(&live.params).is_some()
-            || live.approval.is_none()
             || error.kind != RefusalKind::AwaitingPerson.as_str()
         {
             return;
@@ -138,6 +141,7 @@ impl Session {
         let may = live.approval.as_ref().is_some_and(|approval| approval.requester_may);
         let takes_forms = Askable::of(live.listener.capabilities.as_deref()).form && asked.is_some();
         let question = match live.approval.as_ref().and_then(|approval| approval.form.as_deref()) {
+            _ if live.sign_in.is_some() => None,
             Some(form) => elicited(form),
             None => Some(form_of(&format!("May `{name}` be called?"))),
         };
@@ -197,6 +201,9 @@ fn counts(live: &Live, interaction: &Interaction, principal: &Principal) -> bool
 fn question(interaction: &Interaction) -> Option<Question> {
     if let Some(form) = interaction.form() {
         return elicited(form);
+    }
+    if interaction.subject == Subject::SignIn {
+        return None;
     }
     let shown = interaction.view.as_ref().map(|view| format!(" {view}")).unwrap_or_default();
     Some(form_of(&format!("{}{shown}", interaction.question)))

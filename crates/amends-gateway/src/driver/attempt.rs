@@ -24,10 +24,11 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::session::{Carried, Live, Mail, Session};
-use super::{question, undo};
+use super::{question, sign_in, undo};
 use crate::catalogue::{Listing, ServedTool};
 use crate::clock::{self, Awake};
 use crate::gateway::Gateway;
+use crate::identity::{Account, Ready};
 use crate::mint;
 use crate::upstream::{self, AgentFault, Asides, Exchange, Fault, Reply, Request};
 
@@ -84,7 +85,10 @@ pub(super) fn send(session: &mut Session, attempt: Attempt) {
             }
         }
         let (mut report, carried) = match prepared {
-            Ok(outgoing) => exchange(outgoing, &attempt, whose, aborted, &mail).await,
+            Ok(outgoing) => {
+                let account = sign_in::account(&gateway, &outgoing.tool);
+                exchange(outgoing, account, &attempt, whose, aborted, &mail).await
+            }
             Err(code) => (Report::silent(Failure::of(code), Certainty::NotSent), Carried::Nothing),
         };
         if let Some(failure) = &mut report.failure {
@@ -166,10 +170,11 @@ fn prepare(gateway: &Gateway, live: &Live, attempt: &Attempt) -> Result<Outgoing
             let call = ToolCall::parse(Some(raw)).map_err(|_| Code::ShapeInvalid)?;
             let modern = tool.upstream.era() == Some(Era::Modern)
                 && !call.meta().is_ok_and(|meta| meta.protocol_version.is_some());
+            let declared = sign_in::declared(gateway, live.listener.declared());
             let (version, info) = (format!("\"{}\"", era::MODERN), era::own_info());
             let stamps = [
                 (era::PROTOCOL_VERSION, version.as_str()),
-                (era::CLIENT_CAPABILITIES, live.listener.declared()),
+                (era::CLIENT_CAPABILITIES, declared.as_str()),
                 (era::CLIENT_INFO, info.as_str()),
             ];
             let mut headers: Vec<(String, String)> = header.into_iter().collect();
@@ -286,6 +291,7 @@ fn mirrored(tool: &ServedTool, params: Option<&str>) -> Vec<(String, String)> {
 /// Sends and waits. After an abort it still listens for a while: a late result may settle a doubt.
 async fn exchange(
     outgoing: Outgoing,
+    account: Option<Arc<Account>>,
     attempt: &Attempt,
     whose: Option<SessionId>,
     mut aborted: oneshot::Receiver<()>,
@@ -307,6 +313,27 @@ async fn exchange(
     if left_ms < ATTEMPT_MS_MIN.min(contract.timeout_ms / 2) || !awake.still() {
         return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen);
     }
+    if let Some(account) = &account {
+        // Nothing has left by then; a wait that is too long must not look as if something had.
+        let within = Duration::from_millis(left_ms / 2);
+        match tokio::time::timeout(within, account.ready()).await {
+            Ok(Ready::Shown) => {}
+            Ok(Ready::SignIn(at))
+                if matches!(attempt.purpose, Purpose::Act | Purpose::Baseline | Purpose::Evidence) =>
+            {
+                let report = Report::asking(Box::new(Inquiry::of(Vec::new(), Way::Closed)));
+                let carried = Carried::SignIn(at, account.queue().to_owned());
+                return (Report { certainty: Certainty::NotSent, ..report }, carried);
+            }
+            Ok(Ready::SignIn(_)) => {
+                let reason = "somebody has to sign in for it first".to_owned();
+                return report(Reply::Fault(Fault::Handshake { reason }), &tool, contract, seen);
+            }
+            Ok(Ready::Away(reason)) => return report(Reply::Fault(Fault::Handshake { reason }), &tool, contract, seen),
+            Err(_) => return report(Reply::Fault(Fault::NotWritten), &tool, contract, seen),
+        }
+    }
+    let shown = account.as_ref().and_then(|account| account.shown());
     request.params = request.params.map(|params| with_deadline(&params, left_ms));
     request.headers.extend(mirrored(&tool, request.params.as_deref()));
     let restraint = &tool.upstream.restraint;
@@ -347,6 +374,16 @@ async fn exchange(
             return report(reply, &tool, contract, seen);
         }
     };
+    if let (Some(account), Some(shown)) = (&account, &shown)
+        && reply.is_unauthorized()
+    {
+        account.refused(shown);
+        // Nothing was done. What can be renewed is, and it is another attempt that shows it.
+        if matches!(account.ready().await, Ready::Shown) {
+            let failure = Failure { status: Some(401), ..Failure::of(Code::ConnectRefused) };
+            return (Report::answered(failure, Certainty::NotProcessed, None), Carried::Nothing);
+        }
+    }
     let left_us = !matches!(reply, Reply::Fault(Fault::NotWritten));
     let asked = match &reply {
         Reply::Result(result) if asks => InputRequired::parse(&String::from_utf8_lossy(result)),
@@ -354,7 +391,7 @@ async fn exchange(
     };
     if let Some(asked) = asked {
         // Whether its agent can be asked is not known here.
-        let inquiry = Inquiry { asks: Vec::new(), way: Way::Closed };
+        let inquiry = Inquiry::of(Vec::new(), Way::Closed);
         return (Report::asking(Box::new(inquiry)), Carried::Asked(Box::new(asked)));
     }
     let (report, carried) = report(reply, &tool, contract, seen);
@@ -465,7 +502,7 @@ async fn join(
             // The call waits for its agent, and this is not one that could be asked in its place.
             Ok(Some(stored)) if stored.form == Form::Asked && (!returns || stored.body.is_empty()) => {}
             Ok(Some(stored)) if stored.form == Form::Asked => {
-                let inquiry = Inquiry { asks: Vec::new(), way: Way::Return };
+                let inquiry = Inquiry::of(Vec::new(), Way::Return);
                 let report = Box::new(Report::asking(Box::new(inquiry)));
                 let (attempt, carried) = (attempt.id.clone(), Carried::Answer(stored));
                 // The driver outlives its calls, unless the process ends.

@@ -5,6 +5,7 @@ use std::time::Instant;
 use amends_core::attempt::Payload;
 use amends_core::effect::Effect;
 use amends_core::inquiry::{Asking, Telling};
+use amends_core::interaction::Subject;
 use amends_core::privacy::Sieve;
 use amends_core::{Ask, AttemptId, CallId, Fact, Gates, Input, Inquiry, Report, Timestamp, Unanswered, Way};
 use amends_ledger::{Append, Form as StoredForm, StoredAnswer, StoredArguments, keyed_digest};
@@ -18,6 +19,7 @@ use tokio::sync::oneshot;
 use super::answer::{Answered, Form, Rendered};
 use super::listener::Listener;
 use super::session::{Live, Mail, Session};
+use super::sign_in;
 use super::turn::Act;
 use crate::clock;
 use crate::request_state::{RequestState, Waiting};
@@ -106,7 +108,8 @@ impl Session {
         let question = Question { key: ONLY.into(), method, params };
         let asked = InputRequired { questions: vec![question], state: None };
         let Some(live) = self.live.get_mut(&attempt.call) else { return };
-        let inquiry = Box::new(inquiry(&self.gateway.secret, &asked, &live.listener));
+        let mut inquiry = Box::new(inquiry(&self.gateway.secret, &asked, &live.listener));
+        sign_in::in_its_place(&self.gateway, live, &asked, &mut inquiry);
         let Some(n) = self.dispatcher.next_inquiry(&attempt.call) else { return };
         let mut live_inquiry = LiveInquiry::new(asked, Some(answer));
         let (mail, call) = (self.mail.clone(), attempt.call.clone());
@@ -136,8 +139,15 @@ impl Session {
     pub(super) fn keep_round(&mut self, attempt: &AttemptId, asked: InputRequired, report: &mut Report) {
         let n = self.dispatcher.next_inquiry(&attempt.call);
         let (Some(n), Some(live)) = (n, self.live.get_mut(&attempt.call)) else { return };
-        let inquiry = inquiry(&self.gateway.secret, &asked, &live.listener);
+        let mut inquiry = inquiry(&self.gateway.secret, &asked, &live.listener);
+        sign_in::in_its_place(&self.gateway, live, &asked, &mut inquiry);
         match inquiry.way {
+            Way::Person => {
+                // Should it be taken up by another process, it goes on with what it is sent with then.
+                live.params =
+                    with_inputs(&live.params, Some(&sign_in::was_there(&asked)), asked.state.as_deref()).into();
+                report.inquiry = Some(Box::new(inquiry));
+            }
             Way::Line | Way::Return => {
                 report.inquiry = Some(Box::new(inquiry));
                 live.inquiries.insert(n, LiveInquiry::new(asked, None));
@@ -185,7 +195,7 @@ impl Session {
                 inquiry.line = Some(task.abort_handle());
             }
             Way::Return => self.bring(&asking.attempt.call.clone()),
-            Way::Undeclared | Way::Closed => {}
+            Way::Person | Way::Undeclared | Way::Closed => {}
         }
     }
 
@@ -373,6 +383,8 @@ impl Session {
                 let message = format!("the agent of this call cannot be asked for `{capability}`");
                 Err(RpcFault { code, message, data: None })
             }
+            (Some(Unanswered::Done), _) => Ok(sign_in::WAS_THERE.to_owned()),
+            (Some(Unanswered::Declined), _) => Ok(sign_in::WILL_NOT_GO.to_owned()),
             (Some(Unanswered::Lapsed | Unanswered::Withdrawn), _) => match question.and_then(Question::dismissed) {
                 Some(dismissed) => Ok(dismissed.to_owned()),
                 None => Err(refusal("nobody answered in time")),
@@ -411,6 +423,13 @@ impl Session {
             append.answers.push(kept(call, certainty, Bytes::new(), clock::now()));
         }
         for act in acts {
+            if let Act::Do(Effect::Ask(asked)) = act
+                && asked.subject == Subject::SignIn
+                && let Some(live) = self.live.get(&asked.call).filter(|live| live.claimed)
+            {
+                let body = Bytes::copy_from_slice(live.params.as_bytes());
+                append.arguments.push(StoredArguments { call: asked.call.clone(), body });
+            }
             if let Act::Do(Effect::Inquire(asking)) = act
                 && asking.way == Way::Return
                 && let Some(live) = self.live.get(&asking.attempt.call).filter(|live| live.claimed)
@@ -430,7 +449,7 @@ pub(super) fn inquiry(secret: &[u8], asked: &InputRequired, listener: &Listener)
         kind: question.kind(),
         payload: payload(secret, question.params.as_deref().unwrap_or_default()),
     };
-    Inquiry { asks: asked.questions.iter().map(ask).collect(), way: listener.way_for(&asked.questions) }
+    Inquiry::of(asked.questions.iter().map(ask).collect(), listener.way_for(&asked.questions))
 }
 
 /// The tool and the arguments of a call, by which a state is bound to it.

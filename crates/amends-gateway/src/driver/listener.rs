@@ -22,6 +22,8 @@ pub struct Listener {
     pub capabilities: Option<String>,
     /// What is said of its call, where that is a task.
     pub task: Option<Task>,
+    /// Whether it takes a task for an answer, where a person is asked.
+    pub takes_tasks: bool,
 }
 
 /// What is said of a call that is a task: its agent looks for what became of it, so that what it gave is kept, whatever it was;
@@ -35,7 +37,15 @@ pub struct Task {
 impl Listener {
     /// Somebody who takes the answer and nothing else.
     pub const fn of_the_answer() -> Self {
-        Self { asides: None, progress: false, notes: None, way: Way::Closed, capabilities: None, task: None }
+        Self {
+            asides: None,
+            progress: false,
+            notes: None,
+            way: Way::Closed,
+            capabilities: None,
+            task: None,
+            takes_tasks: false,
+        }
     }
 
     /// How it can be asked that.

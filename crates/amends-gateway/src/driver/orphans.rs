@@ -163,6 +163,7 @@ pub(super) async fn raise(
                 reserved: None,
                 wanted: None,
                 named: named(&trace, call),
+                sign_in: None,
             },
         );
     }

@@ -5,7 +5,7 @@
 //! that it is sent with: whatever judges arguments judges those.
 
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_core::{AttemptId, InteractionId, Refusal, RefusalKind};
+use amends_core::{AttemptId, Fact, InteractionId, Refusal, RefusalKind, Way};
 use amends_ledger::Error;
 use amends_wire::mcp::ToolCall;
 use amends_wire::object::Object;
@@ -15,12 +15,17 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::admission::Wish;
-use super::answer::{Answered, Form};
+use super::answer::{Answered, Form, Rendered};
 use super::inquiry::subject;
-use super::listener::Listener;
+use super::listener::{Listener, Task};
+use super::session::{Live, Session};
 use super::{CallHandle, Delivery, SessionHandle};
+use crate::config::PEOPLE;
 use crate::gateway::Gateway;
 use crate::identity::shown;
+
+/// The door whose calls are tasks.
+const A2A: &str = "a2a";
 
 /// What a person answered to one question, and whom to tell once it led somewhere.
 type Given = (Map<String, Value>, Option<Delivery>);
@@ -37,23 +42,26 @@ impl SessionHandle {
             ..self.waiting(first.id.clone(), answer)
         };
         let (session, params) = (self.clone(), params.to_owned());
-        let asked = async move { session.asked(questions, first, params, listener, at_once, to).await };
+        let asked =
+            async move { session.asked(questions, Some(first), Map::new(), params, listener, at_once, to).await };
         tokio::spawn(shown::with(shown::scopes(), asked));
         handle
     }
 
     /// Waits for each answer, and makes the call with all of them. Nothing is asked or sent for an agent that is gone.
+    #[expect(clippy::too_many_arguments, reason = "it is one wish, and how far it came")]
     async fn asked(
         self,
         questions: Vec<String>,
-        first: CallHandle,
+        first: Option<CallHandle>,
+        given: Map<String, Value>,
         params: String,
         listener: Listener,
         at_once: bool,
         to: oneshot::Sender<Answered>,
     ) {
-        let next = first.next.clone();
-        let (mut with, mut given, mut asking) = (Vec::new(), Map::new(), Some(first));
+        let next = first.as_ref().map(|first| first.next.clone()).unwrap_or_default();
+        let (mut with, mut given, mut asking) = (Vec::new(), given, first);
         for question in &questions {
             let asks = asking.take().unwrap_or_else(|| self.ask(question, &params, &listener, at_once));
             let Ok(answered) = asks.answer.await else { return };
@@ -114,6 +122,55 @@ impl SessionHandle {
     }
 }
 
+impl Session {
+    /// A question of a task was answered that another process had asked: the wish is made once more, and finds what people said.
+    pub(super) fn go_on_after(&self, live: &Live, rendered: &Rendered) {
+        let asks = live.tool.as_ref().is_some_and(|tool| tool.upstream.name.as_str() == PEOPLE);
+        if self.door != A2A || live.wanted.is_some() || !asks || rendered.envelope_json()["status"] != "success" {
+            return;
+        }
+        let shown: Value = serde_json::from_str(&live.params).unwrap_or_default();
+        let tool = shown["arguments"]["tool"].as_str().filter(|tool| !self.gateway.config().asks(tool).is_empty());
+        let (Some(tool), Some(mail)) = (tool, self.gateway.driver_of(&self.id)) else { return };
+        let arguments = &shown["arguments"]["arguments"];
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": shown["_meta"] }).to_string();
+        let Some(session) = SessionHandle::of_driver(&self.gateway, &self.principal, self.id.clone(), mail) else {
+            return;
+        };
+        let session = SessionHandle { door: A2A.into(), ..session };
+        let listener = Listener { way: Way::Return, task: Some(Task::default()), ..Listener::of_the_answer() };
+        let tool = tool.to_owned();
+        tokio::spawn(async move {
+            let (given, left) = match session.said_so_far(&tool).await {
+                Ok(so_far) => so_far,
+                Err(error) => return tracing::warn!(%error, "what people answered to a task cannot be read"),
+            };
+            let (to, answer) = oneshot::channel();
+            let asked = session.asked(left, None, given, params, listener, true, to);
+            // It is looked for on the ledger; only nothing is sent for an agent that is gone.
+            let _ = tokio::join!(asked, answer);
+        });
+    }
+}
+
+impl SessionHandle {
+    /// What people answered in this session before a call of that tool, and the questions that are left.
+    async fn said_so_far(&self, tool: &str) -> Result<(Map<String, Value>, Vec<String>), Error> {
+        let mut left = self.gateway.config().asks(tool).to_vec();
+        let mut given = Map::new();
+        let trace = self.gateway.ledger.trace(&self.id).await?;
+        for stored in trace.iter().flat_map(|trace| &trace.events) {
+            let Fact::InteractionOpened { interaction } = &stored.event.fact else { continue };
+            let entry = self.gateway.ledger.interaction(&interaction.id).await?;
+            if let Some(Value::Object(content)) = entry.and_then(|entry| entry.answer?.content) {
+                left.retain(|question| *question != interaction.tool.as_str());
+                given.extend(content);
+            }
+        }
+        Ok((given, left))
+    }
+}
+
 fn unreadable(tool: &str) -> Wish<'static> {
     let refusal = Refusal::of(RefusalKind::InvalidArgument, "the call cannot be read; nothing was sent");
     Wish::Unreadable { requested: tool.to_owned(), refusal: Box::new(refusal) }
@@ -121,7 +178,7 @@ fn unreadable(tool: &str) -> Wish<'static> {
 
 /// What a person gave; the answer as it is where that is nothing, or not to pass.
 fn given_by(answered: Answered) -> Result<Given, Box<Answered>> {
-    let is_result = matches!(answered.rendered.form, Form::Forward { .. });
+    let is_result = matches!(answered.rendered.form, Form::Forward { .. } | Form::Stored { .. });
     let told = if is_result { answered.rendered.envelope_json() } else { Value::Null };
     match (told["status"].as_str(), &told["data"]) {
         (Some("success"), Value::Object(content)) => Ok((content.clone(), answered.delivery)),

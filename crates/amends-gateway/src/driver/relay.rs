@@ -225,7 +225,8 @@ pub(super) async fn take_in(gateway: &Arc<Gateway>, sealed: &str) -> Value {
 async fn told(gateway: &Gateway, brought: Brought) -> Told {
     let Brought { waiting, theirs, params, way, capabilities } = brought;
     let Some(driver) = gateway.driver_of(&waiting.session) else { return Told::Nobody };
-    let listener = Listener { asides: None, progress: false, notes: None, way, capabilities, task: None };
+    let listener =
+        Listener { asides: None, progress: false, notes: None, way, capabilities, ..Listener::of_the_answer() };
     let (answer, answered) = oneshot::channel();
     let (taken, taking) = oneshot::channel();
     let returned = Return { waiting, theirs, params, listener, answer, taken };

@@ -52,7 +52,7 @@ impl SessionHandle {
         match self.hand_over(&waiting, state.theirs.clone(), params, listener).await {
             Ok(Some(handle)) => handle,
             Ok(None) => {
-                let listener = Listener { asides: None, progress: false, notes: None, way, capabilities, task };
+                let listener = Listener { way, capabilities, task, ..Listener::of_the_answer() };
                 self.look_up(params, call, waiting, state.theirs, listener).await
             }
             Err(error) => {

@@ -10,11 +10,12 @@ use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::EvidenceSource;
 use amends_core::failure::bounded;
 use amends_core::id::MachineName;
+use amends_core::interaction::SignInAt;
 use amends_core::machine::MachineSpec;
 use amends_core::walk::LegOf;
 use amends_core::{
-    Approval, AttemptId, Call, CallId, Certainty, Code, Digest, Dispatcher, Gates, Input, InteractionId, PersonAnswer,
-    Principal, Purpose, Report, Rules, SessionId, Timestamp, UpstreamName,
+    Approval, AttemptId, Call, CallId, Certainty, Code, Digest, Dispatcher, Gates, Input, Inquiry, InteractionId,
+    PersonAnswer, Principal, Purpose, Report, Rules, SessionId, Timestamp, UpstreamName, Way,
 };
 use amends_ledger::StoredAnswer;
 use amends_wire::mcp::InputRequired;
@@ -31,7 +32,7 @@ use super::inquiry::{LiveInquiry, Return};
 use super::listener::Listener;
 use super::turn::Turn;
 use super::walk::{MoveWish, Walking};
-use super::{basis, privacy, undo};
+use super::{basis, privacy, sign_in, undo};
 use crate::catalogue::ServedTool;
 use crate::clock;
 use crate::gateway::Gateway;
@@ -72,6 +73,8 @@ pub(crate) enum Carried {
     Result(Bytes),
     Answer(StoredAnswer),
     Asked(Box<InputRequired>),
+    /// Where somebody has to sign in before anything is sent, and on which queue that is asked for.
+    SignIn(Box<SignInAt>, String),
 }
 
 /// What the driver holds of an open call: what passes by the core.
@@ -119,6 +122,8 @@ pub(crate) struct Live {
     pub(super) wanted: Option<(String, String)>,
     /// What its upstream calls what it does for it.
     pub(super) named: Option<String>,
+    /// Where somebody has to sign in, so that it can go on.
+    pub(super) sign_in: Option<Box<SignInAt>>,
 }
 
 /// A session's driver.
@@ -214,6 +219,7 @@ impl Live {
             reserved: None,
             wanted: None,
             named: None,
+            sign_in: None,
         }
     }
 
@@ -366,6 +372,12 @@ impl Session {
                         }
                         Carried::Answer(answer) => drop(live.recorded.insert(attempt.clone(), answer)),
                         Carried::Asked(asked) => self.keep_round(&attempt, *asked, &mut report),
+                        Carried::SignIn(at, queue) => {
+                            live.sign_in = Some(at);
+                            let sign_in = Some(Box::new(sign_in::wait(&self.gateway, live, queue)));
+                            let inquiry = Inquiry { sign_in, ..Inquiry::of(Vec::new(), Way::Person) };
+                            report.inquiry = Some(Box::new(inquiry));
+                        }
                     }
                 }
                 self.remember(&attempt, &report);

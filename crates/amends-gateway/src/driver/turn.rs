@@ -268,6 +268,7 @@ impl Session {
         append_questions(&mut append, input, acts);
         self.show_evidence(&mut append);
         self.show_output(&mut append);
+        self.show_sign_in(&mut append);
         self.append_inquiry(&mut append, input, acts);
         self.mask(input, &mut append);
         if let Input::Call(call) = input
@@ -296,7 +297,7 @@ impl Session {
                     &append,
                     reply,
                     rendered,
-                    live.keyed,
+                    live.keyed || live.listener.takes_tasks,
                     live.listener.task.is_some(),
                     live.rules.contract.repeat_window_ms,
                     now,
@@ -404,6 +405,12 @@ impl Session {
             let _ = door.send(Answered { rendered, receipt, last: reply.last, delivery: None, declares_output });
         }
         live.asking = None;
+        if reply.last
+            && let Some(live) = self.live.get(&reply.call).filter(|live| live.answer.is_none())
+        {
+            self.go_on_after(live, &rendered);
+        }
+        let Some(live) = self.live.get_mut(&reply.call) else { return };
         if let Some(door) = live.answer.take() {
             // Whoever asked may be gone; the answer then waits in the ledger for the repeat.
             let answered = Answered { rendered, receipt: Some(receipt), last: reply.last, delivery, declares_output };

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use super::Gateway;
 use crate::upstream::{Greeting, Upstream};
-use crate::{hub, listing, restraint};
+use crate::{hub, identity, listing, restraint};
 
 /// Those who look after one upstream. They stop when this is dropped.
 #[derive(Debug)]
@@ -27,6 +27,9 @@ impl Gateway {
     /// Looks after an upstream from now on, and no longer after another of its name.
     pub(crate) fn tend(self: &Arc<Self>, upstream: &Arc<Upstream>) {
         self.leave(&upstream.name);
+        if let Some(account) = upstream.account() {
+            account.belongs(self, &upstream.name);
+        }
         let listens = hub::listen(Arc::downgrade(self), upstream.clone());
         let listening = (self.greeting == Greeting::Ours).then(|| tokio::spawn(listens));
         self.tending().insert(upstream.name.clone(), Tending { listening, others: self.look_after(upstream) });
@@ -45,6 +48,9 @@ impl Gateway {
         let mut tasks = vec![tokio::spawn(restraint::look_after(Arc::downgrade(self), upstream.clone()))];
         if self.greeting == Greeting::Ours {
             tasks.push(tokio::spawn(listing::follow(Arc::downgrade(self), upstream.clone())));
+        }
+        if upstream.account().is_some() && !upstream.is_described() {
+            tasks.push(tokio::spawn(identity::sign_in_first(Arc::downgrade(self), upstream.clone())));
         }
         tasks
     }

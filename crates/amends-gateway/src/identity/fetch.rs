@@ -52,17 +52,17 @@ pub(super) enum FetchError {
 
 /// Fetches a document.
 pub(super) async fn get(place: &Uri, ca: Option<&Path>, trust: Trust) -> Result<Vec<u8>, FetchError> {
-    ask(place, ca, trust, Request::new(Full::new(Bytes::new()))).await
+    taken(place, ask(place, ca, trust, Request::new(Full::new(Bytes::new()))).await?)
 }
 
-/// Posts the fields of a form, and fetches what is answered. `as_whom` is shown where the fields do not say it.
+/// Posts the fields of a form, and fetches what is answered, with its status. `as_whom` is shown where the fields do not say it.
 pub(super) async fn post(
     place: &Uri,
     ca: Option<&Path>,
     trust: Trust,
     form: String,
     as_whom: Option<HeaderValue>,
-) -> Result<Vec<u8>, FetchError> {
+) -> Result<(StatusCode, Vec<u8>), FetchError> {
     let mut request = Request::new(Full::new(Bytes::from(form)));
     *request.method_mut() = Method::POST;
     let headers = request.headers_mut();
@@ -71,12 +71,20 @@ pub(super) async fn post(
     ask(place, ca, trust, request).await
 }
 
+/// An answer that is what was asked for.
+pub(super) fn taken(place: &Uri, (status, body): (StatusCode, Vec<u8>)) -> Result<Vec<u8>, FetchError> {
+    match status {
+        StatusCode::OK => Ok(body),
+        status => Err(FetchError::Status { place: place.clone(), status }),
+    }
+}
+
 async fn ask(
     place: &Uri,
     ca: Option<&Path>,
     trust: Trust,
     request: Request<Full<Bytes>>,
-) -> Result<Vec<u8>, FetchError> {
+) -> Result<(StatusCode, Vec<u8>), FetchError> {
     match tokio::time::timeout(WITHIN, exchange(place, ca, trust, request)).await {
         Ok(fetched) => fetched,
         Err(_) => Err(FetchError::Bounds { place: place.clone() }),
@@ -88,7 +96,7 @@ async fn exchange(
     ca: Option<&Path>,
     trust: Trust,
     mut request: Request<Full<Bytes>>,
-) -> Result<Vec<u8>, FetchError> {
+) -> Result<(StatusCode, Vec<u8>), FetchError> {
     let address = match trust {
         Trust::Declared => None,
         Trust::Learnt => Some(public(place).await?),
@@ -107,11 +115,8 @@ async fn exchange(
     if parts.status.is_redirection() {
         return Err(FetchError::Redirected { place: place.clone() });
     }
-    if parts.status != StatusCode::OK {
-        return Err(FetchError::Status { place: place.clone(), status: parts.status });
-    }
     let bounds = |_| FetchError::Bounds { place: place.clone() };
-    Ok(Limited::new(body, BYTES_MAX).collect().await.map_err(bounds)?.to_bytes().to_vec())
+    Ok((parts.status, Limited::new(body, BYTES_MAX).collect().await.map_err(bounds)?.to_bytes().to_vec()))
 }
 
 /// The address of a host, if it and all others of its name are public.

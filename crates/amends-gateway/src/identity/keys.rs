@@ -74,6 +74,9 @@ pub(super) struct Description {
     /// Where what they bring back becomes a token.
     #[serde(default)]
     pub(super) token_endpoint: String,
+    /// Where somebody who has no browser here is given a code.
+    #[serde(default)]
+    pub(super) device_authorization_endpoint: String,
     /// How it is shown there who asks.
     #[serde(default)]
     pub(super) token_endpoint_auth_methods_supported: Vec<String>,

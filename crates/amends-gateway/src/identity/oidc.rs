@@ -131,16 +131,12 @@ impl Oidc {
         let mut shown = None;
         match &secret {
             Some(secret) if endpoints.secret_in_form => fields.push(("client_secret", secret.as_str())),
-            Some(secret) => {
-                let pair = STANDARD.encode(format!("{}:{}", encoded(client), encoded(secret)));
-                let mut header = HeaderValue::from_str(&format!("Basic {pair}")).map_err(|_| Unwelcome::Away)?;
-                header.set_sensitive(true);
-                shown = Some(header);
-            }
+            Some(secret) => shown = Some(basic(client, secret).ok_or(Unwelcome::Away)?),
             None => {}
         }
         let (place, trust) = &endpoints.token;
         let answer = fetch::post(place, self.config.issuer.ca.as_deref(), *trust, form(&fields), shown).await;
+        let answer = answer.and_then(|answer| fetch::taken(place, answer));
         let answer = answer.map_err(|error| {
             tracing::warn!(%error, "somebody could not sign in at the console");
             match error {
@@ -227,7 +223,15 @@ fn words(listed: Option<&Value>) -> Vec<&str> {
     }
 }
 
-fn form(fields: &[(&str, &str)]) -> String {
+/// A client and its secret, in a header.
+pub(super) fn basic(client: &str, secret: &str) -> Option<HeaderValue> {
+    let pair = STANDARD.encode(format!("{}:{}", encoded(client), encoded(secret)));
+    let mut header = HeaderValue::from_str(&format!("Basic {pair}")).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}
+
+pub(super) fn form(fields: &[(&str, &str)]) -> String {
     let pairs: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
     pairs.join("&")
 }

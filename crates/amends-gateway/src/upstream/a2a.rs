@@ -26,6 +26,7 @@ use super::http::pool::Pool;
 use super::{Health, StartFault};
 use crate::config::{Access, Limits};
 use crate::hub::News;
+use crate::identity::Account;
 
 /// How long a card may take.
 const CARD_WITHIN: Duration = Duration::from_secs(10);
@@ -105,6 +106,11 @@ impl Peer {
     /// Whether what it wants to be shown is not there any more.
     pub fn lacks_credential(&self) -> bool {
         self.shared.headers.iter().any(|(_, credential)| credential.is_missing())
+    }
+
+    /// The account whose token it is shown.
+    pub(crate) fn account(&self) -> Option<Arc<Account>> {
+        super::http::account(&self.shared.headers)
     }
 
     /// Why it cannot be reached, where that was seen last.

@@ -1,18 +1,27 @@
 //! What an upstream is shown so that it believes us: read from where it is kept, never from the configuration itself.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::config::{CredentialConfig, KeySource};
+use crate::identity::Account;
 
 /// After which time a file is read again, so that a new credential is used without a restart.
 const FRESH_FOR: Duration = Duration::from_secs(5);
 
 /// A credential, ready to be shown. It prints as dots.
-pub(super) struct Credential {
+pub(super) enum Credential {
+    /// One that is read from where it is kept.
+    Kept(Kept),
+    /// The token of an account that a person signed in to.
+    Account(Arc<Account>),
+}
+
+/// A credential that is read from where it is kept.
+pub(super) struct Kept {
     config: CredentialConfig,
     held: Mutex<Held>,
 }
@@ -37,19 +46,36 @@ impl Credential {
     /// Reads a credential.
     pub(super) fn read(config: &CredentialConfig) -> Result<Self, CredentialError> {
         let value = value(config)?;
-        Ok(Self { config: config.clone(), held: Mutex::new(Held { read: Instant::now(), value, gone: false }) })
+        let held = Mutex::new(Held { read: Instant::now(), value, gone: false });
+        Ok(Self::Kept(Kept { config: config.clone(), held }))
     }
 
-    /// What is shown. A file that cannot be read again leaves it as it was.
+    /// What is shown; empty where nobody has signed in. A file that cannot be read again leaves it as it was.
     pub(super) fn shown(&self) -> String {
-        self.now().value.clone()
+        match self {
+            Self::Kept(kept) => kept.now().value.clone(),
+            Self::Account(account) => account.shown().map(|token| format!("Bearer {token}")).unwrap_or_default(),
+        }
     }
 
-    /// Whether its place is empty, so that there is nothing to show.
+    /// Whether its place is empty, so that there is nothing to show. For an account, somebody is asked to sign in.
     pub(super) fn is_missing(&self) -> bool {
-        self.now().gone
+        match self {
+            Self::Kept(kept) => kept.now().gone,
+            Self::Account(_) => false,
+        }
     }
 
+    /// The account whose token it is.
+    pub(super) fn account(&self) -> Option<&Arc<Account>> {
+        match self {
+            Self::Kept(_) => None,
+            Self::Account(account) => Some(account),
+        }
+    }
+}
+
+impl Kept {
     fn now(&self) -> MutexGuard<'_, Held> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(self.config.source, KeySource::File(_)) && held.read.elapsed() >= FRESH_FOR {

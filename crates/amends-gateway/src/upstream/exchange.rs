@@ -135,6 +135,16 @@ pub enum Reply {
     Fault(Fault),
 }
 
+impl Reply {
+    /// Whether it says that what was shown is not believed.
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(
+            self,
+            Self::Fault(Fault::HttpStatus { status: 401, .. } | Fault::Refused(HttpAnswer { status: 401, .. }))
+        )
+    }
+}
+
 /// A JSON-RPC error as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RpcFault {

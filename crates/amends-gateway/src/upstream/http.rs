@@ -17,7 +17,7 @@ use amends_wire::mcp::{Era, http as headers};
 use amends_wire::message;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode, Uri};
 use tokio::sync::{Mutex, Notify, watch};
 
@@ -27,6 +27,7 @@ use super::questions::Questions;
 use super::{Health, StartFault};
 use crate::config::{Access, Limits};
 use crate::hub::News;
+use crate::identity::Account;
 use answer::{Cut, Read};
 use pool::{Departure, Pool};
 use session::{Older, Session, keep_greeted};
@@ -107,7 +108,14 @@ pub async fn ask(
 /// The headers that every request shows.
 pub(super) fn shown(access: &Access) -> Result<Vec<(HeaderName, Credential)>, CredentialError> {
     let named = access.headers.iter().filter_map(|(name, config)| Some((name.parse::<HeaderName>().ok()?, config)));
-    named.map(|(name, config)| Ok((name, Credential::read(config)?))).collect()
+    let account = access.sign_in.as_deref().map(|config| Credential::Account(Arc::new(Account::new(config.clone()))));
+    let read = named.map(|(name, config)| Ok((name, Credential::read(config)?)));
+    read.chain(account.map(|account| Ok((AUTHORIZATION, account)))).collect()
+}
+
+/// The account among them.
+pub(super) fn account(headers: &[(HeaderName, Credential)]) -> Option<Arc<Account>> {
+    headers.iter().find_map(|(_, credential)| credential.account()).cloned()
 }
 
 impl Endpoint {
@@ -151,6 +159,11 @@ impl Endpoint {
     /// Whether what it wants to be shown is not there any more.
     pub fn lacks_credential(&self) -> bool {
         self.shared.headers.iter().any(|(_, credential)| credential.is_missing())
+    }
+
+    /// The account whose token it is shown.
+    pub(crate) fn account(&self) -> Option<Arc<Account>> {
+        account(&self.shared.headers)
     }
 
     /// Why it cannot be reached, where that was seen last.
@@ -326,7 +339,10 @@ impl Shared {
             request = request.header(name, value);
         }
         for (name, credential) in &self.headers {
-            if let Ok(mut value) = HeaderValue::from_str(&credential.shown()) {
+            let shown = credential.shown();
+            if let Ok(mut value) = HeaderValue::from_str(&shown)
+                && !shown.is_empty()
+            {
                 value.set_sensitive(true);
                 request = request.header(name, value);
             }

@@ -43,6 +43,7 @@ use super::http::pool::{Departure, Pool};
 use super::http::presence::look_for;
 use super::{Health, StartFault};
 use crate::config::{ApiConfig, Limits};
+use crate::identity::Account;
 use operation::Operation;
 use request::Outgoing;
 
@@ -133,6 +134,11 @@ impl Service {
     pub fn lacks_credential(&self) -> bool {
         let headers = self.shared.headers.iter().map(|(_, credential)| credential);
         headers.chain(self.shared.credentials.values()).any(Credential::is_missing)
+    }
+
+    /// The account whose token it is shown.
+    pub(crate) fn account(&self) -> Option<Arc<Account>> {
+        super::http::account(&self.shared.headers)
     }
 
     /// Why it cannot be reached, where that was seen last.

@@ -12,6 +12,7 @@ use crate::chain::Link;
 use crate::claims::{self, ClaimRow};
 use crate::error::Error;
 use crate::interactions::{CLOSED_KEPT_MS, InteractionRow, may_close};
+use crate::kept::Kept;
 use crate::letter::LetterId;
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::{Node, is_dead};
@@ -44,6 +45,7 @@ pub(super) struct Data {
     pub(super) log: Vec<LogEntry>,
     pub(super) checkpoints: Vec<StoredCheckpoint>,
     pub(super) pins: BTreeMap<(Digest, String), PinnedTool>,
+    pub(super) kept: BTreeMap<Digest, Kept>,
     nodes: BTreeMap<String, Living>,
 }
 

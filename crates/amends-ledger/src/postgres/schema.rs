@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::stored::{number, read_number};
 
 /// The version of the tables. A database with a newer one is refused.
-pub(super) const VERSION: u64 = 5;
+pub(super) const VERSION: u64 = 6;
 
 /// How long a node tries to make the tables while others do the same.
 const PREPARE_MAX: Duration = Duration::from_secs(30);
@@ -195,8 +195,17 @@ ALTER TABLE interactions ADD COLUMN IF NOT EXISTS posting_until bigint;
 ALTER TABLE interactions ADD COLUMN IF NOT EXISTS posted bigint;
 ";
 
+/// What version 6 adds.
+const KEPT: &str = "
+CREATE TABLE IF NOT EXISTS kept (
+    name text COLLATE \"C\" PRIMARY KEY,
+    version bigint NOT NULL,
+    body bytea NOT NULL
+);
+";
+
 /// What makes each version of the one before it: the first makes version 1 of nothing.
-const VERSIONS: [&str; VERSION as usize] = [TABLES, PINS, WALKS, TENANTS, POSTINGS];
+const VERSIONS: [&str; VERSION as usize] = [TABLES, PINS, WALKS, TENANTS, POSTINGS, KEPT];
 
 /// Makes the tables where there are none, brings them up to date where there are, and gives back a connection and the
 /// ledger's secret. Any number of nodes may do so at once.

@@ -12,7 +12,7 @@ use super::trouble::{Trouble, is_busy, number};
 use crate::error::Error;
 
 /// The version of the tables. A file with a newer one is refused.
-pub(super) const VERSION: usize = 8;
+pub(super) const VERSION: usize = 9;
 
 /// How long a process waits for another one that is writing.
 const BUSY_MS_MAX: u64 = 5_000;
@@ -163,6 +163,7 @@ ALTER TABLE sessions ADD COLUMN cut_link BLOB;
     WALKS,
     TENANTS,
     POSTINGS,
+    KEPT,
 ];
 
 /// What version 4 adds. What is not in the log yet is found by age: new sessions then share pages, which they would not by id.
@@ -217,6 +218,15 @@ const POSTINGS: &str = "
 ALTER TABLE interactions ADD COLUMN posting TEXT;
 ALTER TABLE interactions ADD COLUMN posting_until INTEGER;
 ALTER TABLE interactions ADD COLUMN posted INTEGER;
+";
+
+/// What version 9 adds.
+const KEPT: &str = "
+CREATE TABLE kept (
+    name TEXT PRIMARY KEY,
+    version INTEGER NOT NULL,
+    body BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
 ";
 
 /// Opens a file, making it where there is none, and gives back a connection that writes and the ledger's secret.

@@ -16,10 +16,11 @@ use tokio::sync::oneshot;
 
 use super::file::File;
 use super::trouble::Trouble;
-use super::{grants, inbox, log, nodes, pins, questions, record, retire, schema, sweep};
+use super::{grants, inbox, kept, log, nodes, pins, questions, record, retire, schema, sweep};
 use crate::append::Appended;
 use crate::error::Error;
 use crate::interactions::{AnswerFate, Posting};
+use crate::kept::Kept;
 use crate::letter::{Letter, LetterId};
 use crate::log::{LogEntry, StoredCheckpoint};
 use crate::node::Node;
@@ -63,6 +64,7 @@ pub(super) enum Work {
     Import { whole: Box<Whole>, answer: Answer<bool> },
     KeepPin { pin: Box<PinnedTool>, answer: Answer<bool> },
     Posting { id: InteractionId, posting: Posting, now: Timestamp, answer: Answer<bool> },
+    Keep { kept: Kept, answer: Answer<bool> },
     Revoke { name: Digest, answer: Answer<bool> },
     ImportRules { hash: Digest, body: String, answer: Answer<bool> },
     ExtendLog { expected: u64, entries: Vec<LogEntry>, checkpoint: StoredCheckpoint, answer: Answer<bool> },
@@ -224,6 +226,7 @@ impl Work {
             Self::Import { whole, answer } => owe(answer, retire::import(tx, &whole)),
             Self::KeepPin { pin, answer } => owe(answer, pins::keep(tx, &pin)),
             Self::Posting { id, posting, now, answer } => owe(answer, questions::posting(tx, node, &id, posting, now)),
+            Self::Keep { kept, answer } => owe(answer, kept::keep(tx, &kept)),
             Self::Revoke { name, answer } => owe(answer, grants::revoke(tx, &name)),
             Self::ImportRules { hash, body, answer } => owe(answer, retire::import_rules(tx, &hash, &body)),
             Self::ExtendLog { expected, entries, checkpoint, answer } => {
@@ -257,6 +260,7 @@ impl Work {
             | Self::Import { answer, .. }
             | Self::KeepPin { answer, .. }
             | Self::Posting { answer, .. }
+            | Self::Keep { answer, .. }
             | Self::Revoke { answer, .. }
             | Self::ImportRules { answer, .. } => drop(answer.send(Err(error.clone()))),
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amends_core::playbook::PlaybookSpec;
 use amends_core::{CallId, ClaimChange, ClaimState, Contract, Digest, Playbook, Rules};
-use amends_ledger::{Append, OpenWork, rules_digest};
+use amends_ledger::{Append, Kept, OpenWork, rules_digest};
 
 use crate::common::{
     LEASE_MS, Store, answer, arguments, busy, holder, length, ms, node, note, open, opened, received, step, take,
@@ -34,6 +34,20 @@ pub(crate) async fn what_is_kept_beside_the_events_is_given_back_and_forgotten(s
     assert_eq!(ledger.arguments(&"c2".into()).await.unwrap(), Some(arguments("c2")));
     assert_eq!(ledger.rules(&hash).await.unwrap(), Some(rules));
     assert_eq!(ledger.rules(&"other".into()).await.unwrap(), None);
+}
+
+pub(crate) async fn what_is_kept_under_a_name_is_replaced_only_by_what_follows_it(store: impl Store) {
+    let ledger = store.join(node("a"));
+    let kept = |version, body: &'static str| Kept { name: Digest::from("n"), version, body: body.into() };
+    assert_eq!(ledger.kept(&"n".into()).await.unwrap(), None);
+    assert!(!ledger.keep(kept(2, "nothing came before")).await.unwrap());
+    assert!(ledger.keep(kept(1, "first")).await.unwrap());
+    assert!(!ledger.keep(kept(1, "first as well")).await.unwrap());
+    assert!(ledger.keep(kept(2, "second")).await.unwrap());
+    assert!(!ledger.keep(kept(2, "second as well")).await.unwrap());
+    let elsewhere = store.join(node("b"));
+    assert_eq!(elsewhere.kept(&"n".into()).await.unwrap(), Some(kept(2, "second")));
+    assert_eq!(elsewhere.kept(&"m".into()).await.unwrap(), None);
 }
 
 pub(crate) async fn rules_of_another_ledger_are_kept_under_their_own_digest_alone(store: impl Store) {

@@ -118,6 +118,7 @@ suite! {
         what_does_not_fit_together_is_not_taken_in;
     kept:
         what_is_kept_beside_the_events_is_given_back_and_forgotten,
+        what_is_kept_under_a_name_is_replaced_only_by_what_follows_it,
         rules_of_another_ledger_are_kept_under_their_own_digest_alone,
         sessions_are_walked_in_pieces_the_oldest_first,
         the_newest_sessions_come_first,

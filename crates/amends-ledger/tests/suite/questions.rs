@@ -228,6 +228,7 @@ pub(crate) async fn a_barred_name_can_say_no_and_not_yes(store: impl Store) {
         barred: vec!["ada".into(), "agent".into()],
         policy: String::new(),
         form: None,
+        sign_in: None,
     };
     let options = vec![choice::APPROVE.into(), choice::APPROVE_ARGUMENTS.into(), choice::DENY.into()];
     let kind = InteractionKind::Approve;

@@ -353,6 +353,7 @@ impl<'a> Stage<'a> {
             About::Doubt => choice::DID_NOT_HAPPEN,
             About::Resend if happened => choice::DENY,
             About::Resend | About::Move | About::Call => choice::APPROVE,
+            About::SignIn => choice::DONE,
             About::Notice => choice::SEEN,
         };
         self.note(|| format!("person: answers `{choice}`"));

@@ -221,7 +221,7 @@ impl Maker<'_> {
             payload: Payload { digest: self.digest(&ask.payload.digest), size: ask.payload.size },
             kind: ask.kind,
         });
-        Box::new(Inquiry { asks: asks.collect(), way: inquiry.way })
+        Box::new(Inquiry { asks: asks.collect(), ..Inquiry::clone(inquiry) })
     }
 
     fn gates(&mut self, gates: &Gates) -> Value {

@@ -66,7 +66,7 @@ pub(super) fn inquiry(says: &str) -> Result<Inquiry, GoldenError> {
     let asks: Option<Vec<Ask>> = words.0.split_whitespace().map(ask).collect();
     let way = [Way::Line, Way::Return, Way::Undeclared, Way::Closed].into_iter().find(|way| way.as_str() == words.1);
     match (asks, way) {
-        (Some(asks), Some(way)) => Ok(Inquiry { asks, way }),
+        (Some(asks), Some(way)) => Ok(Inquiry::of(asks, way)),
         _ => Err(unknown(says)),
     }
 }

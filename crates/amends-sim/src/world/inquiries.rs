@@ -125,5 +125,5 @@ impl World {
 }
 
 fn inquiry(way: Way) -> Inquiry {
-    Inquiry { asks: vec![Ask { kind: AskKind::Form, payload: Payload { digest: "form".into(), size: 2 } }], way }
+    Inquiry::of(vec![Ask { kind: AskKind::Form, payload: Payload { digest: "form".into(), size: 2 } }], way)
 }

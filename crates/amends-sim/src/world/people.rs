@@ -79,6 +79,8 @@ impl World {
             Subject::Resend => (choice::DENY, choice::APPROVE),
             Subject::Call if self.chance.percent(70) => (choice::APPROVE, choice::DENY),
             Subject::Call => (choice::DENY, choice::APPROVE),
+            Subject::SignIn if self.chance.percent(70) => (choice::DONE, choice::DENY),
+            Subject::SignIn => (choice::DENY, choice::DONE),
             Subject::Notice => (choice::SEEN, choice::SEEN),
         };
         if self.chance.percent(8) {

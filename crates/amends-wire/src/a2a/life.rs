@@ -43,6 +43,8 @@ pub struct Life<'a> {
     pub joined: Option<&'a CallId>,
     /// Whether its answer is that of the call it repeats.
     pub replayed: bool,
+    /// Whether it is what is asked before the call that the task is for.
+    is_question: bool,
     ended: Option<(Outcome, Certainty)>,
     settled: Option<Certainty>,
     begun: bool,
@@ -88,13 +90,14 @@ fn begin<'a>(event: &'a Event, opened: (&'a Principal, &'a str), id: Option<&Cal
         door: opened.1,
         context: gates.context.as_deref(),
         call,
-        tool,
+        tool: gates.before.clone().unwrap_or(tool),
         asks: None,
         inquiry: None,
         refusal: None,
         repeats,
         joined: None,
         replayed: false,
+        is_question: gates.before.is_some(),
         ended: None,
         settled: None,
         begun: false,
@@ -121,6 +124,16 @@ impl<'a> Life<'a> {
 
     fn look(&mut self, fact: &'a Fact) {
         match fact {
+            // Once people answered what was asked before, the task is the next question, or the call itself.
+            Fact::CallReceived { received, gates }
+                if received.leg.is_none() && self.is_question && self.is_answered() =>
+            {
+                self.call = &received.call;
+                self.own.push(&received.call);
+                self.is_question = gates.before.is_some();
+                (self.ended, self.refusal, self.replayed) = (None, None, false);
+                self.repeats = received.repeat_of.as_ref();
+            }
             Fact::CallReceived { received, .. } if received.leg.as_ref().is_some_and(|leg| leg.of == *self.call) => {
                 self.own.push(&received.call);
             }
@@ -163,7 +176,17 @@ impl<'a> Life<'a> {
         }
     }
 
+    /// Whether people answered what was asked.
+    fn is_answered(&self) -> bool {
+        let given =
+            |(outcome, _): &(Outcome, _)| matches!(outcome, Outcome::Succeeded | Outcome::SucceededAfterCompensation);
+        self.refusal.is_none() && self.ended.as_ref().is_some_and(given)
+    }
+
     fn now(&self) -> State {
+        if self.is_question && self.is_answered() {
+            return State::Working;
+        }
         if let Some(refusal) = self.refusal {
             return match refusal.kind.a2a() {
                 A2a::AuthRequired => State::AuthRequired,

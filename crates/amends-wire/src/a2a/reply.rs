@@ -278,6 +278,13 @@ pub fn question(asks: &Interaction, may: bool) -> Vec<Part> {
             "required": ["choice"],
         });
     }
+    let form = asks.form().and_then(|form| serde_json::from_str::<Value>(&form.schema).ok());
+    if let Some(form) = form {
+        if may && asks.form().is_some_and(|form| form.choices.is_empty()) {
+            data["responseSchema"]["properties"]["content"] = form.clone();
+        }
+        data["form"] = form;
+    }
     if let Some(view) = &asks.view {
         data["call"] = json!({ "tool": asks.tool, "view": view });
     }

@@ -73,6 +73,29 @@ pub fn asked_for(params: &str) -> String {
     }
 }
 
+/// The parameters of a call that does not ask for a task, and whose sender does not say that it understands them; all other bytes
+/// stay as they are.
+pub fn without(params: &str) -> String {
+    let Some(object) = Object::parse(params) else { return params.to_owned() };
+    let mut splice = Splice::new(params);
+    if object.get("task").is_some() {
+        let _ = splice.remove_member(params, "task");
+    }
+    let extensions = object
+        .get("_meta")
+        .and_then(|meta| inner(meta, CLIENT_CAPABILITIES))
+        .and_then(|capabilities| inner(capabilities, "extensions"))
+        .filter(|extensions| inner(extensions, EXTENSION).is_some());
+    if let Some(extensions) = extensions {
+        let _ = splice.remove_member(extensions.get(), EXTENSION);
+    }
+    splice.finish()
+}
+
+fn inner<'a>(raw: &'a RawValue, name: &str) -> Option<&'a RawValue> {
+    Object::parse(raw.get())?.get(name)
+}
+
 /// Whether a result is the handle of a task, in either era's shape.
 pub fn is_handle(result: &str) -> bool {
     let Some(object) = Object::parse(result) else { return false };
@@ -238,6 +261,15 @@ mod tests {
         ] {
             assert!(!wanted(other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_call_can_be_made_without_its_wish_for_a_task() {
+        assert_eq!(without(r#"{"name":"a","task":{"ttl":1},"x":1.0}"#), r#"{"name":"a","x":1.0}"#);
+        let declared = r#"{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{},"o":{}}}}}"#;
+        assert!(wanted(declared) && !wanted(&without(declared)), "{}", without(declared));
+        assert!(without(declared).contains(r#""o":{}"#));
+        assert_eq!(without(r#"{"name":"task"}"#), r#"{"name":"task"}"#);
     }
 
     #[test]

@@ -113,10 +113,11 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
         let form = form.map(|form| format!("  asked for: {}\n", form.schema)).unwrap_or_default();
         let gives = asked.gives.as_ref().map(|schema| format!("  it gives, with --content: {schema}\n"));
         let form = form + &gives.unwrap_or_default();
+        let sign_in = asked.sign_in().map(told::sign_in).map(|words| format!("  {words}\n")).unwrap_or_default();
         let view = asked.view.as_ref().map(|view| format!("  `{}` {view}\n", asked.tool)).unwrap_or_default();
         let changed: String = differences(entry, &[], &kept).iter().map(changed).collect();
         text.push_str(&format!(
-            "{}\n  {} about {} on `{}`, {state}\n  {}\n{form}{view}{changed}  answers: {} (else {})\n\n",
+            "{}\n  {} about {} on `{}`, {state}\n  {}\n{sign_in}{form}{view}{changed}  answers: {} (else {})\n\n",
             asked.id,
             asked.kind.as_str(),
             asked.call,

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod asks;
 mod door;
 mod kit;
 mod peer;

@@ -11,6 +11,7 @@ mod order;
 mod pairings;
 mod private;
 mod rust;
+mod signing_in;
 mod state;
 mod withdrawn;
 mod wrap;

@@ -340,3 +340,50 @@ fn what_changed_since_it_was_asked_before_is_shown_with_what_was_read() {
     assert!(is.contains(refunded), "{is} {refund}");
     assert_eq!(place.requests("charge_card"), 0);
 }
+
+#[test]
+fn a_yes_for_the_session_is_good_for_its_tool_in_that_session_and_in_no_other() {
+    let place = Place::new();
+    let gateway = asking(&place, "\"finance\"", "");
+    let mut client = Client::http(Sdk::Python, Some("legacy"), &gateway.mcp());
+    let first = client.begin_call("charge_card", json!({ "order": "ord_1", "amount": 5 }));
+    let asked = id_of(&question(&place));
+    let (code, said) = place.amends(&["answer", &asked, "approve", "--for", "session", "--by", "ada"]);
+    assert_eq!(code, 0, "{said}");
+    assert_ne!(client.finish(first)["result"]["isError"], true);
+    // Other arguments, the same tool and session: nobody is asked.
+    let second = client.call("charge_card", json!({ "order": "ord_2", "amount": 6 }));
+    assert_ne!(second["result"]["isError"], true, "{second}");
+    assert_eq!(queue(&place), Vec::<Value>::new());
+    let mut another = Client::http(Sdk::Python, Some("legacy"), &gateway.mcp());
+    let third = another.begin_call("charge_card", json!({ "order": "ord_3", "amount": 7 }));
+    let (code, said) = say(&place, &id_of(&question(&place)), "deny", "ada");
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(envelope(&another.finish(third))["error"]["kind"], "approval_denied");
+    assert_eq!((place.requests("charge_card"), seen(&place, "call_approved", "yes", "session")), (2, 1));
+    place.settled();
+}
+
+#[test]
+fn approvals_in_parallel_do_not_wait_for_each_other() {
+    let place = Place::new();
+    let gateway = asking(&place, "\"finance\"", "object = \"args.order\"");
+    let (first, second) = (begin(&gateway, CHARGE), begin(&gateway, OTHER));
+    eventually("both are asked, though they write to the same", || queue(&place).len() == 2);
+    let of = |amount: &str| {
+        let asked =
+            queue(&place).into_iter().find(|asked| asked["view"].as_str().is_some_and(|view| view.contains(amount)));
+        id_of(&asked.unwrap_or_else(|| panic!("{amount}")))
+    };
+    // The one that was asked last is answered first, and runs while the other still waits.
+    let (newer, older) = (of("\"amount\":6"), of("\"amount\":5"));
+    assert_eq!(say(&place, &newer, "approve", "ada").0, 0);
+    let (_, answer) = second.join().expect("it is answered");
+    assert_eq!(answer["status"], "success", "{answer}");
+    assert_eq!(queue(&place).len(), 1);
+    assert_eq!(say(&place, &older, "approve", "ada").0, 0);
+    let (_, answer) = first.join().expect("it is answered");
+    assert_eq!(answer["status"], "success", "{answer}");
+    assert_eq!(place.effects("charge_card"), 2);
+    place.settled();
+}

@@ -22,6 +22,7 @@ mod reversal;
 mod stall;
 mod status;
 mod store;
+mod tasks;
 mod webhook;
 
 /// A fault script for one tool and order.

@@ -77,20 +77,32 @@ impl House {
         Self::start(place, command)
     }
 
+    /// Kills `amends serve` and starts it once more.
+    pub(crate) fn serve_again(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let mut command = Command::new(AMENDS);
+        command.args(["serve", "--config"]).arg(self.place.path("amends.toml"));
+        self.child = spawn(&mut command, &self.log);
+        self.came_up();
+    }
+
     fn start(place: Place, mut command: Command) -> Self {
         let log = place.path("log");
-        let file = std::fs::File::create(&log).expect("a file for the log");
-        let command = command.env("AMENDS_LOG", "trace").stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
-        let child = command.spawn().expect("it starts");
+        let child = spawn(&mut command, &log);
         let mut house = Self { place, address: String::new(), child, log };
-        eventually("it listens", || {
-            assert!(matches!(house.child.try_wait(), Ok(None)), "{}", house.log());
-            let log = house.log();
-            let found = log.lines().find_map(|line| line.strip_prefix("amends listens on http://")?.split(';').next());
-            house.address = found.unwrap_or_default().to_owned();
-            !house.address.is_empty()
-        });
+        house.came_up();
         house
+    }
+
+    fn came_up(&mut self) {
+        eventually("it listens", || {
+            assert!(matches!(self.child.try_wait(), Ok(None)), "{}", self.log());
+            let log = self.log();
+            let found = log.lines().find_map(|line| line.strip_prefix("amends listens on http://")?.split(';').next());
+            self.address = found.unwrap_or_default().to_owned();
+            !self.address.is_empty()
+        });
     }
 
     /// Waits until the shop's tools are served to whoever shows that.
@@ -195,6 +207,12 @@ impl Drop for House {
             eprintln!("{}", lines.join("\n"));
         }
     }
+}
+
+fn spawn(command: &mut Command, log: &std::path::Path) -> Child {
+    let file = std::fs::File::create(log).expect("a file for the log");
+    let command = command.env("AMENDS_LOG", "trace").stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+    command.spawn().expect("it starts")
 }
 
 /// Sends a request on a connection of its own and reads its answer to the end.

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod accounts;
 mod bound;
 mod clients;
 mod house;

@@ -13,7 +13,7 @@ use crate::dispatcher::cancel::CancelReason;
 use crate::evidence::Changed;
 use crate::gates::{Approval, Cost, Gates, Patience, Ruling};
 use crate::id::{Digest, InteractionId, ToolName};
-use crate::inquiry::Way;
+use crate::inquiry::{Inquiry, Way};
 use crate::interaction::PersonAnswer;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
@@ -65,6 +65,8 @@ pub(in crate::dispatcher) struct CallState {
     pub(super) told_at: Option<Timestamp>,
     /// What the yes is based on that was given to an equal call, and that this one spends.
     pub(in crate::dispatcher) grant: Option<String>,
+    /// Whether somebody is asked to sign in, so that it can go on.
+    pub(in crate::dispatcher) signing_in: bool,
     /// Whether it joined that call, and goes on in its place.
     pub(in crate::dispatcher) succeeds: bool,
     /// What it costs, where that is counted.
@@ -163,6 +165,7 @@ impl CallState {
             said_yes: Vec::new(),
             told_at: None,
             grant: received.repeat_of.as_ref().filter(|held| is_spent(held)).map(|held| held.effect_key.clone()),
+            signing_in: false,
             succeeds: false,
             cost: None,
             ruling: None,
@@ -172,6 +175,18 @@ impl CallState {
     /// Whether it still needs a yes before it is sent.
     pub(in crate::dispatcher) fn needs_yes(&self) -> bool {
         self.approval.is_some() && !self.approved
+    }
+
+    /// How long somebody is waited for who signs in is said with what is asked for.
+    pub(super) fn wait_as_said(&mut self, inquiry: &Inquiry) {
+        if let Some(sign_in) = inquiry.sign_in.as_deref().filter(|_| !self.patience.goes_on) {
+            self.patience = sign_in.patience.clone();
+        }
+    }
+
+    /// How long a person has who is asked about it.
+    pub(in crate::dispatcher) fn answer_within_ms(&self) -> u64 {
+        self.patience.answer_within_ms.unwrap_or(self.contract().answer_within_ms)
     }
 
     /// Whether nobody waits for its answer any more: its agent was told that a person is asked, or is gone.
@@ -412,6 +427,10 @@ impl CallState {
     pub(in crate::dispatcher) fn deadline(&self) -> Option<Deadline> {
         let call = || self.received.call.clone();
         if let Some(at) = self.open_inquiries().map(|inquiry| inquiry.due).min() {
+            let told = self.told_at().filter(|told| self.signing_in && !self.is_left() && *told < at);
+            if let Some(at) = told {
+                return Some(Deadline { at, call: call(), reason: "the agent is told that a person is asked" });
+            }
             return Some(Deadline { at, call: call(), reason: "what the upstream asked is due" });
         }
         let own = match self.phase {

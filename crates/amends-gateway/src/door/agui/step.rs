@@ -241,14 +241,7 @@ enum Waited {
 /// Somebody who can be asked by ending the run, and comes back.
 fn listener() -> Listener {
     let askable = Askable { form: true, url: true, ..Askable::default() };
-    Listener {
-        asides: None,
-        progress: false,
-        notes: None,
-        way: Way::Return,
-        capabilities: Some(askable.declared()),
-        task: None,
-    }
+    Listener { way: Way::Return, capabilities: Some(askable.declared()), ..Listener::of_the_answer() }
 }
 
 /// The questions to people as interrupts, each with why what was said to it does not count.

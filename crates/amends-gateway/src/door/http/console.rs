@@ -1,5 +1,6 @@
 //! The console at `/`: what goes on, what is asked, what happened and what governs it, as pages that work without scripts.
 
+mod account;
 mod calls;
 mod chart;
 mod files;
@@ -27,6 +28,7 @@ use super::api::problem::Problem;
 use super::body::Body;
 use super::{Door, plain_text};
 use crate::identity::Role;
+pub(super) use account::signed_in;
 use frame::{Frame, Place};
 
 /// A page that is asked for by somebody who is signed in.

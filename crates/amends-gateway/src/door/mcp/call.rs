@@ -9,7 +9,9 @@ use amends_wire::mcp::{Era, Meta, Returned, ToolCall, tasks};
 use amends_wire::message::Message;
 use tokio::task::JoinSet;
 
-use super::{Answer, Asked, Client, Outbox, ProgressRelay, Question, Running, logging, render, render_protocol_error};
+use super::{
+    Answer, Asked, Client, Outbox, ProgressRelay, Question, Running, logging, render, render_protocol_error, waiting,
+};
 use crate::door::walk::{self, Asker, Came};
 use crate::driver::{CallHandle, Listener, Wish};
 use crate::upstream::{self, Aside, AsideSender, Asking, RpcFault, Said};
@@ -105,11 +107,16 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
                 let answered = walk::dressed(&client.gateway, answer, instead.take());
                 let (mut message, code) = render(&asked.id, &answered, traits);
                 let mut begun = None;
-                if tasks::wanted(params)
-                    && let Some((renamed, task)) = super::tasks::begun(&message, &client, &asked, &parsed)
-                {
-                    message = renamed;
-                    begun = task.map(Box::new);
+                if tasks::wanted(params) {
+                    if let Some((renamed, task)) = super::tasks::begun(&message, &client, &asked, &parsed) {
+                        message = renamed;
+                        begun = task.map(Box::new);
+                    }
+                    if let Some(person) = waiting::asked(&answered)
+                        && let Some(task) = waiting::handle(&client, traits.era, &person).await
+                    {
+                        message = amends_wire::message::success(&asked.id, &task);
+                    }
                 }
                 let delivery = answered.delivery.zip(handle).map(|(delivery, handle)| delivery.keeping(handle.session()));
                 return Some(Answer { message, code, delivery, begun });
@@ -143,6 +150,7 @@ fn listener(client: &Client, asked: &Asked, outbox: &Outbox, progress: bool, to:
         way,
         capabilities: said.capabilities.map(|raw| raw.get().to_owned()),
         task: None,
+        takes_tasks: client.wrapped().is_none() && asked.text().is_some_and(tasks::wanted),
     }
 }
 

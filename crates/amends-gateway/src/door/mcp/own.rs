@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use amends_wire::mcp::lists::Kind;
 use amends_wire::mcp::steps::Tool;
-use amends_wire::mcp::{Era, era};
+use amends_wire::mcp::{Era, era, tasks};
 use serde_json::{Value, json};
 
 use crate::catalogue::Listing;
@@ -17,7 +17,7 @@ use crate::router::page::{self, BadCursor};
 pub(super) fn initialize(gateway: &Gateway, asked: &str) -> String {
     json!({
         "protocolVersion": era::negotiated(asked),
-        "capabilities": capabilities(gateway),
+        "capabilities": capabilities(gateway, Era::Legacy),
         "serverInfo": info(),
         "instructions": instructions(gateway),
     })
@@ -28,7 +28,7 @@ pub(super) fn initialize(gateway: &Gateway, asked: &str) -> String {
 pub(super) fn discover(gateway: &Gateway) -> String {
     let result = json!({
         "supportedVersions": era::VERSIONS,
-        "capabilities": capabilities(gateway),
+        "capabilities": capabilities(gateway, Era::Modern),
         "instructions": instructions(gateway),
         "_meta": { era::SERVER_INFO: info() },
     });
@@ -70,7 +70,7 @@ fn info() -> Value {
 }
 
 /// What we can do. Of an upstream that is alone, and whose names are as they are, that is all it says it can.
-fn capabilities(gateway: &Gateway) -> Value {
+fn capabilities(gateway: &Gateway, era: Era) -> Value {
     let mut all = router::capabilities::capabilities(gateway.upstreams().values().map(|upstream| &**upstream));
     if let Some(greeting) = router::alone(gateway).and_then(|only| only.news.greeting())
         && let Some(offered) = greeting.get("capabilities").and_then(Value::as_object)
@@ -83,6 +83,18 @@ fn capabilities(gateway: &Gateway) -> Value {
     }
     if !gateway.catalogue.now().machines().is_empty() {
         all["resources"] = json!({ "listChanged": true, "subscribe": true });
+    }
+    if gateway.catalogue.now().tools().any(|tool| tool.rules.contract.approval.is_some()) {
+        // A call that waits for a person can be a task of ours.
+        match era {
+            Era::Legacy if all.get("tasks").is_none() => {
+                all["tasks"] = json!({ "cancel": {}, "requests": { "tools": { "call": {} } } });
+            }
+            Era::Modern if all["extensions"].get(tasks::EXTENSION).is_none() => {
+                all["extensions"][tasks::EXTENSION] = json!({});
+            }
+            Era::Legacy | Era::Modern => {}
+        }
     }
     all
 }

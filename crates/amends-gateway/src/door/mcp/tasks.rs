@@ -12,7 +12,7 @@ use amends_wire::splice::Splice;
 
 use super::forward::{self, forward};
 use super::methods::ASK_TIMEOUT;
-use super::{Answer, Asked, Client, Outbox};
+use super::{Answer, Asked, Client, Outbox, waiting};
 use crate::gateway::Gateway;
 use crate::router::task;
 use crate::upstream::{Reply, Request, RpcFault, Upstream};
@@ -87,6 +87,10 @@ pub(super) fn known(client: &Client, given: &str) -> Option<(Arc<Upstream>, Stri
 /// Passes a request about a task on to where the task is, under the id it has there.
 pub(super) async fn pass(client: &Client, asked: &Asked, outbox: &Outbox) -> Answer {
     let given = tasks::id(asked.params.as_deref());
+    let named = given.as_deref().and_then(|given| task::take(&client.gateway.secret, &client.principal, given));
+    if let Some((_, id)) = named.filter(|(upstream, _)| upstream.as_str() == waiting::OWN) {
+        return waiting::answer(client, asked, &id).await;
+    }
     let found = given.as_deref().and_then(|given| known(client, given));
     let (Some((upstream, id)), Some(given), Some(params)) = (found, given, asked.text()) else {
         return Answer::error(asked, message::INVALID_PARAMS, "there is no such task", None);

@@ -108,7 +108,11 @@ impl Session {
     fn listener_of(&self, leg: &LegOf) -> Listener {
         let live = self.walking.as_ref().and_then(|walking| walking.moves.get(&leg.of));
         let listener = live.and_then(|live| live.listener.as_ref()).filter(|_| leg.part == Part::Act);
-        listener.map_or_else(Listener::of_the_answer, |listener| Listener { task: None, ..listener.clone() })
+        listener.map_or_else(Listener::of_the_answer, |listener| Listener {
+            task: None,
+            takes_tasks: false,
+            ..listener.clone()
+        })
     }
 
     /// Whoever waits for the move that a call is made for, now that it is to be asked something.

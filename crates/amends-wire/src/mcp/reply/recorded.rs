@@ -11,7 +11,7 @@ use crate::splice::Splice;
 /// How an agent means another call where it was given a recorded answer.
 pub const TO_MEAN_ANOTHER: &str = "to mean another one, send it with a fresh `amends/key` in `_meta`";
 
-/// The recorded envelope of an equal call as a result. It was marked `replayed` by whoever took it from the ledger.
+/// A recorded envelope as a result. That of an equal call was marked `replayed` by whoever took it from the ledger.
 pub fn recorded(envelope: &RawValue, receipt: Option<&Receipt>, traits: ClientTraits, declares_output: bool) -> String {
     let full = envelope.get();
     let object = Object::parse(full);
@@ -30,7 +30,16 @@ pub fn recorded(envelope: &RawValue, receipt: Option<&Receipt>, traits: ClientTr
         .is_some_and(|certainty| certainty == "in_doubt");
     // Nothing may invite a repeat of what is in doubt.
     let next = if doubt { "Do not call it again; tell the user".to_owned() } else { capital(TO_MEAN_ANOTHER) };
-    let text = format!("This is the recorded answer of an equal call, given again; nothing was sent.{said} {next}.");
+    let again =
+        object.as_ref().and_then(|envelope| envelope.get("replayed")).is_some_and(|again| again.get() == "true");
+    let text = match (again, doubt) {
+        (true, _) => {
+            format!("This is the recorded answer of an equal call, given again; nothing was sent.{said} {next}.")
+        }
+        // Whoever fetches the answer of its own call was not given it before.
+        (false, true) => format!("The call is over.{said} {next}."),
+        (false, false) => format!("The call is over.{said}"),
+    };
     let mut content = block(&text);
     let spoken = traits.dialect.render(envelope);
     let fitting = data.filter(|data| traits.era == Era::Modern || data.starts_with('{'));

@@ -201,6 +201,7 @@ fn asked(row: &Row) -> String {
             About::Notice => queue(", notice", &asked.queue),
             About::Move => queue(", move", &asked.queue),
             About::Call => queue(", before it is sent", &asked.queue),
+            About::SignIn => queue(", to sign in", &asked.queue),
         })
         .collect();
     let told = row.told.iter().find_map(|told| told.who).and_then(|who| serde_json::to_value(who).ok());

@@ -16,7 +16,7 @@ use crate::compared::{Difference, QUESTIONS_MAX, differences};
 use crate::form;
 use crate::gateway::Gateway;
 use crate::hindsight::events_of;
-use crate::identity::Person;
+use crate::identity::{Person, Role};
 use crate::told;
 
 /// How long somebody who answers waits to hear that it was acted on.
@@ -62,7 +62,7 @@ pub(crate) async fn list(
     };
     let limit = usize::try_from(fields.number("limit", 50, 1, 200)?).unwrap_or(200);
     let entries = gateway.ledger.queue(&filter, limit).await?;
-    Ok(entries.into_iter().filter(|entry| sees(person, entry)).collect())
+    Ok(entries.into_iter().filter(|entry| sees(person, entry)).map(|entry| shown_to(person, entry)).collect())
 }
 
 /// Whether somebody may see that question.
@@ -73,7 +73,16 @@ fn sees(person: &Person, entry: &QueueEntry) -> bool {
 /// A question, for somebody who may see it.
 pub(crate) async fn find(gateway: &Arc<Gateway>, person: &Person, id: &str) -> Result<QueueEntry, Problem> {
     let entry = gateway.ledger.interaction(&InteractionId::new(id)).await?;
-    entry.filter(|entry| sees(person, entry)).ok_or_else(|| Problem::not_found("question"))
+    let entry = entry.filter(|entry| sees(person, entry)).ok_or_else(|| Problem::not_found("question"))?;
+    Ok(shown_to(person, entry))
+}
+
+/// A question as far as somebody may see it: where to sign in is for those who may, since whoever goes there lends their account.
+fn shown_to(person: &Person, mut entry: QueueEntry) -> QueueEntry {
+    if let Some(grounds) = entry.interaction.grounds.as_mut().filter(|_| person.role < Role::Approver) {
+        grounds.sign_in = None;
+    }
+    entry
 }
 
 /// The same with what is needed to decide about it.

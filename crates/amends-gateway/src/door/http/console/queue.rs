@@ -1,6 +1,7 @@
 //! *Queue*: what people are asked, with what is needed to decide, and the buttons to answer with.
 
-use amends_core::interaction::{Grounds, InteractionKind, Subject, choice};
+use amends_core::Interaction;
+use amends_core::interaction::{Grounds, InteractionKind, SignInAt, Subject, choice};
 use amends_ledger::QueueState;
 use hyper::Response;
 use maud::{Markup, html};
@@ -76,11 +77,12 @@ fn shown(asked: &Asked<'_>, question: &Question) -> Markup {
                     " in " (session(of.session.as_str()))
                 }
                 dt { "Risk" } dd { (risk(question)) }
-                @if let Some(grounds) = of.grounds.as_ref().filter(|grounds| grounds.form.is_none()) {
+                @if let Some(grounds) = of.grounds.as_ref().filter(|grounds| grounds.form.is_none() && of.subject == Subject::Call) {
                     dt { "Persons" } dd { (persons(grounds)) }
                 }
                 @if let Some(by) = of.arrives_by { dt { "May still arrive until" } dd { (time(by.ms())) } }
             }
+            @if let Some(at) = of.sign_in().filter(|_| open) { (sign_in(at)) }
             @if let Some(view) = &of.view {
                 h3 { "Arguments, as they are recorded" }
                 pre.view { (pretty(view)) }
@@ -104,6 +106,19 @@ fn shown(asked: &Asked<'_>, question: &Question) -> Markup {
             @if open && may { (answering(asked, question)) }
             @if open && !may { p { "Answering is for the role " code { "approver" } "." } }
         }
+    }
+}
+
+/// Where somebody has to sign in. What the upstream says about it is quoted.
+fn sign_in(at: &SignInAt) -> Markup {
+    html! {
+        h3 { "Sign in for " code { (at.upstream) } }
+        p { a href=(at.url) target="_blank" rel="noopener noreferrer" { (at.url) } }
+        @if let Some(code) = &at.code { p { "Enter the code " strong.code { (code) } } }
+        @if let Some(until) = at.expires_at { p { "Good until " (time(until.ms())) } }
+        @if let Some(says) = &at.says { p { "The upstream says: " q { (says) } } }
+        @if at.is_heard { p { "It goes on by itself once somebody has signed in there." } }
+        @else { p { "Say that it is done once you have." } }
     }
 }
 
@@ -133,7 +148,7 @@ fn answering(asked: &Asked<'_>, question: &Question) -> Markup {
             p { label for=(note) { "Note" } " " input id=(note) name="note" maxlength="2000"; }
             p.buttons {
                 @if free { button data-key="a" { "Answer" } }
-                @for option in &of.options {
+                @for option in of.options.iter().filter(|option| is_for_people(of, option)) {
                     button name="choice" value=(option) data-key=[key(option)] title=[means(option)]
                         formnovalidate[option == choice::DENY] { (words(option)) }
                 }
@@ -178,6 +193,11 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// Whether a person gives that answer. Where we hear that somebody signed in, nobody has to say so.
+fn is_for_people(of: &Interaction, option: &str) -> bool {
+    option != choice::DONE || !of.sign_in().is_some_and(|at| at.is_heard)
+}
+
 /// How far a yes goes.
 fn means(option: &str) -> Option<&'static str> {
     match option {
@@ -193,7 +213,7 @@ fn means(option: &str) -> Option<&'static str> {
 /// The key that leads to a button.
 fn key(option: &str) -> Option<&'static str> {
     match option {
-        choice::APPROVE | choice::ANSWER | choice::HAPPENED | choice::SEEN => Some("a"),
+        choice::APPROVE | choice::ANSWER | choice::HAPPENED | choice::SEEN | choice::DONE => Some("a"),
         choice::DENY | choice::DID_NOT_HAPPEN => Some("d"),
         _ => None,
     }
@@ -210,6 +230,7 @@ fn words(option: &str) -> String {
         choice::DID_NOT_HAPPEN => "It did not happen".to_owned(),
         choice::UNKNOWN => "Nobody knows".to_owned(),
         choice::SEEN => "Seen".to_owned(),
+        choice::DONE => "I signed in".to_owned(),
         other => other.to_owned(),
     }
 }
