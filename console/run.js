@@ -60,40 +60,103 @@
     else say(outcome === "cancelled" ? "It was stopped." : "It is over.");
   };
 
-  const ask = (interrupts) => {
-    say("Somebody must answer first.");
+  // A choice as a button says it.
+  const words = (choice) => (choice[0].toUpperCase() + choice.slice(1)).replaceAll("_", " ");
+
+  // The field of a form for one property, and how it is read: nothing where it was left empty.
+  const field = (id, name, said, needed) => {
+    const kind = said.type;
+    let input;
+    if (Array.isArray(said.enum)) {
+      input = make("select", "");
+      if (!needed) input.append(make("option", "", { value: "" }));
+      for (const one of said.enum) input.append(make("option", String(one), { value: JSON.stringify(one) }));
+    } else if (kind === "boolean") {
+      input = make("input", "", { type: "checkbox", checked: said.default === true });
+    } else if (kind === "integer" || kind === "number") {
+      input = make("input", "", { type: "number", step: kind === "integer" ? "1" : "any", min: said.minimum ?? "", max: said.maximum ?? "" });
+    } else if (kind === "string") {
+      input = make("input", "", { maxLength: Math.min(said.maxLength ?? 2000, 2000) });
+    } else {
+      input = make("textarea", "", { rows: 3, placeholder: "JSON" });
+    }
+    Object.assign(input, { id, required: needed && kind !== "boolean" });
+    if (said.default !== undefined && kind !== "boolean") input.value = input.tagName === "SELECT" ? JSON.stringify(said.default) : said.default;
+    const line = make("p", "");
+    const label = make("label", `${said.title ?? name}${input.required ? " (needed)" : ""}`, { htmlFor: id });
+    line.append(label, " ", input);
+    if (said.description) line.append(" ", make("span", said.description, { className: "small" }));
+    const read = () => {
+      if (kind === "boolean") return input.checked;
+      if (input.value === "") return undefined;
+      return kind === "string" && input.tagName === "INPUT" ? input.value : JSON.parse(input.value);
+    };
+    return [line, read];
+  };
+
+  const ask = (interrupts, why) => {
+    say(why ?? "Somebody must answer first.");
+    at("asked").replaceChildren();
     const answers = new Map();
     for (const one of interrupts) {
       const box = make("article", "", { className: "question" });
-      box.append(make("p", one.message ?? one.reason));
-      const refused = one.metadata?.amends?.not_counted;
-      if (refused) box.append(make("p", refused, { className: "notice" }));
-      const choices = one.responseSchema?.properties?.choice?.enum ?? [];
-      const answer = (words, entry) => {
-        const button = make("button", words, { type: "button" });
-        button.addEventListener("click", () => {
-          answers.set(one.id, { interruptId: one.id, ...entry() });
-          box.querySelectorAll("button").forEach((other) => (other.disabled = true));
-          if (answers.size === interrupts.length) run({ resume: [...answers.values()] });
-        });
-        box.append(button, " ");
-      };
-      for (const choice of choices) answer(choice, () => ({ status: "resolved", payload: { choice } }));
-      if (choices.length === 0) {
-        const field = make("textarea", "{}", { rows: 3 });
-        field.setAttribute("aria-label", "The answer, as JSON");
-        box.append(make("pre", JSON.stringify(one.responseSchema ?? {}, null, 2)), field);
-        answer("Answer", () => ({ status: "resolved", payload: JSON.parse(field.value) }));
-      } else {
-        answer("Look again", () => ({ status: "resolved" }));
+      const form = make("form", "", { className: "answer" });
+      const about = one.metadata?.amends ?? {};
+      box.append(make("p", one.message ?? one.reason), form);
+      if (about.not_counted) form.append(make("p", about.not_counted, { className: "notice" }));
+      if (/^https?:/.test(about.url ?? "")) {
+        const line = make("p", "It is done at ");
+        line.append(make("a", about.url, { href: about.url, target: "_blank", rel: "noopener noreferrer" }));
+        form.append(line);
       }
-      answer("Put it away", () => ({ status: "cancelled" }));
+      const { properties = {}, required = [] } = one.responseSchema ?? {};
+      const choices = properties.choice?.enum ?? [];
+      const fields = new Map();
+      for (const [name, said] of Object.entries(choices.length > 0 ? {} : properties)) {
+        const [line, read] = field(`${one.id}-${name}`, name, said, required.includes(name));
+        form.append(line);
+        fields.set(name, read);
+      }
+      const buttons = make("p", "", { className: "buttons" });
+      form.append(buttons);
+      const answered = (entry) => {
+        answers.set(one.id, { interruptId: one.id, ...entry });
+        form.querySelectorAll("button, input, select, textarea").forEach((each) => (each.disabled = true));
+        if (answers.size === interrupts.length) run({ resume: [...answers.values()] }, interrupts);
+      };
+      const button = (words, entry) => {
+        const made = make("button", words, { type: "button" });
+        made.addEventListener("click", () => answered(entry));
+        buttons.append(made);
+      };
+      for (const choice of choices) button(words(choice), { status: "resolved", payload: { choice } });
+      if (choices.length === 0) {
+        buttons.append(make("button", "Answer"));
+        form.addEventListener("submit", (event) => {
+          event.preventDefault();
+          const payload = {};
+          try {
+            for (const [name, read] of fields) {
+              const value = read();
+              if (value !== undefined) payload[name] = value;
+            }
+          } catch (error) {
+            say(`An answer is not JSON: ${error.message}`);
+            return;
+          }
+          answered({ status: "resolved", payload: fields.size > 0 ? payload : undefined });
+        });
+      }
+      // Somebody else may have answered what is on a queue.
+      if (about.queue) button("Look again", { status: "resolved" });
+      button("Put it away", { status: "cancelled" });
       at("asked").append(box);
     }
-    at("asked").querySelector("button")?.focus();
+    at("asked").querySelector("input, select, button")?.focus();
   };
 
-  const run = async (what) => {
+  // `asked` are the questions that it answers: where its answers do not fit, they are asked again.
+  const run = async (what, asked) => {
     if (going) return;
     going = crypto.randomUUID();
     at("asked").replaceChildren();
@@ -104,7 +167,9 @@
       const answer = await fetch("/agui", { method: "POST", headers: headers(), body });
       if (!answer.ok) {
         const said = await answer.json().catch(() => null);
-        say(`It cannot be run (${answer.status}): ${said?.error?.message ?? said?.error_description ?? ""}`);
+        const why = `It cannot be run (${answer.status}): ${said?.error?.message ?? said?.error_description ?? ""}`;
+        if (asked) ask(asked, why);
+        else say(why);
         return;
       }
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -100,6 +100,8 @@ async function run({ thread, amends, props, resume, abort_after: abortAfter, fre
     messages: it.messages,
     state: it.state,
     pending: it.pendingInterrupts,
+    // Whether the stream was read to its end, rather than broken off.
+    whole: ended,
     faults: it.text === undefined ? [] : faults(it.text, ended && abortAfter === undefined),
   };
 }

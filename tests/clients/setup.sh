@@ -4,14 +4,16 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 clients=$PWD
-installed=$(cd ../.. && pwd)/target/clients
+installed=$(cd ../.. && pwd)/target
 
 main() {
   require node 'Node.js 20 or newer'
   require npm 'npm'
   require python3 'Python 3.11 or newer'
-  python_sdk requirements.txt venv
-  python_sdk a2a.txt a2a
+  python_sdk requirements.txt clients/venv
+  python_sdk a2a.txt clients/a2a
+  # An agent that is a client of tools itself needs both SDKs.
+  python_sdk clerk.txt clerk
   npm_sdk typescript
   npm_sdk typescript-v1
   npm_sdk types

@@ -77,6 +77,10 @@ pub struct Interaction {
     /// What a yes is bound to, and whose counts, for the question whether a call is sent at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grounds: Option<Box<Grounds>>,
+    /// The JSON Schema of what the tool gives, where it declares one: whoever says that it happened may say what it gave.
+    /// Only the question has it, and no trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gives: Option<String>,
 }
 
 /// What a yes to a call is bound to, and whose counts.
@@ -159,7 +163,7 @@ pub struct PersonAnswer {
     pub note: Option<String>,
     /// When.
     pub at: Timestamp,
-    /// What was asked for. It rests with the question, and no trace has it.
+    /// What was asked for, or what a call gave that happened. It rests with the question, and no trace has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<serde_json::Value>,
 }

@@ -32,10 +32,11 @@ use std::time::Duration;
 
 use amends_core::contract::{Contract, StatusReader};
 use amends_core::expression::Expression;
+use amends_core::id::MachineName;
 use amends_core::machine::Machines;
 use amends_core::playbook::{Layers, PlaybookSpec, RefusedSection, Release, RetryLayer};
 use amends_core::restraint::{BreakerRules, BudgetRules, Rate};
-use amends_core::{Code, EffectKind, Playbook, Rules, UpstreamName};
+use amends_core::{Code, Digest, EffectKind, Playbook, Rules, UpstreamName};
 use amends_wire::a2a::agent::LOOK;
 use amends_wire::mcp::{Dialect, TranslateRule};
 use thiserror::Error;
@@ -47,7 +48,7 @@ use crate::telemetry::TelemetryConfig;
 use crate::upstream::functions::Functions;
 use crate::upstream::openapi::{Api, DocumentError};
 
-pub use a2a::{A2aConfig, A2aSpec, TextRule, TextSpec};
+pub use a2a::{A2aConfig, A2aSpec, TextReply, TextRule, TextSpec};
 pub use access::{Access, CredentialConfig, CredentialSpec};
 pub use amends_core::span::Span;
 pub(crate) use auth::is_here;
@@ -91,6 +92,8 @@ pub struct Config {
     pub evidence_tools: BTreeSet<String>,
     /// The machines that are served, and what they use.
     pub machines: Machines,
+    /// The digest of each of them, with all it uses.
+    pub machine_digests: BTreeMap<MachineName, Digest>,
     /// The retry policies of the tools that have none of their own.
     pub retry: Arc<RetryLayer>,
     /// The released rules that are laid over the file's.

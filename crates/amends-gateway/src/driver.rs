@@ -100,6 +100,8 @@ pub struct CallHandle {
     harmless: bool,
     /// The call that goes on in its place, once a person has answered what it asks.
     next: Arc<OnceLock<CallId>>,
+    /// How to tell the node where it waits that it should stop, where that is another one.
+    there: Option<mpsc::UnboundedSender<CancelReason>>,
 }
 
 /// Says that an answer has arrived, once that is known.
@@ -176,6 +178,7 @@ impl SessionHandle {
             requested: String::new(),
             harmless: false,
             next: Arc::default(),
+            there: None,
         }
     }
 
@@ -293,6 +296,11 @@ impl CallHandle {
 
     /// Asks for the call to be stopped.
     pub fn cancel(&self, reason: CancelReason) {
+        if let Some(there) = &self.there {
+            // Once it is answered, nothing is left to stop.
+            let _ = there.send(reason);
+            return;
+        }
         for call in std::iter::once(&self.id).chain(self.next.get()) {
             let _ = self.session.user.mail.send(Mail::Cancel { call: call.clone(), reason });
         }

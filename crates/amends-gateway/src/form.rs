@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use amends_core::interaction::{Form, choice};
+use amends_core::interaction::{Form, Subject, choice};
 use amends_core::{Interaction, PersonAnswer};
 use amends_wire::Schema;
 use serde_json::{Map, Value, json};
@@ -13,17 +13,23 @@ const CONTENT_BYTES_MAX: usize = 16 << 10;
 /// Fills in what an answer gives, or says in words why it is none.
 pub fn fill(interaction: &Interaction, answer: &mut PersonAnswer, content: Option<Value>) -> Result<(), String> {
     let Some(form) = interaction.form() else {
-        return match content {
-            Some(_) => Err("this question takes one of its answers, and nothing with it".to_owned()),
-            None => Ok(()),
-        };
+        let Some(given) = content else { return Ok(()) };
+        if interaction.subject != Subject::Doubt {
+            return Err("this question takes one of its answers, and nothing with it".to_owned());
+        }
+        if answer.choice != choice::HAPPENED {
+            return Err(format!("only what happened gave something: say `{}` with it", choice::HAPPENED));
+        }
+        check(interaction.gives.as_deref().unwrap_or("{}"), &given)?;
+        answer.content = Some(given);
+        return Ok(());
     };
     if answer.choice == choice::DENY {
         return Ok(());
     }
     if form.choices.is_empty() {
         let given = content.ok_or_else(|| format!("what is asked for is missing: {}", form.schema))?;
-        check(form, &given)?;
+        check(&form.schema, &given)?;
         answer.content = Some(given);
     } else if let Some(field) = field(form)
         && form.choices.contains(&answer.choice)
@@ -34,11 +40,11 @@ pub fn fill(interaction: &Interaction, answer: &mut PersonAnswer, content: Optio
     Ok(())
 }
 
-fn check(form: &Form, given: &Value) -> Result<(), String> {
+fn check(schema: &str, given: &Value) -> Result<(), String> {
     if given.to_string().len() > CONTENT_BYTES_MAX {
         return Err(format!("it is longer than {CONTENT_BYTES_MAX} bytes"));
     }
-    let schema = serde_json::from_str(&form.schema).map_err(|error| error.to_string())?;
+    let schema = serde_json::from_str(schema).map_err(|error| error.to_string())?;
     let schema = Schema::from_value(schema).map_err(|error| error.to_string())?;
     let faults: Vec<String> = schema
         .check(given)

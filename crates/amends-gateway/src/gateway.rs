@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use crate::catalogue::Catalogue;
 use crate::clock;
 use crate::config::{Config, ConfigError, LedgerConfig, LedgerPlace};
+use crate::door::agui::Runs;
 use crate::driver::{Deliveries, Mail, SessionHandle, read_post, retire_old, settle_orphans};
 use crate::hub::{Hub, News};
 use crate::identity::{Identity, IdentityError};
@@ -95,6 +96,8 @@ pub struct Gateway {
     pub(crate) kits: Kits,
     /// Whose the walks are.
     pub(crate) owners: Owners,
+    /// The runs that go on here.
+    pub(crate) runs: Arc<Runs>,
     /// Who signs the log, where there is a key.
     signer: Option<Signer>,
     /// How many sessions are driven right now.
@@ -211,9 +214,10 @@ impl Gateway {
             counted.map_err(|source| StartError::Ledger { place: config.ledger.place.clone(), source })?;
         }
         let metrics = Metrics::default();
+        let ledger_secret = ledger.secret();
         let gateway = Arc::new(Self {
             signer,
-            secret: ledger.secret(),
+            secret: ledger_secret,
             seal: Seal::new(ledger.secret()),
             sign_in: SignIn::new(ledger.secret()),
             ledger,
@@ -239,6 +243,7 @@ impl Gateway {
             pins: Pins::default(),
             kits: Kits::default(),
             owners: Owners::default(),
+            runs: Arc::new(Runs::new(ledger_secret)),
             driven: watch::Sender::new(0),
             drivers: std::sync::Mutex::default(),
             given_up: std::sync::Mutex::default(),
@@ -288,6 +293,12 @@ impl Gateway {
     /// Whom it calls.
     pub fn upstreams(&self) -> Arc<Upstreams> {
         self.serving.read().unwrap_or_else(PoisonError::into_inner).upstreams.clone()
+    }
+
+    /// Ends the runs of its clients, and waits a little until they have heard so: a stream that merely ends would pass for a run
+    /// that went well. What was begun is on the ledger.
+    pub async fn end_runs(&self) {
+        self.runs.end().await;
     }
 
     /// Ends its upstreams, all at once.

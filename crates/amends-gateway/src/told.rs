@@ -208,6 +208,47 @@ pub fn utc(at: Timestamp) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{:03}", ms % 1000)
 }
 
+/// The time that a text in the form of RFC 3339 names; nothing where it names none, or one before 1970. What is finer than a
+/// millisecond is left out.
+pub fn since_1970(text: &str) -> Option<Timestamp> {
+    let (date, time) = text.split_once(['T', 't', ' '])?;
+    let number = |text: &str, digits: usize| {
+        let is_plain = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_plain.then(|| text.parse::<i64>().ok()).flatten()
+    };
+    let mut parts = date.split('-');
+    let (year, month, day) = (number(parts.next()?, 4)?, number(parts.next()?, 2)?, number(parts.next()?, 2)?);
+    let zone = time.find(['Z', 'z', '+', '-'])?;
+    let (clock, zone) = time.split_at(zone);
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let mut hands = clock.split(':');
+    let (hour, minute, second) = (number(hands.next()?, 2)?, number(hands.next()?, 2)?, number(hands.next()?, 2)?);
+    let offset = match zone.split_at_checked(1)? {
+        ("Z" | "z", "") => 0,
+        (sign, rest) => {
+            let (hours, minutes) = rest.split_once(':')?;
+            let minutes = number(hours, 2)? * 60 + number(minutes, 2)?;
+            if sign == "-" { -minutes } else { minutes }
+        }
+    };
+    let is_there = (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
+    if !is_there || parts.next().is_some() || hands.next().is_some() || fraction.is_empty() {
+        return None;
+    }
+    let ms: String = fraction.chars().chain("000".chars()).take(3).collect();
+    let seconds = days_of(year, month, day) * 86_400 + (hour * 60 + minute - offset) * 60 + second;
+    u64::try_from(seconds * 1_000 + number(&ms, 3)?).ok().map(Timestamp::from_ms)
+}
+
+/// The day of a calendar date counted from 1970: the other way round than [`civil`].
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
 /// The calendar date of a day counted from 1970, by counting in eras of 400 years that begin in March.
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
@@ -230,5 +271,30 @@ mod tests {
         assert_eq!(utc(Timestamp::from_ms(0)), "1970-01-01 00:00:00.000");
         assert_eq!(utc(Timestamp::from_ms(951_782_400_000)), "2000-02-29 00:00:00.000");
         assert_eq!(utc(Timestamp::from_ms(1_772_357_405_250)), "2026-03-01 09:30:05.250");
+    }
+
+    #[test]
+    fn a_time_is_read_as_it_is_written_and_in_other_zones() {
+        for ms in [0, 951_782_400_000, 1_772_357_405_250, 4_102_444_799_999] {
+            let text = format!("{}Z", utc(Timestamp::from_ms(ms)).replace(' ', "T"));
+            assert_eq!(since_1970(&text), Some(Timestamp::from_ms(ms)), "{text}");
+        }
+        let at = Some(Timestamp::from_ms(1_772_357_405_000));
+        for same in ["2026-03-01T09:30:05Z", "2026-03-01T11:30:05.000999+02:00", "2026-03-01T04:00:05.0-05:30"] {
+            assert_eq!(since_1970(same), at, "{same}");
+        }
+        for odd in [
+            "",
+            "now",
+            "2026-03-01",
+            "2026-03-01T09:30:05",
+            "2026-13-01T09:30:05Z",
+            "2026-03-01T09:30Z",
+            "1960-01-01T00:00:00Z",
+            "2026-03-01T09:30:05.Z",
+            "2026-03-01T09:30:05+2",
+        ] {
+            assert_eq!(since_1970(odd), None, "{odd}");
+        }
     }
 }

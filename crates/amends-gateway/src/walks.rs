@@ -8,18 +8,18 @@ pub mod view;
 /// Walks as agents see them.
 pub use amends_wire::mcp::steps;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use amends_core::attempt::Payload;
-use amends_core::dispatcher::walk::Look;
-use amends_core::id::MachineName;
-use amends_core::machine::{Course, Drift, MachineSpec, Machines};
+use amends_core::dispatcher::walk::{Look, Standing};
+use amends_core::id::{ActionName, MachineName};
+use amends_core::machine::{Course, Does, Drift};
 use amends_core::walk::Beginning;
-use amends_core::{Code, Digest, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
+use amends_core::{Code, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
 use amends_wire::mcp::steps::Inputs;
-use serde_json::Map;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use crate::catalogue::Listing;
@@ -31,6 +31,8 @@ use view::View;
 
 /// How often a walk is looked for that changes hands.
 const HANDS_MAX: usize = 25;
+/// How many moves that a fork leaves out are told of.
+const TOLD_MAX: usize = 32;
 /// How long a walk takes to change hands, about.
 const HAND_OVER: Duration = Duration::from_millis(40);
 
@@ -165,17 +167,16 @@ fn begin(
     id: SessionId,
 ) -> Result<SessionHandle, Box<Refusal>> {
     let config = gateway.config();
-    let declared = config.machines.get(machine).ok_or_else(|| {
+    let (Some(declared), Some(hash)) = (config.machines.get(machine), config.machine_digests.get(machine)) else {
         let message = format!("there is no machine `{}`", amends_core::failure::bounded(machine.as_str()));
-        Box::new(Refusal::of(RefusalKind::UnknownName, message))
-    })?;
+        return Err(Box::new(Refusal::of(RefusalKind::UnknownName, message)));
+    };
     let course = Course::begin(declared, Map::new());
-    let (definition, hash) = defined(&config.machines, machine);
-    let beginning =
-        Beginning { machine: machine.clone(), definition, hash, from: None, fields: payload(gateway, &course) };
-    let hash = beginning.hash.clone();
+    let definition = config.machines.definition(machine);
+    let (machine_name, fields) = (machine.clone(), payload(gateway, &course));
+    let beginning = Beginning { machine: machine_name, definition, hash: hash.clone(), from: None, fields };
     let session = SessionHandle::walk(gateway, principal, door, id, beginning, course);
-    gateway.owners.remember(&session.id, principal, machine, &hash);
+    gateway.owners.remember(&session.id, principal, machine, hash);
     Ok(session)
 }
 
@@ -286,7 +287,44 @@ async fn fork(
     let owned = (beginning.machine.clone(), beginning.hash.clone());
     let session = SessionHandle::walk(gateway, principal, door, mint::session(), beginning, course);
     gateway.owners.remember(&session.id, principal, &owned.0, &owned.1);
-    seen(gateway, &session, "fork").await
+    let told = told_of_fork(id, &events, at);
+    seen(gateway, &session, "fork", serde_json::value::to_raw_value(&told).ok()).await
+}
+
+/// What whoever forks a walk should know: from where it begins, and what was done after that, which a fork does not undo.
+fn told_of_fork(id: &SessionId, events: &[Event], at: u64) -> Value {
+    let mut told = json!({ "forked_from": id, "seq": at });
+    let Ok(folded) = Dispatcher::restore(events, |_| Some(Arc::new(no_rules()))) else { return told };
+    let Some(look) = folded.walk() else { return told };
+    let calls = |name: &ActionName| {
+        let actions = look.machines.all().filter_map(|machine| machine.action(name.as_str()));
+        actions
+            .into_iter()
+            .any(|(_, action)| action.tools().next().is_some() || matches!(action.does, Does::Function(_)))
+    };
+    let made = events.iter().filter_map(|event| match &event.fact {
+        Fact::MoveMade { action, moves, .. } if *moves > at && calls(action) => {
+            Some(json!({ "action": action, "seq": moves, "became": "done" }))
+        }
+        _ => None,
+    });
+    let mut since: Vec<Value> = made.collect();
+    since.drain(..since.len().saturating_sub(TOLD_MAX));
+    let unsettled = match look.standing {
+        Standing::Open(action) => Some((action, "open")),
+        Standing::InDoubt(action) | Standing::Unknown(action) => Some((action, "in_doubt")),
+        Standing::Done(action) => Some((action, "done")),
+        Standing::Free => None,
+    };
+    since.extend(unsettled.map(|(action, became)| json!({ "action": action, "became": became })));
+    if !since.is_empty() {
+        told["since_then"] = since.into();
+        told["warning"] =
+            "what was done in the other walk after that point stays done, and what is in doubt there may have \
+                           happened: taking it here does it again"
+                .into();
+    }
+    told
 }
 
 /// Stops the move that is being made.
@@ -296,11 +334,16 @@ async fn stop(gateway: &Arc<Gateway>, principal: &Principal, id: &SessionId) -> 
     // Should it end just now, nothing is open in it.
     let _ = session.post(Mail::Stop(answer));
     let _ = stopped.await;
-    seen(gateway, &session, "cancel").await
+    seen(gateway, &session, "cancel", None).await
 }
 
 /// The walk as it is, as an answer.
-async fn seen(gateway: &Arc<Gateway>, session: &SessionHandle, action: &str) -> Result<CallHandle, Box<Refusal>> {
+async fn seen(
+    gateway: &Arc<Gateway>,
+    session: &SessionHandle,
+    action: &str,
+    result: Option<Box<RawValue>>,
+) -> Result<CallHandle, Box<Refusal>> {
     let (answer, looked) = oneshot::channel();
     // Should it end just now, there is nothing to see.
     let _ = session.post(Mail::Look(answer));
@@ -308,7 +351,7 @@ async fn seen(gateway: &Arc<Gateway>, session: &SessionHandle, action: &str) -> 
     let data = amends_core::envelope::Data::Value(serde_json::Value::Null);
     let body = amends_core::envelope::Body::Success { outcome: amends_core::Outcome::Succeeded, data };
     let names = gateway.catalogue.now().machines().names().clone();
-    let rendered = told::seen(action, amends_core::Envelope::of(body), view, names);
+    let rendered = told::seen(action, result, amends_core::Envelope::of(body), view, names);
     let (answer_to, answer) = oneshot::channel();
     // It is taken a line further on.
     let _ = answer_to.send(told::answered(rendered));
@@ -319,8 +362,8 @@ async fn seen(gateway: &Arc<Gateway>, session: &SessionHandle, action: &str) -> 
 fn drifted(gateway: &Arc<Gateway>, session: &SessionHandle) -> Option<Refusal> {
     let (machine, hash) = gateway.owners.machine(&session.id)?;
     let config = gateway.config();
-    let (definition, now) = defined(&config.machines, &machine);
-    if now == hash {
+    let now = config.machine_digests.get(&machine)?;
+    if *now == hash {
         return None;
     }
     let declared = config.machines.get(&machine);
@@ -328,8 +371,9 @@ fn drifted(gateway: &Arc<Gateway>, session: &SessionHandle) -> Option<Refusal> {
         Some(Drift::Keep) | None => None,
         Some(Drift::Migrate) => {
             // Should it end just now, whoever takes it up tries again.
+            let definition = config.machines.definition(&machine);
             let _ = session.post(Mail::Migrate { definition, hash: now.clone() });
-            gateway.owners.remember(&session.id, session.principal(), &machine, &now);
+            gateway.owners.remember(&session.id, session.principal(), &machine, now);
             None
         }
         Some(Drift::Refuse) => {
@@ -351,14 +395,6 @@ pub(crate) fn fill_in_schemas(view: &mut View, look: &Look<'_>, listing: &Listin
         let served = tool.and_then(|tool| listing.find(tool.as_str()).cloned());
         next.schema = served.and_then(|tool| tool.input.as_ref().map(|schema| schema.source().clone()));
     }
-}
-
-/// A machine and all it uses as it is declared, and the digest of that.
-fn defined(machines: &Machines, machine: &MachineName) -> (BTreeMap<MachineName, MachineSpec>, Digest) {
-    let definition = machines.definition(machine);
-    let canonical = serde_json_canonicalizer::to_vec(&definition).unwrap_or_default();
-    let hash = amends_ledger::digest(&canonical);
-    (definition, hash)
 }
 
 fn payload(gateway: &Gateway, course: &Course) -> Payload {

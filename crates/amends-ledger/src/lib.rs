@@ -36,7 +36,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Principal, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -168,6 +168,16 @@ pub trait Ledger: Debug + Send + Sync {
     fn sessions_after(
         &self,
         since: Timestamp,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>>;
+
+    /// The sessions of one principal through one door, but for walks: the oldest first, then by id, those that come after the
+    /// session `after`, at most `limit` of them. For walking over all of them in pieces.
+    fn sessions_by(
+        &self,
+        principal: &Principal,
+        door: &str,
         after: Option<&SessionRow>,
         limit: usize,
     ) -> Pending<'_, Vec<SessionRow>>;

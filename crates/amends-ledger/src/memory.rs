@@ -12,7 +12,9 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use amends_core::{CallId, ClaimState, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
+use amends_core::{
+    CallId, ClaimState, Digest, Held, InteractionId, PersonAnswer, Principal, Rules, SessionId, Tenant, Timestamp,
+};
 use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -264,6 +266,26 @@ impl Ledger for MemoryLedger {
     ) -> Pending<'_, Vec<SessionRow>> {
         let after = after.map(|row| (row.opened, row.session.clone()));
         self.now(|data| Ok(data.sessions_after(since, after.as_ref(), limit)))
+    }
+
+    fn sessions_by(
+        &self,
+        principal: &Principal,
+        door: &str,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>> {
+        self.now(|data| {
+            let rows = data.sessions.iter().map(|(session, row)| row.listed(session));
+            let is_own = |row: &SessionRow| row.principal == *principal && row.door == door && row.machine.is_none();
+            let is_later = |row: &SessionRow| {
+                after.is_none_or(|after| (row.opened, &row.session) > (after.opened, &after.session))
+            };
+            let mut rows: Vec<_> = rows.filter(|row| is_own(row) && is_later(row)).collect();
+            rows.sort_by(|a, b| (a.opened, &a.session).cmp(&(b.opened, &b.session)));
+            rows.truncate(limit);
+            Ok(rows)
+        })
     }
 
     fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool> {

@@ -38,7 +38,7 @@ use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Principal, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -423,6 +423,21 @@ impl Ledger for PostgresLedger {
         self.read(move |connection| {
             let after = after.clone();
             Box::pin(async move { reader::sessions_after(connection, since, after.as_ref(), limit).await })
+        })
+    }
+
+    fn sessions_by(
+        &self,
+        principal: &Principal,
+        door: &str,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>> {
+        let after = after.map(|row| (row.opened, row.session.clone()));
+        let (principal, door) = (principal.clone(), door.to_owned());
+        self.read(move |connection| {
+            let (principal, door, after) = (principal.clone(), door.clone(), after.clone());
+            Box::pin(async move { reader::sessions_by(connection, &principal, &door, after.as_ref(), limit).await })
         })
     }
 

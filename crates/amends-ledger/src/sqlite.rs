@@ -24,7 +24,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Rules, SessionId, Tenant, Timestamp};
+use amends_core::{CallId, Digest, Held, InteractionId, PersonAnswer, Principal, Rules, SessionId, Tenant, Timestamp};
 use bytes::Bytes;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -325,6 +325,18 @@ impl Ledger for SqliteLedger {
     ) -> Pending<'_, Vec<SessionRow>> {
         let after = after.map(|row| (row.opened, row.session.clone()));
         self.read(move |connection| reader::sessions_after(connection, since, after.as_ref(), limit))
+    }
+
+    fn sessions_by(
+        &self,
+        principal: &Principal,
+        door: &str,
+        after: Option<&SessionRow>,
+        limit: usize,
+    ) -> Pending<'_, Vec<SessionRow>> {
+        let after = after.map(|row| (row.opened, row.session.clone()));
+        let (principal, door) = (principal.clone(), door.to_owned());
+        self.read(move |connection| reader::sessions_by(connection, &principal, &door, after.as_ref(), limit))
     }
 
     fn import(&self, row: SessionRow, trace: Trace) -> Pending<'_, bool> {

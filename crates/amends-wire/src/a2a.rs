@@ -2,7 +2,7 @@
 //!
 //! The order to read in: the [`version`]s and the states they know ([`state`]), what an agent sends ([`message`]), what it is
 //! told when there is no task ([`error`]), the life of a task as its trace tells it ([`mod@life`]), tasks as messages
-//! ([`reply`]), the [`card`]; then the other side: agents that we call ([`agent`]), and what their answers say
+//! ([`reply`]), the [`card`], what 0.3 wrote over plain HTTP ([`old`]); then the other side: agents that we call ([`agent`]), and what their answers say
 //! ([`classify`]).
 
 pub mod agent;
@@ -11,6 +11,7 @@ pub mod classify;
 pub mod error;
 pub mod life;
 pub mod message;
+pub mod old;
 pub mod reply;
 pub mod state;
 pub mod version;

@@ -41,6 +41,7 @@ fn interaction() -> Interaction {
         due: Timestamp::from_ms(1),
         arrives_by: None,
         grounds: None,
+        gives: None,
     }
 }
 

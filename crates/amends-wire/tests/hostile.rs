@@ -1,6 +1,7 @@
 //! Nothing that arrives can make us panic: random bytes, and valid messages that were bitten into.
 
 use amends_core::Contract;
+use amends_wire::a2a::{Incoming, Version, agent, old, reply as tasks};
 use amends_wire::mcp::classify::{self, Signal};
 use amends_wire::mcp::{Era, ToolCall, ToolList, reply, steps, tools};
 use amends_wire::{Message, Object, Problem, Scanner, Schema, Splice};
@@ -19,7 +20,7 @@ impl Chance {
     }
 }
 
-const SEEDS: [&str; 9] = [
+const SEEDS: [&str; 12] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"step","arguments":{"action":"pay","inputs":"{\"amount\":5}","session":"ses_1","expect_seq":3}}}"#,
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay","arguments":{"n":1.0,"s":"\u00e4\"x"},"_meta":{"progressToken":3,"amends/key":"k"}}}"#,
     r#"{"jsonrpc":"2.0","id":"a","result":{"content":[{"type":"text","text":"{\"status\":409,\"code\":\"in_flight\"}"}],"isError":true}}"#,
@@ -29,6 +30,9 @@ const SEEDS: [&str; 9] = [
     r#"{"resultType":"input_required","inputRequests":{},"_meta":{}}"#,
     r#"{"type":"object","required":["a"],"properties":{"a":{"pattern":"^(a+)+$"},"b":{"enum":[1,"x",null]}},"additionalProperties":false}"#,
     r#"[{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1e999}}]"#,
+    r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a"},{"data":{"tool":"pay","args":{"n":1}}},{"raw":"AA==","mediaType":"image/png"},{"file":{"file_with_uri":"u","mime_type":"a/b"}}]},"configuration":{"blocking":true,"push_notification":{"url":"http://h","authentication":{"schemes":["Bearer"]}}}}"#,
+    r#"{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_CANCELED","message":{"messageId":"m","parts":[{"data":{"url":"https://h"}},{"url":"https://h/a","filename":"a"}]}}},"configs":[{"taskId":"t","id":"p","url":"http://h","authentication":{"scheme":"Bearer"}}]}"#,
+    r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"x"}]}]},"data":{"content":[{"type":"resource","resource":{"uri":"file:///a","mimeType":"application/json","text":"{}"}},{"type":"resource_link","uri":"u","name":"n"}]}}"#,
 ];
 
 fn mutated(chance: &mut Chance) -> Vec<u8> {
@@ -64,6 +68,30 @@ fn step(call: &ToolCall<'_>) {
     let _ = (steps::session_of(call.arguments()), steps::action_of(call.arguments()));
 }
 
+/// What agents and their clients say is read, or refused.
+fn a2a(text: &str) {
+    for params in [old::sent(text), old::registered(text)].into_iter().flatten() {
+        assert!(serde_json::from_str::<Value>(&params).is_ok(), "{params}");
+    }
+    let _ = (old::told(text), agent::Agent::read(text));
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        let _ = agent::Said::read(&value);
+        let _ = agent::Task::read(&value).map(|task| (task.result(), task.asks_elsewhere()));
+    }
+    let Ok(raw) = serde_json::from_str::<&RawValue>(text) else { return };
+    for version in [Version::V1, Version::V03] {
+        for (_, parts) in tasks::artifacts(raw).into_iter().chain(tasks::given(raw)) {
+            for part in parts {
+                let written = part.json(version);
+                assert!(serde_json::from_str::<&RawValue>(&written).is_ok(), "{written}");
+            }
+        }
+        if let Ok(incoming) = Incoming::read(raw, version) {
+            let _ = (incoming.wanted(), incoming.strange(&[]), incoming.content(&Value::Null));
+        }
+    }
+}
+
 fn exercise(bytes: &[u8], chance: &mut Chance) {
     let mut scanner = Scanner::new(64);
     for chunk in bytes.chunks(1 + chance.next(40)) {
@@ -91,6 +119,7 @@ fn exercise(bytes: &[u8], chance: &mut Chance) {
     }
     let _ = classify::result(&text, &contract, None, &[]);
     let _ = classify::structured(&text);
+    a2a(&text);
     let _ = steps::Address::parse(&text);
     for given in [
         Signal::Unreadable { text_start: &text },

@@ -7,7 +7,18 @@ requester = true
 
 [tools.slow_report]
 effect = "read"
+
+[questions.terms]
+message = "How much, and from which card?"
+queue = "money"
+schema = { type = "object", properties = { amount = { type = "integer", minimum = 1, maximum = 100, title = "Amount" }, card = { type = "string", enum = ["giro", "visa"] }, gift = { type = "boolean" }, note = { type = "string", description = "for the receipt" } }, required = ["amount", "card"] }
 `;
+
+// A look for whoever asks for one.
+const shot = async (page, name) => {
+  const folder = process.env.AMENDS_SHOTS;
+  if (folder) await page.screenshot({ path: `${folder}/run-${name}.png`, fullPage: true });
+};
 
 await story(async ({ place, browser }) => {
   const gateway = await place.serve({ config: MONEY });
@@ -47,6 +58,29 @@ await story(async ({ place, browser }) => {
   await over("It is over.");
   assert.match(await page.textContent("#events"), /refused/);
   assert.match(await page.textContent("#state"), /"name": "known"/);
+
+  // A form of several fields, on a phone and in the dark: what does not fit is said, and the form is still there.
+  await page.setViewportSize({ width: 375, height: 700 });
+  await page.emulateMedia({ colorScheme: "dark" });
+  await run({ calls: [{ tool: "terms", args: {} }] });
+  await page.waitForSelector("#asked form input[type=number]");
+  assert.deepEqual(await page.locator("#asked label").allTextContents(), ["Amount (needed)", "card (needed)", "gift", "note"]);
+  // What the browser itself would hold back is sent all the same.
+  await page.$eval("#asked form", (form) => (form.noValidate = true));
+  await page.fill("#asked input[type=number]", "500");
+  await page.selectOption("#asked select", { label: "visa" });
+  await shot(page, "asked");
+  await page.click("#asked button >> text=Answer");
+  await over("It cannot be run (422)");
+  await page.fill("#asked input[type=number]", "50");
+  await page.selectOption("#asked select", { label: "visa" });
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, "nothing is cut off");
+  await page.click("#asked button >> text=Answer");
+  await over("It is over.");
+  assert.match(await page.textContent("#events"), /"amount":50/);
+  await shot(page, "answered");
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.emulateMedia({ colorScheme: "light" });
 
   // Stopped, and what cannot be run is told.
   await run({ calls: [{ tool: "slow_report", args: { steps: 1000, step_ms: 60 } }] });

@@ -114,6 +114,7 @@ impl Dispatcher {
             opened: now,
             due: now + within_ms.max(1),
             arrives_by: None,
+            gives: None,
             grounds: Some(Box::new(Grounds {
                 arguments: received.arguments.digest.clone(),
                 evidence: call.read_last().map(read).collect(),

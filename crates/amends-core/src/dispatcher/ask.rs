@@ -40,6 +40,7 @@ impl Dispatcher {
             due: now + call.contract().answer_within_ms.max(1),
             arrives_by: (subject == Subject::Doubt).then(|| call.arrives_by()),
             grounds: None,
+            gives: None,
         };
         if self.state.questions.contains_key(&interaction.id) || self.state.questions.len() >= QUESTIONS_MAX {
             return;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use amends_core::expression::Expression;
+use amends_wire::a2a::version::CURRENT;
 use serde::Deserialize;
 
 use super::ConfigError;
@@ -10,6 +11,8 @@ use super::settle::{expression, invalid};
 
 /// How many rules for texts there may be.
 const RULES_MAX: usize = 64;
+/// The older version that is spoken.
+const OLD: &str = "0.3";
 
 /// `[a2a]`
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -28,6 +31,13 @@ pub struct A2aSpec {
     pub text: Vec<TextSpec>,
     /// What the addresses must begin with at which agents may have their tasks' changes posted. The default is none.
     pub push: Vec<String>,
+    /// The versions that are spoken, of `1.0` and `0.3`. The default is both; `1.0` is always among them.
+    pub versions: Option<Vec<String>>,
+    /// The media types of files that messages may have, such as `image/*`, beside texts and JSON. A rule for texts can give them to
+    /// a tool. The default is none.
+    pub accepts: Vec<String>,
+    /// Whether a task that was done gives the envelope beside what the tool gave. The default is `true`.
+    pub envelope: Option<bool>,
 }
 
 /// `[[a2a.text]]`
@@ -42,6 +52,20 @@ pub struct TextSpec {
     /// Its arguments: expressions over the same. The default is `{ text = "text" }`.
     #[serde(default)]
     pub args: Option<BTreeMap<String, String>>,
+    /// What is answered once it was done: its `task`, or a `message` with what it gave. The default is the task.
+    #[serde(default)]
+    pub reply: TextReply,
+}
+
+/// What is answered to a message that names no tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextReply {
+    /// The task.
+    #[default]
+    Task,
+    /// A message, where it was done; else the task.
+    Message,
 }
 
 /// What is served to agents that speak A2A.
@@ -59,6 +83,12 @@ pub struct A2aConfig {
     pub text: Vec<TextRule>,
     /// What the addresses must begin with at which agents may be called back.
     pub push: Vec<String>,
+    /// Whether 0.3 is spoken as well.
+    pub old: bool,
+    /// The media types of files that messages may have.
+    pub accepts: Vec<String>,
+    /// Whether tasks that were done give the envelope.
+    pub envelope: bool,
 }
 
 /// What becomes of a message that names no tool.
@@ -70,6 +100,8 @@ pub struct TextRule {
     pub tool: String,
     /// Its arguments.
     pub args: BTreeMap<String, Expression>,
+    /// What is answered once it was done.
+    pub reply: TextReply,
 }
 
 impl A2aConfig {
@@ -85,6 +117,17 @@ impl A2aConfig {
         if spec.text.len() > RULES_MAX {
             return Err(invalid("a2a.text", format!("there may be {RULES_MAX} rules at most")));
         }
+        let versions = spec.versions.unwrap_or_else(|| vec![CURRENT.into(), OLD.into()]);
+        if let Some(odd) = versions.iter().find(|version| ![CURRENT, OLD].contains(&version.as_str())) {
+            return Err(invalid("a2a.versions", format!("`{odd}` is neither `{CURRENT}` nor `{OLD}`")));
+        }
+        if !versions.iter().any(|version| version == CURRENT) {
+            return Err(invalid("a2a.versions", format!("`{CURRENT}` is always spoken: name it as well")));
+        }
+        let media = |text: &String| text.split_once('/').is_some_and(|(a, b)| !a.is_empty() && !b.is_empty());
+        if let Some(odd) = spec.accepts.iter().find(|text| !media(text)) {
+            return Err(invalid("a2a.accepts", format!("`{odd}` is no media type, such as `image/png` or `image/*`")));
+        }
         let text: Result<Vec<_>, _> = spec.text.into_iter().map(rule).collect();
         let words = "calls tools, judges what goes wrong with them, and asks people where the rules say so";
         Ok(Self {
@@ -94,6 +137,9 @@ impl A2aConfig {
             url: spec.url.map(|url| url.trim_end_matches('/').to_owned()),
             text: text?,
             push: spec.push,
+            old: versions.iter().any(|version| version == OLD),
+            accepts: spec.accepts.iter().map(|media| media.to_lowercase()).collect(),
+            envelope: spec.envelope.unwrap_or(true),
         })
     }
 }
@@ -103,7 +149,7 @@ fn rule(spec: TextSpec) -> Result<TextRule, ConfigError> {
     let args = spec.args.unwrap_or_else(|| BTreeMap::from([("text".into(), "text".into())]));
     let args: Result<BTreeMap<_, _>, ConfigError> =
         args.into_iter().map(|(name, text)| Ok((name, expression("a2a.text.args", &text)?))).collect();
-    Ok(TextRule { when, tool: spec.tool, args: args? })
+    Ok(TextRule { when, tool: spec.tool, args: args?, reply: spec.reply })
 }
 
 fn is_address(text: &str) -> bool {

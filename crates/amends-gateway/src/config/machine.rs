@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use amends_core::ToolName;
 use amends_core::id::MachineName;
 use amends_core::machine::{Does, Finding, Machine, MachineSpec, Machines, ToolFacts, Weight};
+use amends_core::{Digest, ToolName};
 use amends_wire::Schema;
 use serde_json::Value;
 
@@ -58,6 +58,15 @@ fn key(finding: &Finding) -> String {
 pub(super) fn settle(specs: BTreeMap<String, MachineSpec>) -> Result<Machines, ConfigError> {
     let specs = specs.into_iter().map(|(name, spec)| (MachineName::new(name), spec)).collect();
     Machines::read(&specs).map_err(wrong)
+}
+
+/// The digest of each machine that is declared, with all it uses. Walks are compared by it at every step.
+pub(super) fn digests(machines: &Machines) -> BTreeMap<MachineName, Digest> {
+    let digest = |machine: &Machine| {
+        let canonical = serde_json_canonicalizer::to_vec(&machines.definition(machine.name())).unwrap_or_default();
+        (machine.name().clone(), amends_ledger::digest(&canonical))
+    };
+    machines.declared().map(digest).collect()
 }
 
 /// Refuses machines that cannot work by what is declared of their tools.

@@ -4,6 +4,7 @@
 //! do is carried by the client, in the thread's state; what was done is known by the ledger, and found again as any repeat is.
 
 mod answers;
+mod elsewhere;
 mod order;
 mod questions;
 mod run;
@@ -11,8 +12,9 @@ mod runs;
 mod step;
 mod teller;
 
+pub(crate) use elsewhere::stop_elsewhere;
 pub(crate) use order::{Order, prepare};
 pub(crate) use run::run;
-pub(crate) use runs::{Place, Runs};
+pub(crate) use runs::{NoPlace, Place, Runs};
 
 const DOOR: &str = "agui";

@@ -33,7 +33,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::door::agui::Runs;
 use crate::gateway::Gateway;
 use crate::identity::{self, Caller, shown};
 use crate::telemetry::Named;
@@ -52,17 +51,17 @@ const CONNECTIONS_MAX: usize = 10_000;
 struct Door {
     gateway: Arc<Gateway>,
     sessions: Sessions,
-    runs: Arc<Runs>,
     port: u16,
     /// Whom agents have called back.
     pushes: a2a::Pushes,
+    over: a2a::Over,
 }
 
 /// Serves until the process ends.
 pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
     let port = listener.local_addr().map_or(0, |address| address.port());
-    let (sessions, runs, pushes) = (Sessions::default(), Arc::default(), a2a::Pushes::default());
-    let door = Arc::new(Door { gateway, sessions, runs, port, pushes });
+    let (sessions, pushes, over) = (Sessions::default(), a2a::Pushes::default(), a2a::Over::default());
+    let door = Arc::new(Door { gateway, sessions, port, pushes, over });
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         // The semaphore is never closed.

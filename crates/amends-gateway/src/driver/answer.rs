@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use amends_core::effect::{Answer, Reply};
-use amends_core::envelope::{Body, Data};
+use amends_core::envelope::{Body, Data, DegradationReason};
 use amends_core::recovery::NextCall;
 use amends_core::{AttemptId, Certainty, Envelope, Outcome};
 use amends_ledger::{Form as StoredForm, StoredAnswer};
@@ -47,6 +47,15 @@ impl Rendered {
     /// The envelope of it, which says so where it is an earlier answer.
     pub fn told_again(&self, envelope: &Envelope) -> Envelope {
         Envelope { replayed: self.replayed || envelope.replayed, ..envelope.clone() }
+    }
+
+    /// Fills in what a person says that a call gave, where they settled it.
+    pub(super) fn given(&mut self, gave: Option<&Value>) {
+        if let Form::Envelope { envelope, .. } = &mut self.form
+            && let Body::Degraded { data, reason: DegradationReason::SettledByPerson, .. } = &mut envelope.body
+        {
+            *data = gave.cloned().map(Data::Value);
+        }
     }
 
     /// What it says, as an envelope.

@@ -36,6 +36,9 @@ const COME_BACK_MS: u64 = 24 * 60 * 60 * 1000;
 const SHOWN_BYTES_MAX: usize = 256 << 10;
 const SHOWN_MAX: usize = 2000;
 
+/// How long a schema may be to be shown with a question.
+const GIVES_BYTES_MAX: usize = 16 << 10;
+
 /// How often an agent that is kept waiting hears that it goes on.
 const SAY_EVERY: Duration = Duration::from_secs(5);
 
@@ -87,6 +90,15 @@ impl Session {
                 let shown = |result: &Bytes| evidence(mask, result, &read.hash);
                 read.view = live.results.values().filter(|_| mask.shows_arguments()).find_map(shown);
             }
+        }
+    }
+
+    /// Says with the questions what became of a call what its tool gives, so that whoever knows can say what it gave.
+    pub(super) fn show_output(&self, append: &mut Append) {
+        for asked in append.asks.iter_mut().filter(|asked| asked.subject == Subject::Doubt) {
+            let tool = self.live.get(&asked.call).and_then(|live| live.tool.as_ref());
+            let schema = tool.and_then(|tool| tool.output.as_ref()).map(|schema| schema.source().to_string());
+            asked.gives = schema.filter(|schema| schema.len() <= GIVES_BYTES_MAX);
         }
     }
 

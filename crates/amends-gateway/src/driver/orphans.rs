@@ -109,7 +109,7 @@ pub(super) async fn raise(
     }
     let restored =
         Dispatcher::restore(trace.events.iter().map(|stored| &stored.event), |hash| rules.get(hash).cloned());
-    let dispatcher = match restored {
+    let mut dispatcher = match restored {
         Ok(dispatcher) => dispatcher,
         Err(error) => {
             return Err(Error::Corrupt { reason: error.to_string() });
@@ -167,6 +167,9 @@ pub(super) async fn raise(
         );
     }
     let walking = walk::walking(gateway, &trace, &dispatcher).await?;
+    if let Some(walking) = &walking {
+        dispatcher.share_machines(&walking.kit.machines);
+    }
     let now = clock::now();
     let lease = match (ledger.take(id, now).await?, from) {
         (Some(lease), _) => lease,

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use amends_core::{CallId, Principal, ReversalState, SessionId, Timestamp};
+use amends_core::dispatcher::cancel::CancelReason;
+use amends_core::{CallId, InteractionId, PersonAnswer, Principal, ReversalState, SessionId, Timestamp};
 use amends_ledger::{Error, Letter, LetterId, ReversalRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -58,13 +59,28 @@ pub enum Request {
         /// What it brought, sealed.
         sealed: String,
     },
-    /// The agent that came back elsewhere is gone again.
+    /// The agent that came back elsewhere is gone again, or wants the call stopped.
     Left {
         /// The session of its call.
         session: SessionId,
         /// The call.
         call: CallId,
+        /// Which of the two.
+        #[serde(default = "gone")]
+        reason: CancelReason,
     },
+    /// Stop what runs in the AG-UI thread that the letter is for.
+    StopRun {
+        /// That run only.
+        run: Option<String>,
+        /// Who asked waits no longer than that; a later run is not meant.
+        until: Timestamp,
+    },
+}
+
+/// What earlier versions meant by it.
+const fn gone() -> CancelReason {
+    CancelReason::Disconnected
 }
 
 /// Looks for answers and letters, a few times a second, and at once when the ledger hints at some.
@@ -87,11 +103,28 @@ pub async fn read_post(gateway: Weak<Gateway>) {
     }
 }
 
+/// An answer with what was given with it, which is sealed where answers are listed. What cannot be opened was not given.
+pub(super) async fn opened(
+    gateway: &Gateway,
+    id: &InteractionId,
+    mut answer: PersonAnswer,
+) -> Result<PersonAnswer, Error> {
+    if answer.content.is_some() {
+        let entry = match gateway.ledger.interaction(id).await {
+            Err(error @ Error::Unavailable { .. }) => return Err(error),
+            found => found.ok().flatten(),
+        };
+        answer.content = entry.and_then(|entry| entry.answer?.content);
+    }
+    Ok(answer)
+}
+
 async fn look(gateway: &Arc<Gateway>) -> Result<(), Error> {
     let now = clock::now();
     let ledger = &gateway.ledger;
     let mut woken = HashSet::new();
     for (session, interaction, answer) in ledger.answered(AT_ONCE).await? {
+        let answer = opened(gateway, &interaction, answer).await?;
         let mail = Mail::Answer { interaction, answer: Box::new(answer) };
         match gateway.driver_of(&session) {
             // Should it end just now, the answer is found again the next time.
@@ -105,7 +138,8 @@ async fn look(gateway: &Arc<Gateway>) -> Result<(), Error> {
             adopt(gateway, &session, None).await?;
         }
     }
-    let places: Vec<String> = gateway.upstreams().values().map(|upstream| upstream.identity()).collect();
+    let mut places: Vec<String> = gateway.upstreams().values().map(|upstream| upstream.identity()).collect();
+    places.extend(gateway.runs.addresses());
     for (id, letter) in ledger.collect(&places, now, AT_ONCE).await? {
         tokio::spawn(act(gateway.clone(), id, letter));
     }
@@ -113,12 +147,18 @@ async fn look(gateway: &Arc<Gateway>) -> Result<(), Error> {
 }
 
 async fn act(gateway: Arc<Gateway>, id: LetterId, letter: Letter) {
-    let reply = match serde_json::from_value(letter.body) {
+    let Letter { place, body, .. } = letter;
+    let reply = match serde_json::from_value(body) {
         Ok(Request::Reverse { token }) => redeem(&gateway, &token).await,
         Ok(Request::Unwind { session }) => unwind(&gateway, &session).await,
         Ok(Request::Forget { session }) => forgotten(retire::forget(&gateway, &session).await),
         Ok(Request::Return { sealed }) => relay::take_in(&gateway, &sealed).await,
-        Ok(Request::Left { session, call }) => relay::leave(&gateway, &session, call),
+        Ok(Request::Left { session, call, reason }) => relay::leave(&gateway, &session, call, reason),
+        Ok(Request::StopRun { run, until }) => {
+            let meant = place.filter(|_| clock::now() <= until);
+            let stopped = meant.is_some_and(|address| gateway.runs.stop_at(&address, run.as_deref()));
+            json!({ "stopped": stopped })
+        }
         Ok(Request::Stop { session, call }) => stop::stop_here(&gateway, &session, &call).await,
         Err(error) => json!({ "error": format!("the request cannot be read: {error}") }),
     };

@@ -7,14 +7,14 @@ use std::time::Duration;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::envelope::Interruption;
 use amends_core::{
-    AttemptId, Call, CallId, Certainty, ClaimState, Code, Dispatcher, Failure, Gates, Held, Input, Refusal,
-    RefusalKind, Report,
+    AttemptId, Call, CallId, Certainty, ClaimState, Code, Dispatcher, Failure, Gates, Held, Input, PersonAnswer,
+    Refusal, RefusalKind, Report,
 };
 use amends_ledger::{Error, Trace};
 
-use super::redeem;
 use super::session::{Mail, Session};
 use super::turn::Turn;
+use super::{post, redeem};
 use crate::clock;
 use crate::witness::Witness;
 
@@ -50,7 +50,9 @@ impl Session {
         if let Error::Answered { interaction, answer } = &cause
             && let Some(Turn { input, .. }) = failed.front_mut()
         {
-            *input = Input::Answer { interaction: interaction.clone(), answer: answer.clone() };
+            let bare = PersonAnswer { content: None, ..(**answer).clone() };
+            let answer = post::opened(&self.gateway, interaction, (**answer).clone()).await.unwrap_or(bare);
+            *input = Input::Answer { interaction: interaction.clone(), answer: Box::new(answer) };
         }
         if let Error::Spent { .. } = &cause
             && let Some(Turn { input: Input::Call(call), gates, .. }) = failed.front_mut()

@@ -12,7 +12,7 @@ use amends_wire::mcp::ToolCall;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::answer::{self, Answered, Form, Rendered};
 use super::inquiry::Return;
@@ -25,10 +25,15 @@ use crate::clock;
 use crate::gateway::Gateway;
 use crate::request_state::Waiting;
 
+/// The member of a reply that says what became of it. A lone `sealed` is what a ledger makes of a reply that it seals itself, and one that
+/// does not would take ours for that.
+const TOLD: &str = "told";
 /// How often a reply is looked for where no hint comes.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long a living node takes at most to take a letter.
 const TAKEN_WITHIN: Duration = Duration::from_secs(5);
+/// How long it takes at most to reply once a session was let go.
+const REPLIED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long what is read takes at most to be recorded, on a ledger that is well.
 const RECORDED_WITHIN: Duration = Duration::from_secs(2);
@@ -68,16 +73,29 @@ impl SessionHandle {
         listener: Listener,
     ) -> CallHandle {
         let (mut answer_to, answer) = oneshot::channel();
-        let handle = self.waiting(waiting.call.clone(), answer);
+        let (there, mut stops) = mpsc::unbounded_channel();
+        let handle = CallHandle { there: Some(there), ..self.waiting(waiting.call.clone(), answer) };
         let Listener { way, capabilities, .. } = listener;
         let brought = Brought { waiting, theirs, params: params.to_owned(), way, capabilities };
         let session = self.clone();
         tokio::spawn(async move {
-            let answered = tokio::select! {
-                answered = session.fetched(&brought) => answered,
-                () = answer_to.closed() => {
-                    session.leave(&brought.waiting).await;
-                    None
+            let mut fetched = std::pin::pin!(session.fetched(&brought));
+            let mut told = false;
+            let answered = loop {
+                tokio::select! {
+                    answered = &mut fetched => break answered,
+                    // Somebody wants it stopped and may still wait for what becomes of it.
+                    Some(reason) = stops.recv(), if !told => {
+                        told = true;
+                        session.leave(&brought.waiting, reason).await;
+                    }
+                    () = answer_to.closed() => {
+                        if !told {
+                            let reason = stops.try_recv().unwrap_or(CancelReason::Disconnected);
+                            session.leave(&brought.waiting, reason).await;
+                        }
+                        break None;
+                    }
                 }
             };
             if let Some(answered) = answered {
@@ -121,18 +139,24 @@ impl SessionHandle {
         let Some(holder) = self.holder(session).await? else { return Ok(Some(Told::Nobody)) };
         let request = Request::Return { sealed: self.gateway.seal.close_letter(brought) };
         let id = self.posted(&holder, session, &request).await?;
-        let posted = Instant::now();
+        let (posted, mut let_go) = (Instant::now(), None);
         // Ends with a reply, or when whoever should give it does not take the letter or drives the session no more.
         loop {
             let hint = ledger.hint();
             match ledger.letter(id).await? {
                 Some(state) => {
                     if let Some(reply) = state.reply {
-                        let sealed = reply["sealed"].as_str().unwrap_or_default();
+                        // Nodes of earlier versions have another name for it.
+                        let sealed = reply[TOLD].as_str().or_else(|| reply["sealed"].as_str()).unwrap_or_default();
                         return Ok(self.gateway.seal.open_letter(sealed));
                     }
-                    let late = !state.taken && posted.elapsed() > TAKEN_WITHIN;
-                    if late || ledger.holder(session).await?.as_ref() != Some(&holder) {
+                    if !state.taken && posted.elapsed() > TAKEN_WITHIN {
+                        return Ok(None);
+                    }
+                    // A session whose last call is over is let go before the reply is written.
+                    if ledger.holder(session).await?.as_ref() == Some(&holder) {
+                        let_go = None;
+                    } else if let_go.get_or_insert_with(Instant::now).elapsed() > REPLIED_WITHIN {
                         return Ok(None);
                     }
                 }
@@ -157,11 +181,11 @@ impl SessionHandle {
         }
     }
 
-    /// Tells the node where the call waits that its agent is gone again.
-    async fn leave(&self, waiting: &Waiting) {
+    /// Tells the node where the call waits that its agent is gone again, or wants it stopped.
+    async fn leave(&self, waiting: &Waiting, reason: CancelReason) {
         let Waiting { session, call, .. } = waiting;
         let Ok(Some(holder)) = self.gateway.ledger.holder(session).await else { return };
-        let request = Request::Left { session: session.clone(), call: call.clone() };
+        let request = Request::Left { session: session.clone(), call: call.clone(), reason };
         if let Err(error) = self.posted(&holder, session, &request).await {
             tracing::warn!(%error, %call, "a node could not be told that the agent of a call is gone");
         }
@@ -195,7 +219,7 @@ pub(super) async fn take_in(gateway: &Arc<Gateway>, sealed: &str) -> Value {
     let Some(brought) = gateway.seal.open_letter(sealed) else {
         return json!({ "error": "what the agent brought cannot be read" });
     };
-    json!({ "sealed": gateway.seal.close_letter(&told(gateway, brought).await) })
+    json!({ TOLD: gateway.seal.close_letter(&told(gateway, brought).await) })
 }
 
 async fn told(gateway: &Gateway, brought: Brought) -> Told {
@@ -226,11 +250,11 @@ async fn told(gateway: &Gateway, brought: Brought) -> Told {
     }
 }
 
-/// The agent of a call that waits or runs here is gone from where it came back.
-pub(super) fn leave(gateway: &Gateway, session: &SessionId, call: CallId) -> Value {
+/// The agent of a call that waits or runs here is gone from where it came back, or stopped it there.
+pub(super) fn leave(gateway: &Gateway, session: &SessionId, call: CallId, reason: CancelReason) -> Value {
     if let Some(driver) = gateway.driver_of(session) {
         // Should it end just now, nothing is left to stop.
-        let _ = driver.send(Mail::Cancel { call, reason: CancelReason::Disconnected });
+        let _ = driver.send(Mail::Cancel { call, reason });
     }
     json!({ "heard": true })
 }

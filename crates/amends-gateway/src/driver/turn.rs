@@ -84,7 +84,8 @@ impl Session {
         }
         let last_seq = self.dispatcher.seq();
         let fields = self.follow(&step.events);
-        let (acts, at_once): (Vec<Act>, Vec<Act>) = self.fill_in(&step).into_iter().partition(|act| !act.is_inner());
+        let (acts, at_once): (Vec<Act>, Vec<Act>) =
+            self.fill_in(&input, &step).into_iter().partition(|act| !act.is_inner());
         self.keep_results(&acts);
         if acts.iter().any(|act| matches!(act, Act::Do(Effect::Send(attempt)) if self.is_write(attempt))) {
             failpoint::reach(Point::BeforeIntent);
@@ -92,7 +93,8 @@ impl Session {
         let append = Append { fields, ..self.append(&input, step, expected_seq, &acts) };
         let params = |call: &_| self.live.get(call).map(|live| &*live.params);
         let seen = self.witness.see(&self.gateway, &self.id, &append.events, params);
-        // What waits for nothing leads on at once, and is written together with what that leads to.
+        // What waits for nothing leads on at once, to a step that is queued behind this one before anything else is done: both are
+        // written together. Should the process die before, neither was, and nothing was sent or said.
         let leads_on = acts.is_empty() && !at_once.is_empty();
         let commit = match waits {
             Waits::Durable if !leads_on => self.gateway.ledger.append(append),
@@ -113,13 +115,11 @@ impl Session {
         }
     }
 
-    /// Keeps what calls gave that are made for a move.
+    /// Keeps what calls gave that are made for a move, or were for one that is not settled.
     fn keep_results(&mut self, acts: &[Act]) {
         for act in acts {
-            if let Act::Reply(reply, rendered) = act
-                && let Some(leg) = self.live.get(&reply.call).and_then(|live| live.leg.clone())
-            {
-                self.keep_result(&leg, rendered);
+            if let Act::Reply(reply, rendered) = act {
+                self.keep_result(&reply.call, rendered);
             }
         }
     }
@@ -173,33 +173,36 @@ impl Session {
         let reads = |call: &CallId| {
             self.live.get(call).is_some_and(|live| live.rules.contract.effect.is_read() && !live.claimed)
         };
-        let only_reads = match input {
-            Input::Call(call) => {
-                gates.refusal.is_some() || (call.rules.contract.effect.is_read() && call.claims.is_empty())
-            }
-            Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } | Input::Name { attempt, .. } => {
-                reads(&attempt.call)
-            }
-            Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => reads(call),
-            Input::Cancel { call, .. } => reads(call),
-            Input::Delivery { .. } => true,
-            Input::Answer { .. }
-            | Input::Drift(_)
-            | Input::Approval { .. }
-            | Input::Begin(_)
-            | Input::Migrate { .. }
-            | Input::Move(_)
-            | Input::Weighed { .. }
-            | Input::Unwound { .. }
-            | Input::Retire { .. } => false,
-            Input::Tick | Input::Resume => self.dispatcher.only_reads(),
-        };
+        // What is done in a walk is recorded first, its reads and what ends it among them.
+        let walks = self.walking.is_some() && !matches!(input, Input::Delivery { .. });
+        let only_reads = !walks
+            && match input {
+                Input::Call(call) => {
+                    gates.refusal.is_some() || (call.rules.contract.effect.is_read() && call.claims.is_empty())
+                }
+                Input::Result { attempt, .. } | Input::Inquiry { attempt, .. } | Input::Name { attempt, .. } => {
+                    reads(&attempt.call)
+                }
+                Input::Inputs { call, .. } | Input::Withdrawal { call, .. } => reads(call),
+                Input::Cancel { call, .. } => reads(call),
+                Input::Delivery { .. } => true,
+                Input::Answer { .. }
+                | Input::Drift(_)
+                | Input::Approval { .. }
+                | Input::Begin(_)
+                | Input::Migrate { .. }
+                | Input::Move(_)
+                | Input::Weighed { .. }
+                | Input::Unwound { .. }
+                | Input::Retire { .. } => false,
+                Input::Tick | Input::Resume => self.dispatcher.only_reads(),
+            };
         if only_reads && self.gateway.config().ledger.async_reads { Waits::NoWait } else { Waits::Durable }
     }
 
     /// The effects with their payloads, by this process's time. What is sent must leave within the lease under which it was
     /// decided: a later heartbeat may come after the session was lost.
-    fn fill_in(&self, step: &Step) -> Vec<Act> {
+    fn fill_in(&self, input: &Input, step: &Step) -> Vec<Act> {
         let lease = self.gateway.lease_until() - LEASE_MARGIN_MS;
         let fill = |effect: &Effect| match effect {
             Effect::Reply(reply) => {
@@ -207,6 +210,9 @@ impl Session {
                     return Act::Reply(reply.clone(), Box::new(rendered));
                 }
                 let mut rendered = answer::render(reply, self.live.get(&reply.call));
+                if let Input::Answer { answer, .. } = input {
+                    rendered.given(answer.content.as_ref());
+                }
                 self.show_token(reply, &mut rendered);
                 self.ask_back(reply, &mut rendered);
                 Act::Reply(reply.clone(), Box::new(rendered))
@@ -261,6 +267,7 @@ impl Session {
         self.append_move(&mut append, input);
         append_questions(&mut append, input, acts);
         self.show_evidence(&mut append);
+        self.show_output(&mut append);
         self.append_inquiry(&mut append, input, acts);
         self.mask(input, &mut append);
         if let Input::Call(call) = input

@@ -100,10 +100,17 @@ impl LiveMove {
 impl Session {
     /// Begins the walk.
     pub(super) fn begin_walk(&mut self, beginning: Beginning, course: Course) {
-        let Ok(machines) = Machines::read(&beginning.definition) else { return };
-        let kit = self.gateway.kits.of(&beginning.hash, &machines);
+        let kit = match self.gateway.kits.known(&beginning.hash) {
+            Some(kit) => kit,
+            None => match Machines::read(&beginning.definition) {
+                Ok(machines) => self.gateway.kits.of(&beginning.hash, &Arc::new(machines)),
+                Err(_) => return,
+            },
+        };
+        let machines = kit.machines.clone();
         self.walking = Some(Walking { course, kit, moves: HashMap::new(), past: BTreeMap::new() });
         self.take(Input::Begin(Box::new(beginning)), Gates::default());
+        self.dispatcher.share_machines(&machines);
     }
 
     /// An agent wants an action taken.
@@ -161,8 +168,11 @@ impl Session {
             let waits = |live: &LiveMove| live.answer.is_some() || !live.also.is_empty();
             walking.moves.retain(|id, live| waits(live) || self.dispatcher.is_open(id));
             // A wish that goes on with what is settled needs what that gave.
-            let results = walking.past.clone();
-            walking.moves.insert(wish.id, LiveMove { results, ..live });
+            let unsettled = self.dispatcher.walk().is_some_and(|look| !look.unsettled.is_empty());
+            let results = if unsettled { walking.past.clone() } else { BTreeMap::new() };
+            let gave = results.iter().find(|((part, _), _)| *part == Part::Act);
+            let gave = gave.and_then(|(_, value)| serde_json::value::to_raw_value(value).ok());
+            walking.moves.insert(wish.id, LiveMove { results, gave, ..live });
         }
         self.take(Input::Move(Box::new(taking)), gates);
     }
@@ -212,7 +222,7 @@ impl Session {
         };
         // Who waits is known only here.
         self.walking = Some(match found {
-            Some(found) => Walking { course: found.course, past: found.past, ..had },
+            Some(found) => Walking { moves: had.moves, ..found },
             None => had,
         });
         Ok(())
@@ -276,6 +286,7 @@ impl Session {
                     }
                     walking.past.clear();
                 }
+                Fact::WalkMigrated { .. } => walking.kit = self.gateway.kits.of(look.hash, look.machines),
                 Fact::WalkReset { .. } => {
                     if let Some(machine) = look.machines.get(look.root) {
                         walking.course = Course::begin(machine, Map::new());

@@ -11,9 +11,11 @@ use amends_wire::schema::Schema;
 /// How many declarations are kept at once.
 const KITS_MAX: usize = 256;
 
-/// The compiled schemas of machines.
+/// Machines and their compiled schemas.
 #[derive(Debug, Default)]
 pub(crate) struct Kit {
+    /// The machines themselves, which all walks through them share.
+    pub(crate) machines: Arc<Machines>,
     inputs: HashMap<MachineName, HashMap<ActionName, Schema>>,
     fields: HashMap<MachineName, Schema>,
 }
@@ -23,8 +25,13 @@ pub(crate) struct Kit {
 pub(crate) struct Kits(Mutex<HashMap<Digest, Arc<Kit>>>);
 
 impl Kits {
+    /// The kit of that declaration, where there is one.
+    pub(crate) fn known(&self, hash: &Digest) -> Option<Arc<Kit>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(hash).cloned()
+    }
+
     /// The kit of that declaration.
-    pub(crate) fn of(&self, hash: &Digest, machines: &Machines) -> Arc<Kit> {
+    pub(crate) fn of(&self, hash: &Digest, machines: &Arc<Machines>) -> Arc<Kit> {
         let mut kits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kit) = kits.get(hash) {
             return kit.clone();
@@ -39,8 +46,8 @@ impl Kits {
 }
 
 impl Kit {
-    fn of(machines: &Machines) -> Self {
-        let mut kit = Self::default();
+    fn of(machines: &Arc<Machines>) -> Self {
+        let mut kit = Self { machines: machines.clone(), ..Self::default() };
         for machine in machines.all() {
             // A schema that cannot be compiled was refused when the configuration was read.
             let schema = |source: &serde_json::Value| Schema::from_value(source.clone()).ok();

@@ -24,6 +24,8 @@ pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, no
             let again = named(machine, action.as_str()).into_iter().collect();
             (again, Some(Waits::Unknown { action: action.to_string() }))
         }
+        // Its time is over: it can only begin again.
+        Standing::Free if look.ends.is_some_and(|ends| ends < now) => (Vec::new(), None),
         Standing::Free => {
             let free =
                 |next: &Next| !look.later.iter().any(|(name, until)| name.as_str() == next.action && *until > now);

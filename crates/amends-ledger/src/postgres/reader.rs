@@ -128,6 +128,23 @@ pub(super) async fn sessions_after(
     connection.rows(find, &[&ms(since), &opened, &id, &number(limit as u64)]).await?.iter().map(listed).collect()
 }
 
+/// The sessions of one principal through one door that are no walks, the oldest first, after that one.
+pub(super) async fn sessions_by(
+    connection: &Connection,
+    principal: &Principal,
+    door: &str,
+    after: Option<&(Timestamp, SessionId)>,
+    limit: usize,
+) -> Result<Vec<SessionRow>, Trouble> {
+    let find = "SELECT id, principal, door, opened, updated, seq, open_calls, cut, machine FROM sessions
+         WHERE ($1::bigint IS NULL OR (opened, id) > ($1, $2::text)) AND principal = $3 AND door = $4 AND machine IS NULL
+         ORDER BY opened, id LIMIT $5";
+    let opened = after.map(|(opened, _)| ms(*opened));
+    let id = after.map(|(_, session)| session.as_str());
+    let limit = number(limit as u64);
+    connection.rows(find, &[&opened, &id, &principal.as_str(), &door, &limit]).await?.iter().map(listed).collect()
+}
+
 fn listed(row: &Row) -> Result<SessionRow, Trouble> {
     Ok(SessionRow {
         session: SessionId::new(row.try_get::<_, String>(0)?),

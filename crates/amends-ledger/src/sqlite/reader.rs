@@ -127,6 +127,23 @@ pub(super) fn sessions_after(
     listed(statement.query(params![ms(opened), id, number(limit as u64)])?)
 }
 
+/// The sessions of one principal through one door that are no walks, the oldest first, after that one.
+pub(super) fn sessions_by(
+    connection: &Connection,
+    principal: &Principal,
+    door: &str,
+    after: Option<&(Timestamp, SessionId)>,
+    limit: usize,
+) -> Result<Vec<SessionRow>, Trouble> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, principal, door, opened, updated, seq, open_calls, cut, machine
+         FROM sessions WHERE (opened, id) > (?1, ?2) AND principal = ?3 AND door = ?4 AND machine IS NULL
+         ORDER BY opened, id LIMIT ?5",
+    )?;
+    let (opened, id) = after.map_or((0, ""), |(opened, id)| (ms(*opened), id.as_str()));
+    listed(statement.query(params![opened, id, principal.as_str(), door, number(limit as u64)])?)
+}
+
 fn listed(mut rows: Rows<'_>) -> Result<Vec<SessionRow>, Trouble> {
     let mut listed = Vec::new();
     while let Some(row) = rows.next()? {

@@ -222,6 +222,7 @@ pub(crate) fn question(id: &str, session: &str, due: u64) -> Interaction {
         due: ms(due),
         arrives_by: None,
         grounds: None,
+        gives: None,
     }
 }
 

@@ -134,6 +134,7 @@ suite! {
         each_place_has_its_own_pins;
     tenants:
         the_sessions_of_a_tenant_are_listed_apart,
+        the_sessions_of_a_principal_are_walked_through_in_pieces,
         a_session_stays_its_tenants_after_it_was_retired_and_elsewhere,
         the_questions_of_a_tenant_are_listed_apart;
     walks:

@@ -50,6 +50,33 @@ pub(crate) async fn the_sessions_of_a_tenant_are_listed_apart(store: impl Store)
     assert_eq!(of(&*ledger, "acme", 9).await[1].updated, ms(50));
 }
 
+pub(crate) async fn the_sessions_of_a_principal_are_walked_through_in_pieces(store: impl Store) {
+    let ledger = store.join(node("a"));
+    for (session, at, tenant, name) in [
+        ("s1", 10, None, "ada"),
+        ("s2", 10, None, "ada"),
+        ("s3", 5, None, "bob"),
+        ("s4", 30, None, "ada"),
+        ("s5", 20, Some("acme"), "ada"),
+    ] {
+        ledger.append(opened(session, at, tenant, name)).await.unwrap();
+    }
+    ledger.append(Append { machine: Some("order".into()), ..opened("s6", 40, None, "ada") }).await.unwrap();
+    let (ada, mut seen, mut last) = (Principal::of(None, "ada"), Vec::new(), None);
+    loop {
+        let rows = ledger.sessions_by(&ada, "mcp", last.as_ref(), 2).await.unwrap();
+        seen.extend(rows.iter().map(|row| row.session.to_string()));
+        match rows.into_iter().last() {
+            Some(row) => last = Some(row),
+            None => break,
+        }
+    }
+    assert_eq!(seen, ["s1", "s2", "s4"], "the oldest first, without walks and whoever else's");
+    assert!(ledger.sessions_by(&ada, "a2a", None, 9).await.unwrap().is_empty(), "a door of its own");
+    let other = Principal::of(Some(&Tenant::new("acme")), "ada");
+    assert_eq!(ids(&ledger.sessions_by(&other, "mcp", None, 9).await.unwrap()), ["s5"]);
+}
+
 pub(crate) async fn a_session_stays_its_tenants_after_it_was_retired_and_elsewhere(store: impl Store) {
     let elsewhere = MemoryLedger::new(node("elsewhere"));
     elsewhere.append(opened("s", 10, Some("acme"), "ada")).await.unwrap();

@@ -7,6 +7,9 @@ use crate::watch::view::{AttemptView, CallView};
 use crate::watch::{Verdicts, Watch};
 use crate::world::GRANTED_FOR_MS;
 
+/// How long it takes at most to hand a call in again that the ledger found to be another's.
+const HANDED_IN_AGAIN_MS: u64 = 1_000;
+
 /// A yes to a call, and what had been read for it then.
 #[derive(Debug)]
 pub(crate) struct YesView {
@@ -67,7 +70,8 @@ impl Watch {
                     && other.received.principal == view.received.principal;
                 // A call that came in time holds the yes from then on; what is read for it before it is sent may take longer.
                 let found = view.received.repeat_of.as_ref().is_some_and(|held| held.state == ClaimState::Granted);
-                let taken = if found { view.at } else { event.at };
+                // The ledger vouched that it was good when it was found; to hand the call in again takes a moment.
+                let taken = if found { view.at - HANDED_IN_AGAIN_MS } else { event.at };
                 let good = self.granted.get(of).is_some_and(|until| taken < *until);
                 if !equal || !good || self.spent.contains(of) {
                     return broken(format!("it spends the yes to {of}: equal {equal}, good {good}"));

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 /// Where a card is found.
 pub const PATH: &str = "/.well-known/agent-card.json";
 
+/// Where clients of 0.3 begin that speak HTTP and JSON; their paths go on with `/v1/`.
+pub const OLD_REST: &str = "/a2a/0.3";
+
 /// What a card says of itself.
 #[derive(Clone, Debug)]
 pub struct Card<'a> {
@@ -20,6 +23,10 @@ pub struct Card<'a> {
     pub push: bool,
     /// Whether callers must say who they are.
     pub bearer: bool,
+    /// Whether clients of 0.3 are served as well.
+    pub old: bool,
+    /// The media types of files that are taken, beside texts and JSON.
+    pub accepts: &'a [String],
     /// What it can do.
     pub skills: Vec<Skill>,
 }
@@ -49,17 +56,19 @@ impl Card<'_> {
         if self.push {
             capabilities["pushNotifications"] = true.into();
         }
+        let mut interfaces = vec![interface("/a2a", "JSONRPC", "1.0"), interface("/a2a/v1", "HTTP+JSON", "1.0")];
+        if self.old {
+            interfaces.extend([interface("/a2a", "JSONRPC", "0.3"), interface(OLD_REST, "HTTP+JSON", "0.3")]);
+        }
+        let mut modes = vec!["application/json", "text/plain"];
+        modes.extend(self.accepts.iter().map(String::as_str));
         let mut card = json!({
             "name": self.name,
             "description": self.description,
             "version": self.version,
-            "supportedInterfaces": [
-                interface("/a2a", "JSONRPC", "1.0"),
-                interface("/a2a/v1", "HTTP+JSON", "1.0"),
-                interface("/a2a", "JSONRPC", "0.3"),
-            ],
+            "supportedInterfaces": interfaces,
             "capabilities": capabilities,
-            "defaultInputModes": ["application/json", "text/plain"],
+            "defaultInputModes": modes,
             "defaultOutputModes": ["application/json", "text/plain"],
         });
         if !skills.is_empty() {
@@ -72,11 +81,20 @@ impl Card<'_> {
         card
     }
 
-    /// What a client of 0.3 looks for beside that.
-    pub fn legacy(&self) -> [(&'static str, Value); 3] {
-        [
-            ("url", format!("{}/a2a", self.base).into()),
+    /// What a client of 0.3 looks for beside that; nothing where there are none. The card of 1.0 has no such members.
+    pub fn legacy(&self) -> Vec<(&'static str, Value)> {
+        if !self.old {
+            return Vec::new();
+        }
+        let at = |path: &str| format!("{}{path}", self.base);
+        let others = json!([
+            { "transport": "JSONRPC", "url": at("/a2a") },
+            { "transport": "HTTP+JSON", "url": at(OLD_REST) },
+        ]);
+        vec![
+            ("url", at("/a2a").into()),
             ("preferredTransport", "JSONRPC".into()),
+            ("additionalInterfaces", others),
             ("protocolVersion", "0.3.0".into()),
         ]
     }

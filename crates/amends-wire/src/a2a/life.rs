@@ -17,6 +17,8 @@ pub struct Life<'a> {
     pub state: State,
     /// Since when.
     pub since: Timestamp,
+    /// The place of the event that brought it there.
+    pub turn: u64,
     /// The place of the last event that was looked at.
     pub seq: u64,
     /// Whose it is.
@@ -37,6 +39,8 @@ pub struct Life<'a> {
     pub refusal: Option<&'a Refusal>,
     /// The call that it repeats.
     pub repeats: Option<&'a Held>,
+    /// The move of the same walk that it repeats, whose answer it gets.
+    pub joined: Option<&'a CallId>,
     /// Whether its answer is that of the call it repeats.
     pub replayed: bool,
     ended: Option<(Outcome, Certainty)>,
@@ -78,6 +82,7 @@ fn begin<'a>(event: &'a Event, opened: (&'a Principal, &'a str), id: Option<&Cal
     Some(Life {
         state: State::Submitted,
         since: event.at,
+        turn: event.seq,
         seq: event.seq,
         principal: opened.0,
         door: opened.1,
@@ -88,6 +93,7 @@ fn begin<'a>(event: &'a Event, opened: (&'a Principal, &'a str), id: Option<&Cal
         inquiry: None,
         refusal: None,
         repeats,
+        joined: None,
         replayed: false,
         ended: None,
         settled: None,
@@ -105,7 +111,7 @@ impl<'a> Life<'a> {
         self.seq = event.seq;
         let state = self.now();
         if state != self.state {
-            (self.state, self.since) = (state, event.at);
+            (self.state, self.since, self.turn) = (state, event.at, event.seq);
         }
     }
 
@@ -144,6 +150,7 @@ impl<'a> Life<'a> {
             }
             Fact::CallRefused { call, refusal } if call == self.call => self.refusal = Some(refusal),
             Fact::MoveRefused { of, refusal } if of == self.call => self.refusal = Some(refusal),
+            Fact::MoveJoined { of, first } if of == self.call => self.joined = Some(first),
             Fact::CallEnded { call, outcome, certainty, replayed, .. } if call == self.call => {
                 self.ended = Some((*outcome, *certainty));
                 self.replayed = *replayed;

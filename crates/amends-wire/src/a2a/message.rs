@@ -9,6 +9,8 @@ use crate::object::{Object, is_null, is_object, quoted};
 
 /// How long an id of an agent's own may be.
 pub const ID_BYTES_MAX: usize = 256;
+/// The media type of a file that does not say.
+const UNNAMED: &str = "application/octet-stream";
 
 /// A message that could be read.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub struct Incoming<'a> {
     pub push: Option<&'a RawValue>,
     data: Vec<&'a RawValue>,
     text: Vec<String>,
+    /// The media types of its parts, where those are not what is always read.
+    media: Vec<String>,
 }
 
 /// What a message wants.
@@ -84,8 +88,15 @@ impl<'a> Incoming<'a> {
         let push = configuration.as_ref().and_then(|configuration| given(configuration, pushed));
         let data = parts.iter().filter_map(|part| given(part, "data")).collect();
         let text = parts.iter().filter_map(|part| part.string("text")).map(|text| text.into_owned()).collect();
+        let media = parts.iter().filter_map(media).collect();
         let (context, task) = (name(&message, "contextId")?, name(&message, "taskId")?);
-        Ok(Self { id, context, task, raw, at_once, push, data, text })
+        Ok(Self { id, context, task, raw, at_once, push, data, text, media })
+    }
+
+    /// The first media type of its parts that is neither always read nor among those: `image/png`, or `image/*`.
+    pub fn strange(&self, taken: &[String]) -> Option<&str> {
+        let fits = |media: &str| taken.iter().any(|wanted| is_media(media, wanted));
+        self.media.iter().map(String::as_str).find(|media| !fits(media))
     }
 
     /// What it wants.
@@ -124,6 +135,35 @@ impl<'a> Incoming<'a> {
         let mut texts = fields.iter().filter(|(_, field)| field["type"] == "string");
         let (only, _) = texts.next().filter(|_| fields.len() == 1)?;
         Some(Value::Object(Map::from_iter([(only.clone(), Value::String(text))])))
+    }
+}
+
+/// The media type of a part, where it is not one that is always read: a text, or JSON as data. A file says what it is.
+fn media(part: &Object<'_>) -> Option<String> {
+    let text = |object: &Object<'_>, name: &str| object.string(name).map(|text| text.to_lowercase());
+    let named = text(part, "mediaType").filter(|media| !media.is_empty());
+    let file = given(part, "file").and_then(|file| Object::parse(file.get()));
+    if let Some(file) = file {
+        return Some(text(&file, "mimeType").or(named).unwrap_or_else(|| UNNAMED.into()));
+    }
+    if given(part, "raw").is_some() || given(part, "url").is_some() {
+        return Some(named.unwrap_or_else(|| UNNAMED.into()));
+    }
+    let named = named?;
+    let plain = named.split(';').next().unwrap_or_default().trim();
+    let is_read = match given(part, "data") {
+        Some(_) => plain == "application/json" || plain.ends_with("+json"),
+        None => plain.starts_with("text/"),
+    };
+    (!is_read).then_some(named)
+}
+
+fn is_media(media: &str, wanted: &str) -> bool {
+    let media = media.split(';').next().unwrap_or_default().trim();
+    match wanted.strip_suffix("/*") {
+        Some("*") => true,
+        Some(kind) => media.split('/').next() == Some(kind),
+        None => media == wanted,
     }
 }
 
@@ -191,6 +231,27 @@ mod tests {
         ] {
             assert_eq!(read(odd, Version::V1).unwrap_err().trouble, Trouble::InvalidParams, "{odd}");
         }
+    }
+
+    #[test]
+    fn a_file_is_of_a_type_that_is_taken_or_strange() {
+        let strange = |parts: &str, taken: &[&str]| {
+            let text = format!(r#"{{"message":{{"messageId":"m","parts":{parts}}}}}"#);
+            let incoming = read(&text, Version::V1).unwrap();
+            let taken: Vec<String> = taken.iter().map(|media| (*media).to_owned()).collect();
+            incoming.strange(&taken).map(str::to_owned)
+        };
+        let file = r#"[{"raw":"AA==","mediaType":"image/png"}]"#;
+        assert_eq!(strange(file, &[]).as_deref(), Some("image/png"));
+        for taken in ["image/png", "image/*", "*/*"] {
+            assert_eq!(strange(file, &[taken]), None, "{taken}");
+        }
+        assert_eq!(strange(r#"[{"text":"a"},{"url":"https://h/a"}]"#, &["image/*"]).as_deref(), Some(UNNAMED));
+        let old = r#"[{"kind":"file","file":{"uri":"https://h/a","mimeType":"audio/ogg"}}]"#;
+        assert_eq!(strange(old, &[]).as_deref(), Some("audio/ogg"));
+        let read = r#"[{"text":"a","mediaType":"text/markdown; charset=utf-8"},{"data":{},"mediaType":"application/json"},{"data":{}}]"#;
+        assert_eq!(strange(read, &[]), None);
+        assert_eq!(strange(r#"[{"data":{},"mediaType":"text/csv"}]"#, &[]).as_deref(), Some("text/csv"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::state::State;
 use super::version::Version;
 use crate::mcp::InputRequired;
-use crate::object::{Object, quoted};
+use crate::object::{Object, is_null, quoted};
 
 /// A part of a message or an artifact.
 #[derive(Clone, Debug)]
@@ -16,10 +16,19 @@ pub enum Part {
     Text(String),
     /// A value, as it was written.
     Data(Box<RawValue>),
-    /// Bytes in base 64, and their media type.
-    Bytes(String, String),
-    /// An address, and the media type of what is there.
-    Address(String, String),
+    /// Bytes in base 64, and what they are.
+    Bytes(String, File),
+    /// An address, and what is there.
+    Address(String, File),
+}
+
+/// What a file is.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its media type.
+    pub media: String,
+    /// What it is called.
+    pub name: Option<String>,
 }
 
 /// A task as it is told.
@@ -58,19 +67,29 @@ impl Part {
                 format!("{{\"kind\":\"data\",\"data\":{}}}", data.get())
             }
             (Self::Data(data), Version::V03) => format!("{{\"kind\":\"data\",\"data\":{{\"value\":{}}}}}", data.get()),
-            (Self::Bytes(bytes, media), Version::V1) => {
-                format!("{{\"raw\":{},\"mediaType\":{}}}", quoted(bytes), quoted(media))
-            }
-            (Self::Address(url, media), Version::V1) => {
-                format!("{{\"url\":{},\"mediaType\":{}}}", quoted(url), quoted(media))
-            }
-            (Self::Bytes(bytes, media), Version::V03) => {
-                json!({ "kind": "file", "file": { "bytes": bytes, "mimeType": media } }).to_string()
-            }
-            (Self::Address(url, media), Version::V03) => {
-                json!({ "kind": "file", "file": { "uri": url, "mimeType": media } }).to_string()
-            }
+            (Self::Bytes(bytes, file), Version::V1) => file.part("raw", bytes),
+            (Self::Address(url, file), Version::V1) => file.part("url", url),
+            (Self::Bytes(bytes, file), Version::V03) => file.old_part("bytes", bytes),
+            (Self::Address(url, file), Version::V03) => file.old_part("uri", url),
         }
+    }
+}
+
+impl File {
+    fn part(&self, member: &str, value: &str) -> String {
+        let mut part = json!({ member: value, "mediaType": self.media });
+        if let Some(name) = &self.name {
+            part["filename"] = name.as_str().into();
+        }
+        part.to_string()
+    }
+
+    fn old_part(&self, member: &str, value: &str) -> String {
+        let mut file = json!({ member: value, "mimeType": self.media });
+        if let Some(name) = &self.name {
+            file["name"] = name.as_str().into();
+        }
+        json!({ "kind": "file", "file": file }).to_string()
     }
 }
 
@@ -112,7 +131,8 @@ impl TaskView {
             ),
             Version::V03 => format!(
                 "{{\"kind\":\"status-update\",\"taskId\":{id},\"contextId\":{context},\"status\":{status},\"final\":{},\"metadata\":{metadata}}}",
-                self.state.is_terminal()
+                // A stream of 0.3 ends where somebody is asked.
+                self.state.is_terminal() || self.state.is_interrupted()
             ),
         }
     }
@@ -166,10 +186,7 @@ impl TaskView {
 
 /// What a finished call gave: its content as parts, where it has any beside data, and the envelope.
 pub fn artifacts(envelope: &RawValue) -> Vec<(&'static str, Vec<Part>)> {
-    let data = Object::parse(envelope.get()).and_then(|envelope| envelope.get("data"));
-    let blocks = data.and_then(|data| Object::parse(data.get())).and_then(|data| data.get("content"));
-    let blocks: Vec<Object<'_>> = blocks.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let content: Vec<Part> = blocks.iter().filter_map(block).collect();
+    let content = content(envelope);
     let envelope = ("envelope", vec![Part::Data(envelope.to_owned())]);
     match content.is_empty() {
         true => vec![envelope],
@@ -177,23 +194,59 @@ pub fn artifacts(envelope: &RawValue) -> Vec<(&'static str, Vec<Part>)> {
     }
 }
 
+/// The same without the envelope: only what the tool gave, its data among it.
+pub fn given(envelope: &RawValue) -> Vec<(&'static str, Vec<Part>)> {
+    let mut parts = content(envelope);
+    if parts.is_empty() {
+        parts.extend(data(envelope).map(|data| Part::Data(data.to_owned())));
+    }
+    if parts.is_empty() { Vec::new() } else { vec![("content", parts)] }
+}
+
+fn data(envelope: &RawValue) -> Option<&RawValue> {
+    Object::parse(envelope.get()).and_then(|envelope| envelope.get("data")).filter(|data| !is_null(data))
+}
+
+/// The blocks of content in an envelope's data, as parts.
+fn content(envelope: &RawValue) -> Vec<Part> {
+    let blocks = data(envelope).and_then(|data| Object::parse(data.get())).and_then(|data| data.get("content"));
+    let blocks: Vec<Object<'_>> = blocks.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    blocks.iter().filter_map(block).collect()
+}
+
 /// A block of a tool's content as a part.
 fn block(block: &Object<'_>) -> Option<Part> {
     let text = |object: &Object<'_>, name: &str| object.string(name).map(|text| text.into_owned());
     let media = |object: &Object<'_>| text(object, "mimeType").unwrap_or_else(|| "application/octet-stream".into());
+    let file = |object: &Object<'_>, name: Option<String>| File { media: media(object), name };
     match block.string("type")?.as_ref() {
         "text" => Some(Part::Text(text(block, "text")?)),
-        "image" | "audio" => Some(Part::Bytes(text(block, "data")?, media(block))),
-        "resource_link" => Some(Part::Address(text(block, "uri")?, media(block))),
+        "image" | "audio" => Some(Part::Bytes(text(block, "data")?, file(block, None))),
+        "resource_link" => Some(Part::Address(text(block, "uri")?, file(block, text(block, "name")))),
         "resource" => {
             let resource = Object::parse(block.get("resource")?.get())?;
             match text(&resource, "blob") {
-                Some(blob) => Some(Part::Bytes(blob, media(&resource))),
-                None => Some(Part::Text(text(&resource, "text")?)),
+                Some(blob) => {
+                    let name = text(&resource, "uri").and_then(|uri| last_segment(&uri));
+                    Some(Part::Bytes(blob, file(&resource, name)))
+                }
+                None => Some(written(text(&resource, "text")?, &media(&resource))),
             }
         }
         _ => None,
     }
+}
+
+/// A text of that type: what is JSON is data.
+fn written(text: String, media: &str) -> Part {
+    let data = (media == "application/json").then(|| RawValue::from_string(text.clone()).ok()).flatten();
+    data.map_or(Part::Text(text), Part::Data)
+}
+
+/// What a file at that address is called.
+fn last_segment(uri: &str) -> Option<String> {
+    let path = uri.split(['?', '#']).next().unwrap_or_default();
+    path.rsplit('/').next().filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 /// What is said of a call that did not end well: its sentence, and the envelope.
@@ -270,3 +323,23 @@ fn data_of(value: &Value) -> Part {
 
 #[cfg(test)]
 mod goldens;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_the_envelope_there_is_what_the_tool_gave() {
+        let parts = |envelope: &str| -> Vec<String> {
+            let raw: &RawValue = serde_json::from_str(envelope).unwrap();
+            given(raw).iter().flat_map(|(_, parts)| parts.iter().map(|part| part.json(Version::V1))).collect()
+        };
+        let data = r#"{"status":"success","data":{"key":"value"},"charter_version":"1.0"}"#;
+        assert_eq!(parts(data), [r#"{"data":{"key":"value"},"mediaType":"application/json"}"#]);
+        let content = r#"{"status":"success","data":{"content":[{"type":"text","text":"hi"}]}}"#;
+        assert_eq!(parts(content), [r#"{"text":"hi"}"#]);
+        for nothing in [r#"{"status":"success"}"#, r#"{"status":"success","data":null}"#] {
+            assert!(parts(nothing).is_empty(), "{nothing}");
+        }
+    }
+}

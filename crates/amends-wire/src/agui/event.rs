@@ -101,11 +101,6 @@ impl Event {
         let json = serde_json::to_string(self).expect("events are made of texts and JSON values, which can be written");
         format!("data: {json}\n\n")
     }
-
-    /// Whether nothing comes after it.
-    pub const fn is_last(&self) -> bool {
-        matches!(self, Self::RunFinished { .. } | Self::RunError { .. })
-    }
 }
 
 /// What a model reads of a tool's result.

@@ -68,7 +68,7 @@ pub enum Status {
 }
 
 /// What a run waits for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Waiting {
     /// What is asked, one for each interrupt.
@@ -79,7 +79,7 @@ pub struct Waiting {
 }
 
 /// One thing that is asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
     /// The interrupt.
@@ -87,6 +87,9 @@ pub struct Asked {
     /// The name that the upstream gave its question; nothing where a person is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// What an answer to the upstream looks like, so that one that does not fit is not handed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
 }
 
 impl Plan {

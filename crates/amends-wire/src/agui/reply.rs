@@ -1,12 +1,14 @@
 //! Answers and questions as AG-UI says them.
 
-use amends_core::interaction::{InteractionKind, choice};
+use amends_core::interaction::{Form, InteractionKind, choice};
+use amends_core::refusal::ArgumentFault;
 use amends_core::registry::AgUi;
 use amends_core::{Certainty, Code, Interaction, InteractionId, Refusal, RefusalKind};
 use serde_json::{Map, Value, json};
 
 use super::event::{Content, Event, Interrupt, Part, Source};
 use super::input::{Answer, unfit};
+use crate::Schema;
 use crate::mcp::Question;
 use crate::mcp::reply::{ENVELOPE, RECEIPT};
 use crate::message::Message;
@@ -130,8 +132,16 @@ pub fn of_person(interaction: &Interaction, call: &str, expires_at: String) -> I
     }
 }
 
+/// The form that an answer fills in, where none of the options is an answer by itself.
+fn form(interaction: &Interaction) -> Option<&Form> {
+    interaction.form().filter(|form| form.choices.is_empty())
+}
+
 /// What an answer of a person looks like.
 fn schema(interaction: &Interaction) -> Value {
+    if let Some(form) = form(interaction) {
+        return serde_json::from_str(&form.schema).unwrap_or_else(|_| json!({ "type": "object" }));
+    }
     if interaction.options.is_empty() {
         let answer = json!({ "type": "string", "title": "Answer" });
         return json!({ "type": "object", "properties": { "answer": answer }, "required": ["answer"] });
@@ -149,16 +159,43 @@ fn schema(interaction: &Interaction) -> Value {
     })
 }
 
-/// What a person answered: the choice and a note. Nothing where the client only looks whether somebody else has answered.
-pub fn said(interaction: &Interaction, answer: &Answer) -> Result<Option<(String, Option<String>)>, Box<Refusal>> {
+/// What a person answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PersonSaid {
+    /// One of the options.
+    pub choice: String,
+    /// What they added.
+    pub note: Option<String>,
+    /// What they filled in, as it came.
+    pub content: Option<Value>,
+}
+
+impl PersonSaid {
+    const fn picking(choice: String, note: Option<String>) -> Self {
+        Self { choice, note, content: None }
+    }
+}
+
+/// What a person answered. Nothing where the client only looks whether somebody else has answered.
+pub fn said(interaction: &Interaction, answer: &Answer) -> Result<Option<PersonSaid>, Box<Refusal>> {
     if answer.cancelled {
-        return Ok(Some((interaction.default.clone(), None)));
+        return Ok(Some(PersonSaid::picking(interaction.default.clone(), None)));
+    }
+    if let (Some(form), Value::Object(fields)) = (form(interaction), &answer.payload) {
+        let schema: Value = serde_json::from_str(&form.schema).unwrap_or_default();
+        // A no is told as everywhere, unless that is what the form calls a field of its own.
+        let denies = fields.get("choice").is_some_and(|picked| picked == choice::DENY);
+        if denies && schema["properties"].get("choice").is_none() {
+            return Ok(Some(PersonSaid::picking(choice::DENY.to_owned(), None)));
+        }
+        let (choice, content) = (choice::ANSWER.to_owned(), Some(answer.payload.clone()));
+        return Ok(Some(PersonSaid { choice, note: None, content }));
     }
     let field = |name: &str| format!("resume.payload.{name}");
     let Some(payload) = answer.payload.as_object() else {
         return match &answer.payload {
             Value::Null => Ok(None),
-            Value::Bool(yes) => Ok(Some((approved(*yes), None))),
+            Value::Bool(yes) => Ok(Some(PersonSaid::picking(approved(*yes), None))),
             other => Err(unfit("resume.payload", "an object as `responseSchema` has it", Some(&other.to_string()))),
         };
     };
@@ -185,7 +222,7 @@ pub fn said(interaction: &Interaction, answer: &Answer) -> Result<Option<(String
     {
         return Err(unfit(&field("choice"), &format!("one of {}", interaction.options.join(", ")), Some(picked)));
     }
-    Ok(picked.map(|picked| (picked, text("note").ok().flatten())))
+    Ok(picked.map(|picked| PersonSaid::picking(picked, text("note").ok().flatten())))
 }
 
 fn approved(yes: bool) -> String {
@@ -212,12 +249,32 @@ pub fn of_upstream(question: &Question, id: String, call: &str) -> Interrupt {
     }
 }
 
-/// What an upstream is told of an answer to its question.
-pub fn to_upstream(answer: &Answer) -> String {
-    match (answer.cancelled, &answer.payload) {
+/// What an upstream is told of an answer to its question. What does not fit `schema`, which came with the question, is none; a schema that
+/// cannot be read is the upstream's own to judge by.
+pub fn to_upstream(answer: &Answer, schema: Option<&Value>) -> Result<String, Box<Refusal>> {
+    if let (false, Some(Ok(schema))) = (answer.cancelled, schema.map(|schema| Schema::from_value(schema.clone()))) {
+        let empty = json!({});
+        let given = if answer.payload.is_null() { &empty } else { &answer.payload };
+        let faults = schema.check(given).into_iter().map(|fault| ArgumentFault {
+            field: match fault.field.as_str() {
+                "" => "resume.payload".to_owned(),
+                field => format!("resume.payload.{field}"),
+            },
+            // What somebody answered is for the upstream alone.
+            got: None,
+            ..fault
+        });
+        let faults: Vec<ArgumentFault> = faults.collect();
+        if let Some(first) = faults.first() {
+            let mut refusal = unfit(&first.field, &first.expected, None);
+            refusal.details = faults;
+            return Err(refusal);
+        }
+    }
+    let said = match (answer.cancelled, &answer.payload) {
         (true, _) => json!({ "action": "cancel" }),
         (false, Value::Null) => json!({ "action": "accept" }),
         (false, content) => json!({ "action": "accept", "content": content }),
-    }
-    .to_string()
+    };
+    Ok(said.to_string())
 }

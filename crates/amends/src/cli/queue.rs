@@ -68,7 +68,7 @@ pub(super) struct AnswerArgs {
     /// What you want to add; it is kept on the trace.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// What is asked for, as JSON, with the answer `answer`.
+    /// What is asked for, as JSON, with the answer `answer`; or what a call gave, with the answer `happened`.
     #[arg(long, value_name = "JSON")]
     content: Option<String>,
     /// As JSON.
@@ -111,6 +111,8 @@ pub(super) async fn queue(args: QueueArgs) -> Result<ExitCode> {
         };
         let form = asked.form().filter(|form| form.choices.is_empty());
         let form = form.map(|form| format!("  asked for: {}\n", form.schema)).unwrap_or_default();
+        let gives = asked.gives.as_ref().map(|schema| format!("  it gives, with --content: {schema}\n"));
+        let form = form + &gives.unwrap_or_default();
         let view = asked.view.as_ref().map(|view| format!("  `{}` {view}\n", asked.tool)).unwrap_or_default();
         let changed: String = differences(entry, &[], &kept).iter().map(changed).collect();
         text.push_str(&format!(

@@ -110,6 +110,7 @@ async fn run(config: Config, demo: bool, reloads: Option<Reloads>) -> Result<Exi
         eprint!("{}", demo::lessons(address));
     }
     shutdown::asked().await?;
+    gateway.end_runs().await;
     door.abort();
     links.abort();
     follower.abort();

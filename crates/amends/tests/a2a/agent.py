@@ -17,6 +17,8 @@ from google.protobuf.struct_pb2 import Value
 from starlette.applications import Starlette
 
 BOOK = pathlib.Path(sys.argv[1])
+SIGNED = BOOK.with_name("signed.txt")
+SIGN_IN = "https://id.example.com/sign-in?for=clerk"
 STREAMS = "--no-stream" not in sys.argv
 
 
@@ -49,6 +51,15 @@ class Clerk(AgentExecutor):
             await updater.start_work(say("looking for a seat"))
             await updater.add_artifact([data({"booked": rest}), pb.Part(text="booked")])
             await updater.complete()
+        elif word == "auth":
+            # Somebody signs in elsewhere, which is a file here; `auth inside` waits to be told instead.
+            await updater.requires_auth(say(f"sign in at {SIGN_IN}, then it goes on"))
+            if rest == "inside":
+                return
+            while not SIGNED.exists():
+                await asyncio.sleep(0.05)
+            await updater.add_artifact([data({"booked": rest})])
+            await updater.complete()
         elif word == "ask":
             await updater.requires_input(say("which seat?"))
         elif word == "fail":
@@ -75,6 +86,30 @@ class Clerk(AgentExecutor):
         await updater.cancel()
 
 
+class Cutting:
+    """Ends every stream after its first event, as a line does that breaks."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send) -> None:
+        streams, said = False, 0
+
+        async def cut(message) -> None:
+            nonlocal streams, said
+            if message["type"] == "http.response.start":
+                streams = any(b"event-stream" in value for _, value in message["headers"])
+            elif streams and message["type"] == "http.response.body":
+                said += 1
+                if said > 1:
+                    return
+                note("cut")
+                message = {**message, "more_body": False}
+            await send(message)
+
+        await self.app(scope, receive, cut)
+
+
 def main() -> None:
     listener = socket.socket()
     listener.bind(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 0))
@@ -89,6 +124,8 @@ def main() -> None:
     card.skills.append(pb.AgentSkill(id="book", name="Book", description="books a seat", tags=["seats"]))
     handler = DefaultRequestHandler(agent_executor=Clerk(), task_store=InMemoryTaskStore(), agent_card=card)
     app = Starlette(routes=create_agent_card_routes(card) + create_jsonrpc_routes(handler, "/rpc"))
+    if "--cuts" in sys.argv:
+        app = Cutting(app)
     print(f"listens on {url}", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listener])
 

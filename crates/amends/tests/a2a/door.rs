@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::peer::{Client, call, python, root, rpc};
+use crate::support::served::serve_tools;
 use crate::support::{Place, eventually, http};
 
 /// The headers of a request.
@@ -176,6 +177,20 @@ fn a_client_of_the_older_version_is_answered_in_its_words() {
 }
 
 #[test]
+fn the_sdk_for_the_older_version_is_answered_over_both_of_its_bindings() {
+    let place = Place::new();
+    let text = "[a2a]\npush = [\"http://127.0.0.1\"]\n[tools.charge_card]\neffect = \"write\"\napproval = \"own\"\n[queues.own]\nrequester = true\n";
+    let config = place.write("old.toml", text).display().to_string();
+    let gateway = place.up_with("", &["--config", &config]);
+    let mut command = python(root().join("crates/amends/tests/a2a/old.py"));
+    let ran = command.arg(format!("http://{}", gateway.address)).output().expect("it runs");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{said} {}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(said.lines().collect::<Vec<_>>(), ["jsonrpc holds", "rest holds"]);
+    assert_eq!(place.effects("charge_card"), 2, "one for each binding");
+}
+
+#[test]
 fn an_approved_task_runs_by_itself_also_after_a_restart() {
     for dies in [false, true] {
         let place = Place::new();
@@ -207,6 +222,40 @@ fn an_approved_task_runs_by_itself_also_after_a_restart() {
         });
         assert_eq!(after["artifacts"][0]["parts"][0]["data"]["status"], "success", "{after}");
         assert_eq!(place.effects("charge_card"), 1);
+    }
+}
+
+#[test]
+fn a_cancel_goes_down_to_the_tool_and_is_only_said_where_nothing_was_done() {
+    // A write that has left may have happened: a person is asked, once it had its time to answer.
+    for (effect, state) in [("read", "TASK_STATE_CANCELED"), ("write", "TASK_STATE_INPUT_REQUIRED")] {
+        let place = Place::new();
+        let (script, book) = (root().join("crates/amends/tests/a2a/sleeper.py"), place.path("sleeper.txt"));
+        let script = script.canonicalize().expect("a server");
+        let upstream = format!(
+            "command = [\"python3\", \"{}\", \"{}\"]\ntimeout = \"6s\"\ndeadline = \"30s\"",
+            script.display(),
+            book.display()
+        );
+        let gateway = serve_tools(&place, &upstream, &format!("[tools.sleep]\neffect = \"{effect}\"\n"));
+        let noted = |what: &str| {
+            let book = std::fs::read_to_string(&book).unwrap_or_default();
+            book.lines().filter(|line| *line == what).count()
+        };
+        let mut client = Client::of(&gateway.address, &json!({ "polling": true }));
+        let task = client.ask("send", call("m1", "sleep", json!({ "seconds": 30 })))[0]["task"].clone();
+        eventually("the tool works", || noted("began") == 1);
+        let stopped = client.ask("cancel", json!({ "id": task["id"] }));
+        assert_eq!(stopped["id"], task["id"], "{stopped}");
+        let mut after = stopped;
+        eventually("it is settled", || {
+            after = client.ask("get", json!({ "id": task["id"] }));
+            after["status"]["state"] == state
+        });
+        eventually("the tool was told", || noted("cancelled") == 1);
+        assert_eq!((noted("began"), noted("did")), (1, 0), "{effect}: {after}");
+        let again = client.ask("get", json!({ "id": task["id"] }));
+        assert_eq!(again["status"]["state"], state, "what was said stays: {again}");
     }
 }
 

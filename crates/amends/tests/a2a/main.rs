@@ -7,3 +7,4 @@ mod door;
 mod kit;
 mod peer;
 mod upstream;
+mod whose;

@@ -1,6 +1,6 @@
 //! The A2A SDK's client, and its agents.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -81,4 +81,16 @@ pub(crate) fn call(id: &str, tool: &str, args: Value) -> Value {
 pub(crate) fn rpc(address: &str, version: &str, method: &str, params: Value) -> Value {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
     http::post(address, "/a2a", &[("a2a-version", version)], body.as_bytes()).1
+}
+
+/// The card, as anybody gets it.
+pub(crate) fn card(address: &str) -> Value {
+    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+    let ask = format!("GET /.well-known/agent-card.json HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(ask.as_bytes()).expect("it hears");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("it answers");
+    let (status, body) = http::parse(&answer);
+    assert_eq!(status, 200);
+    serde_json::from_slice(&body).expect("a card is JSON")
 }

@@ -106,7 +106,7 @@ fn outcome_of(went: &Value) -> String {
     statuses(went).first().map(|status| (*status).to_owned()).unwrap_or_default()
 }
 
-fn get(address: &str, path: &str) -> Vec<u8> {
+pub(crate) fn get(address: &str, path: &str) -> Vec<u8> {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).expect("a connection");
     write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").expect("it is sent");

@@ -65,6 +65,18 @@ tool = "charge_card"
 when = { order = "ord_slow" }
 attempts = ["late"]
 repeat = true
+
+[[fault]]
+tool = "issue_refund"
+when = { order = "ord_slow" }
+attempts = ["late"]
+late_ms = 3000
+
+[[fault]]
+tool = "cancel_refund"
+when = { id = "re_000002" }
+attempts = ["forbidden"]
+repeat = true
 "#;
 
 /// The shop as an upstream declares it.
@@ -96,6 +108,8 @@ pub(crate) fn serve_with(place: &Place, upstream: &str, machine: &str) -> Gatewa
     let config = place.write("serve.toml", &text);
     let mut command = Command::new(AMENDS);
     command.arg("serve").arg("--config").arg(config);
+    // A test that wants a slow disk writes so into this file.
+    command.env("AMENDS_SLOW_DISK_MS", place.path("slow"));
     let gateway = Gateway::listening(command);
     eventually("the shop's tools are served", || {
         gateway.call("get_order", r#"{"order":"ord_ready"}"#).1["status"] == "success"

@@ -249,3 +249,101 @@ fn what_is_called_last_is_called_though_the_time_is_over() {
         place.events_named("call_received").iter().map(|event| event["leg"]["part"].clone()).collect();
     assert!(parts.contains(&json!("exit")), "{parts:?}");
 }
+
+/// A refund whose answer comes after its time, and is written into the fields.
+const LATE: &str = r#"
+[tools.get_order]
+effect = "read"
+
+[tools.get_refund]
+effect = "read"
+
+[tools.issue_refund]
+effect = "keyed"
+key = { argument = "idempotency_key", window = "24h", durable = true }
+status = { tool = "get_refund", args = { key = "key" }, happened = "result.found" }
+settles_within = "20s"
+
+[machines.refund]
+initial = "asked"
+terminal = ["paid", "left"]
+
+[machines.refund.actions.pay_back]
+from = ["asked"]
+to = "paid"
+tool = "issue_refund"
+args = { order = "inputs.order", amount = "5" }
+input = { type = "object", properties = { order = { type = "string" } }, required = ["order"] }
+timeout = "1s"
+writes = { refund = "result.id" }
+
+[machines.refund.actions.leave]
+from = ["asked"]
+to = "left"
+"#;
+
+#[test]
+fn what_was_done_after_its_time_is_gone_on_with_and_what_it_gave_is_not_lost() {
+    let place = Place::new();
+    let gateway = serve(&place, LATE);
+    let refund = json!({ "action": "pay_back", "inputs": { "order": "ord_slow" } });
+    let late = step(&gateway, refund.clone());
+    assert_eq!((&late["error"]["kind"], &late["state"]["name"]), (&json!("action_timeout"), &json!("asked")), "{late}");
+    assert_eq!(late["timeout_ms"], 1_000, "{late}");
+    let session = late["session"].clone();
+    let look = &late["error"]["recovery"]["call"];
+    assert_eq!(look["tool"], "walk", "what may have happened is looked at, never offered again: {late}");
+    let next = || gateway.call("walk", &look["args"].to_string()).1["data"].clone();
+    eventually("what came late is settled", || next()["waits"]["done"] == true);
+    assert_eq!(
+        (&next()["state"], &next()["seq"]),
+        (&json!("asked"), &json!(0)),
+        "nothing moves behind the agent's back"
+    );
+    let other = step(&gateway, json!({ "action": "leave", "session": session }));
+    assert_refused(&other, "in_flight", &["pay_back"]);
+    let mut again = refund;
+    again["session"] = session;
+    let paid = step(&gateway, again);
+    assert_eq!((&paid["status"], &paid["data"]["state"]["name"]), (&json!("success"), &json!("paid")), "{paid}");
+    let id = paid["data"]["state"]["fields"]["refund"].as_str().unwrap_or_else(|| panic!("{paid}"));
+    assert!(id.starts_with("re_"), "{paid}");
+    assert_eq!(paid["data"]["result"]["id"], id, "{paid}");
+    assert_eq!(place.effects_on("issue_refund", "ord_slow"), 1, "paid once");
+    place.settled();
+}
+
+#[test]
+fn whoever_says_that_it_happened_may_say_what_it_gave() {
+    for crash in [false, true] {
+        let place = Place::new();
+        let mut gateway = serve(&place, ORDER);
+        let session = ordered(&gateway, "ord_lost");
+        let lost = pay(&gateway, &session);
+        assert_eq!(lost["error"]["certainty"], "in_doubt", "{lost}");
+        eventually("a person is asked", || queue(&place).len() == 1);
+        let asked = queue(&place).remove(0);
+        let id = asked["id"].as_str().expect("a question has an id").to_owned();
+        let answer = |words: &[&str]| place.amends(&[&["answer", &id], words, &["--by", "ada"]].concat());
+        let (code, said) = answer(&["did_not_happen", "--content", r#"{"id":"ch_7"}"#]);
+        assert_ne!(code, 0, "{said}");
+        if asked.get("gives").is_some() {
+            let (code, said) = answer(&["happened", "--content", r#"{"id":7}"#]);
+            assert_ne!(code, 0, "it does not fit what the tool gives: {said}");
+        }
+        let (code, said) = answer(&["happened", "--content", r#"{"id":"ch_7","order":"ord_lost","amount":5}"#]);
+        assert_eq!(code, 0, "{said}");
+        let next = |gateway: &Gateway| gateway.call("walk", &json!({ "session": session }).to_string()).1;
+        eventually("it is settled", || next(&gateway)["data"]["waits"]["done"] == true);
+        if crash {
+            gateway.kill();
+            gateway = serve(&place, ORDER);
+        }
+        let paid = pay(&gateway, &session);
+        assert_eq!((&paid["status"], &paid["data"]["state"]["name"]), (&json!("success"), &json!("paid")), "{paid}");
+        assert_eq!(paid["data"]["state"]["fields"]["charge"], "ch_7", "{paid}");
+        assert_eq!(place.requests_on("charge_card", "ord_lost"), 1, "and nothing is sent again");
+        assert!(!place.events().iter().any(|event| event.to_string().contains("ch_7")), "no trace has it");
+        place.settled();
+    }
+}

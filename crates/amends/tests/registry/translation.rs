@@ -42,6 +42,7 @@ const ANSWERS: &str = "
 |---|---|---|---|---|---|---|
 | yes | `accept` with `approve: true` | `amends/answer` with `approve` | `choice` is `approve` | `approved: true` | `ToolApproved` | its result, once |
 | no | `accept` with `approve: false`, or `decline` | `amends/answer` with `deny` | `choice` is `deny` | `approved: false`, or `cancelled` | `ToolDenied`, and `AmendsToolset.deny` | `approval_denied` |
+| what a form asks for | `accept` with its fields, where they are plain | | `choice` is `answer`, `content` has the fields | the fields | | its result, with what was filled in |
 | nothing | `cancel`: the form was put away | | | a `payload` without an answer | the run is not taken up again | `awaiting_person`, until its time is over: `approval_expired` |
 
 A yes of whoever called counts only on queues that let them: see [people](people.md). Over MCP, declining and saying no are the same;

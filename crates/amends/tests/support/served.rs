@@ -26,12 +26,17 @@ impl Listening {
         let url = said.trim().strip_prefix("listens on ").unwrap_or_else(|| panic!("it said `{said}`")).to_owned();
         Self { child, url }
     }
+
+    /// `kill -9`, by its id.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 

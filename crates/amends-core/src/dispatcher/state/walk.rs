@@ -275,9 +275,10 @@ impl WalkState {
         self.aborted_by.is_some() || (self.frames.len() == 1 && machine.is_terminal(&frame.state))
     }
 
-    /// How long it has been going on, without the time that people took.
-    pub(in crate::dispatcher) fn worked_ms(&self, now: Timestamp) -> u64 {
-        now.since_ms(self.began).saturating_sub(self.people_ms)
+    /// When its time is over, where the machine it is in bounds that. The time that people took does not count.
+    pub(in crate::dispatcher) fn ends(&self) -> Option<Timestamp> {
+        let most = self.top().0.bounds().time_ms_max?;
+        Some(self.began + most.saturating_add(self.people_ms))
     }
 
     pub(in crate::dispatcher) fn deadline(&self) -> Option<Deadline> {

@@ -160,6 +160,7 @@ impl Dispatcher {
             due: now + ANSWER_WITHIN_MS,
             arrives_by: None,
             grounds: None,
+            gives: None,
         };
         if self.state.questions.contains_key(&interaction.id) {
             return;
@@ -190,6 +191,7 @@ impl Dispatcher {
             due: now + ANSWER_WITHIN_MS,
             arrives_by: None,
             grounds: None,
+            gives: None,
         };
         self.emit(now, Fact::InteractionOpened { interaction: Box::new(interaction.clone()) });
         self.step.effects.push(Effect::Ask(Box::new(interaction)));

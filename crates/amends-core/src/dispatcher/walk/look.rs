@@ -26,6 +26,8 @@ pub struct Look<'a> {
     pub over: bool,
     /// What stands in the way of other moves.
     pub standing: Standing<'a>,
+    /// When its time is over, where the machine it is in bounds that. People's time does not count.
+    pub ends: Option<Timestamp>,
     /// Actions of the machine it is in that can be taken again only later.
     pub later: Vec<(&'a ActionName, Timestamp)>,
     /// The open move.
@@ -75,6 +77,13 @@ pub enum Standing<'a> {
 }
 
 impl Dispatcher {
+    /// Lets the walk use the same machines as others, where they are equal: they are large, and walks are many.
+    pub fn share_machines(&mut self, machines: &Arc<Machines>) {
+        if let Some(walk) = self.state.walk.as_mut().filter(|walk| *walk.machines == **machines) {
+            walk.machines = machines.clone();
+        }
+    }
+
     /// The session's walk, if it has one.
     pub fn walk(&self) -> Option<Look<'_>> {
         let walk = self.state.walk.as_ref()?;
@@ -102,6 +111,7 @@ impl Dispatcher {
             moves: walk.moves,
             over: walk.is_over(),
             standing,
+            ends: walk.ends(),
             later: here.map(|((_, action), until)| (action, *until)).collect(),
             open,
             unsettled: past.map(leg).collect(),

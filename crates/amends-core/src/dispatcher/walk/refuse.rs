@@ -86,7 +86,9 @@ impl WalkState {
         if let Err(no) = machine.find(&self.position(), action, None) {
             return Some(self.structural(&taking.action, no));
         }
-        if let Some(most) = machine.bounds().time_ms_max.filter(|most| self.worked_ms(now) > *most) {
+        // What goes on with a move that began in time is not too late.
+        if self.ends().is_some_and(|ends| ends < now) && self.unsettled.is_none() {
+            let most = machine.bounds().time_ms_max.unwrap_or_default();
             let message =
                 format!("the walk has gone on for longer than the {most} ms it may take; reset it to begin again");
             return Some(Refusal::of(RefusalKind::InvalidTransition, message));

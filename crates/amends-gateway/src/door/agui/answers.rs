@@ -8,7 +8,7 @@ use amends_core::{CallId, Interaction, InteractionId, PersonAnswer, Principal, R
 use amends_ledger::{AnswerFate, Closing, QueueState};
 use amends_wire::agui::input::{Answer, unfit};
 use amends_wire::agui::plan::Plan;
-use amends_wire::agui::reply::{said, to_upstream};
+use amends_wire::agui::reply::{PersonSaid, said, to_upstream};
 use amends_wire::mcp::inputs::responses;
 
 use crate::clock;
@@ -47,14 +47,18 @@ pub(super) async fn take(
     let mut to_upstreams = Vec::new();
     let mut to_people = Vec::new();
     for answer in answers {
-        match asked.iter().find(|asked| asked.interrupt == answer.interrupt).and_then(|asked| asked.key.as_ref()) {
-            Some(key) => to_upstreams.push((key.as_str(), to_upstream(answer))),
+        let asked = asked.iter().find(|asked| asked.interrupt == answer.interrupt);
+        match asked.and_then(|asked| Some((asked.key.as_deref()?, asked.schema.as_ref()))) {
+            Some((key, schema)) => to_upstreams.push((key, to_upstream(answer, schema)?)),
             None => {
                 let id = InteractionId::new(answer.interrupt.clone());
                 let entry = gateway.ledger.interaction(&id).await.map_err(|error| unread(&error))?;
                 let entry = entry.filter(|entry| entry.interaction.principal == *principal);
                 let entry = entry.ok_or_else(|| unknown(&answer.interrupt))?;
-                let said = said(&entry.interaction, answer)?;
+                let said = match said(&entry.interaction, answer)? {
+                    Some(said) => Some(filled(&entry.interaction, principal, said)?),
+                    None => None,
+                };
                 to_people.push((entry, said));
             }
         }
@@ -67,19 +71,10 @@ pub(super) async fn take(
         let interaction = entry.interaction;
         let still = match said {
             None => (entry.state == QueueState::Open).then_some(None),
-            Some((picked, _)) if entry.state == QueueState::Open && !counts(gateway, &interaction, &picked) => {
+            Some(answer) if entry.state == QueueState::Open && !counts(gateway, &interaction, &answer.choice) => {
                 Some(Some(NOT_YOURS))
             }
-            Some((choice, _))
-                if interaction.form().is_some_and(|form| form.choices.is_empty()) && choice != choice::DENY =>
-            {
-                Some(Some("what is asked for is given in a form: at the console, or with `amends answer`"))
-            }
-            Some((choice, note)) => {
-                let (by, at) = (principal.to_string(), clock::now());
-                let mut answer = PersonAnswer { choice, by, note, at, content: None };
-                // A choice is all there is to give.
-                let _ = form::fill(&interaction, &mut answer, None);
+            Some(answer) => {
                 let fate = gateway.ledger.answer_interaction(&interaction.id, answer).await;
                 match fate.map_err(|error| unread(&error))? {
                     AnswerFate::Taken | AnswerFate::Late { .. } | AnswerFate::Closed(_) | AnswerFate::Unknown => None,
@@ -94,6 +89,20 @@ pub(super) async fn take(
         }
     }
     Ok(given)
+}
+
+/// What was said as an answer that fits its question.
+fn filled(interaction: &Interaction, principal: &Principal, said: PersonSaid) -> Result<PersonAnswer, Box<Refusal>> {
+    let PersonSaid { choice, note, content } = said;
+    let mut answer = PersonAnswer { choice, by: principal.to_string(), note, at: clock::now(), content: None };
+    match form::fill(interaction, &mut answer, content) {
+        Ok(()) => Ok(answer),
+        Err(why) => {
+            let mut refusal = unfit("resume.payload", "what `responseSchema` says", None);
+            refusal.message = format!("`resume.payload` does not fit: {why}");
+            Err(refusal)
+        }
+    }
 }
 
 impl Given {

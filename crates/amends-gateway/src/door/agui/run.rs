@@ -25,6 +25,9 @@ use crate::mint;
 /// Answers are read by whoever runs the plan, in our own words.
 const TRAITS: ClientTraits = ClientTraits { era: Era::Modern, validates_errors: false, dialect: Dialect::Amends };
 
+/// What a client is told when this process ends.
+const STOPS: &str = "the gateway stops; run it again: what was begun is found";
+
 /// A run that goes on.
 pub(super) struct Run<'a> {
     pub(super) gateway: &'a Arc<Gateway>,
@@ -64,7 +67,10 @@ impl Run<'_> {
         let mut inputs = None;
         if let Some(given) = self.order.given.take() {
             let mut open: Vec<_> = given.open.iter().map(|(interaction, why)| (interaction, *why)).collect();
-            let next = given.acted_on(self.gateway).await;
+            let next = tokio::select! {
+                next = given.acted_on(self.gateway) => next,
+                () = self.place.ended() => return teller.fail(Code::LifecycleFailure, STOPS.to_owned()).await,
+            };
             open.extend(next.iter().map(|interaction| (interaction, None)));
             let waits = self.order.plan.next().map(|n| self.order.plan.steps[n].clone());
             if let (false, Some(step)) = (open.is_empty(), waits)
@@ -82,6 +88,9 @@ impl Run<'_> {
             inputs = given.inputs.zip(sealed);
         }
         while let Some(n) = self.order.plan.next() {
+            if self.place.is_ending() {
+                return teller.fail(Code::LifecycleFailure, STOPS.to_owned()).await;
+            }
             if self.place.is_stopped() {
                 return teller.finish(Outcome::Cancelled, Some(self.order.plan.told())).await;
             }
@@ -108,7 +117,7 @@ impl Run<'_> {
         match self.make(teller, &step, inputs).await? {
             Came::Answered(answered, handle) => self.answered(teller, n, &step, *answered, handle).await,
             Came::Asks(interrupts, waiting) => self.asks(teller, n, interrupts, waiting).await,
-            Came::Nothing => Ok(Then::Fails(Code::LifecycleFailure, "the gateway stops; ask again".to_owned())),
+            Came::Nothing => Ok(Then::Fails(Code::LifecycleFailure, STOPS.to_owned())),
         }
     }
 

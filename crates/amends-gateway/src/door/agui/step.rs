@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use super::DOOR;
 use super::questions::{self, Watch};
 use super::run::Run;
+use super::runs::Word;
 use super::teller::{Gone, Teller};
 use crate::config::OnDisconnect;
 use crate::door::walk::{self, Asker, Came as Handed};
@@ -156,14 +157,18 @@ impl Run<'_> {
             let session = handle.session().id.clone();
             tokio::select! {
                 biased;
-                answer = &mut handle.answer => return Ok(match answer {
-                    Ok(answered) => Waited::Answered(Box::new(answered), handle),
-                    Err(_) => Waited::Nothing,
-                }),
-                () = self.place.stopped(), if !stopping => {
-                    stopping = true;
-                    handle.cancel(CancelReason::Asked);
+                answer = &mut handle.answer => {
+                    // Whoever should give it may have failed, which is an answer too.
+                    let answered = answer.unwrap_or_else(|_| handle.broken());
+                    return Ok(Waited::Answered(Box::new(answered), handle));
                 }
+                word = self.place.word(stopping) => match word {
+                    Word::Stop => {
+                        stopping = true;
+                        handle.cancel(CancelReason::Asked);
+                    }
+                    Word::End => return Ok(Waited::Nothing),
+                },
                 () = watch.asked(gateway, &session), if walks && !stopping => {
                     let asked = questions::open(gateway, &session).await;
                     if !asked.is_empty() {
@@ -209,7 +214,8 @@ impl Run<'_> {
         let (mut interrupts, mut waiting) = (Vec::new(), Waiting { asked: Vec::new(), state: asked.state });
         for (n, question) in asked.questions.iter().enumerate() {
             interrupts.push(of_upstream(question, named(n), &step.id));
-            waiting.asked.push(Asked { interrupt: named(n), key: Some(question.key.clone()) });
+            let schema = interrupts.last().and_then(|it: &Interrupt| it.response_schema.clone());
+            waiting.asked.push(Asked { interrupt: named(n), key: Some(question.key.clone()), schema });
         }
         Came::Asks(interrupts, waiting)
     }
@@ -257,7 +263,7 @@ pub(super) fn asks<'a>(
         if let (Some(why), Some(about)) = (why, interrupt.metadata.get_mut("amends")) {
             about["not_counted"] = Value::String(why.to_owned());
         }
-        waiting.asked.push(Asked { interrupt: interrupt.id.clone(), key: None });
+        waiting.asked.push(Asked { interrupt: interrupt.id.clone(), key: None, schema: None });
         interrupts.push(interrupt);
     }
     Came::Asks(interrupts, waiting)

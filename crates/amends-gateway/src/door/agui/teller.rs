@@ -6,6 +6,9 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+/// How many events close a run that breaks off: the end of a call that is being told, of its step, and its own.
+const LAST_WORDS: usize = 3;
+
 /// The client is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gone;
@@ -16,14 +19,22 @@ pub(crate) struct Teller {
     to: mpsc::Sender<Bytes>,
     thread: String,
     run: String,
+    /// The step that is open, and the call in it whose arguments are being told.
     step: Option<String>,
+    call: Option<String>,
     over: bool,
+    /// Room for what is said where the run breaks off, however much waits to be read then.
+    room: Vec<mpsc::OwnedPermit<Bytes>>,
 }
 
 impl Teller {
     /// Says that a run begins.
     pub(crate) async fn begin(to: mpsc::Sender<Bytes>, thread: String, run: String) -> Result<Self, Gone> {
-        let mut teller = Self { to, thread, run, step: None, over: false };
+        let mut room = Vec::with_capacity(LAST_WORDS);
+        for _ in 0..LAST_WORDS {
+            room.push(to.clone().reserve_owned().await.map_err(|_| Gone)?);
+        }
+        let mut teller = Self { to, thread, run, step: None, call: None, over: false, room };
         let (thread_id, run_id) = (teller.thread.clone(), teller.run.clone());
         teller.tell(Event::RunStarted { thread_id, run_id, protocol_version: PROTOCOL_VERSION }).await?;
         Ok(teller)
@@ -31,8 +42,21 @@ impl Teller {
 
     /// Tells something that closes nothing.
     pub(crate) async fn tell(&mut self, event: Event) -> Result<(), Gone> {
-        self.over |= event.is_last();
-        self.to.send(Bytes::from(event.framed())).await.map_err(|_| Gone)
+        let sent = self.to.send(Bytes::from(event.framed())).await;
+        // Only now: given up while it waits for room, it was not said.
+        match event {
+            Event::StepStarted { step_name } => self.step = Some(step_name),
+            Event::StepFinished { .. } => self.step = None,
+            Event::ToolCallStart { tool_call_id, .. } => self.call = Some(tool_call_id),
+            Event::ToolCallEnd { .. } => self.call = None,
+            Event::RunFinished { .. } | Event::RunError { .. } => self.over = true,
+            Event::RunStarted { .. }
+            | Event::ToolCallArgs { .. }
+            | Event::ToolCallResult { .. }
+            | Event::StateSnapshot { .. }
+            | Event::StateDelta { .. } => {}
+        }
+        sent.map_err(|_| Gone)
     }
 
     /// Tells what changed of what the client carries.
@@ -47,13 +71,12 @@ impl Teller {
     /// Begins a step.
     pub(crate) async fn step(&mut self, name: &str) -> Result<(), Gone> {
         self.close().await?;
-        self.step = Some(name.to_owned());
         self.tell(Event::StepStarted { step_name: name.to_owned() }).await
     }
 
     /// Ends the step that is open.
     pub(crate) async fn close(&mut self) -> Result<(), Gone> {
-        match self.step.take() {
+        match self.step.clone() {
             Some(step_name) => self.tell(Event::StepFinished { step_name }).await,
             None => Ok(()),
         }
@@ -89,12 +112,13 @@ impl Drop for Teller {
         if self.over {
             return;
         }
+        let call = self.call.take().map(|tool_call_id| Event::ToolCallEnd { tool_call_id });
         let step = self.step.take().map(|step_name| Event::StepFinished { step_name });
         let message = "the run broke off; what was begun is on the ledger".to_owned();
         let last = Event::RunError { message, code: Code::LifecycleFailure.as_str() };
-        for event in step.into_iter().chain([last]) {
+        for (event, room) in call.into_iter().chain(step).chain([last]).zip(self.room.drain(..)) {
             // Whoever listened may be gone, which is why it ended here.
-            let _ = self.to.try_send(Bytes::from(event.framed()));
+            room.send(Bytes::from(event.framed()));
         }
     }
 }
@@ -119,6 +143,22 @@ mod tests {
         teller.step("pay").await.unwrap();
         drop(teller);
         assert_eq!(told(events).await, ["RUN_STARTED", "STEP_STARTED", "STEP_FINISHED", "RUN_ERROR"]);
+    }
+
+    #[tokio::test]
+    async fn a_run_that_breaks_off_says_so_also_to_a_client_that_has_not_read_yet() {
+        let (to, events) = mpsc::channel(LAST_WORDS + 3);
+        let mut teller = Teller::begin(to, "t".into(), "r".into()).await.unwrap();
+        teller.step("pay").await.unwrap();
+        let call = Event::ToolCallStart { tool_call_id: "c".into(), tool_call_name: "pay".into() };
+        teller.tell(call).await.unwrap();
+        // There is no room for it, and whoever says it is gone before there is.
+        let finishing =
+            tokio::time::timeout(std::time::Duration::from_millis(1), teller.finish(Outcome::Success, None));
+        assert!(finishing.await.is_err());
+        let said = told(events).await;
+        let closed = ["RUN_STARTED", "STEP_STARTED", "TOOL_CALL_START", "TOOL_CALL_END", "STEP_FINISHED", "RUN_ERROR"];
+        assert_eq!(said, closed);
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 mod begin;
 mod card;
 mod follow;
+mod list;
 mod methods;
 mod push;
 mod rest;
@@ -19,6 +20,7 @@ use hyper::header::CONTENT_TYPE;
 use hyper::{Request, Response};
 
 pub(super) use card::card;
+pub(super) use list::Over;
 pub(super) use push::Pushes;
 
 use super::Door;
@@ -56,10 +58,12 @@ struct Asker<'a> {
     door: &'a Arc<Door>,
     who: &'a Principal,
     version: Version,
+    /// Whether a stream ends where somebody is asked, as it did in 0.3.
+    ends_asking: bool,
 }
 
 /// The version that a request names, in its header or else in its address; nothing where it names none.
-fn named_version<B>(request: &Request<B>) -> Result<Option<Version>, Refused> {
+fn named_version<B>(door: &Door, request: &Request<B>) -> Result<Option<Version>, Refused> {
     let header = request.headers().get(HEADER).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let asked = request.uri().query().unwrap_or_default().split('&');
     let asked = asked.filter_map(|pair| pair.split_once('='));
@@ -67,17 +71,28 @@ fn named_version<B>(request: &Request<B>) -> Result<Option<Version>, Refused> {
         asked.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(HEADER)).map(|(_, value)| value.to_owned());
     let Some(named) = header.or(asked).filter(|named| !named.trim().is_empty()) else { return Ok(None) };
     match Version::parse(&named) {
-        Some(version) => Ok(Some(version)),
-        None => {
-            let shown: String = named.chars().take(32).collect();
-            let refused = Refused::of(Trouble::Version, format!("version `{shown}` of A2A is not spoken here"));
-            Err(refused.with("supported", "1.0, 0.3"))
-        }
+        Some(version) => spoken(door, version, &named).map(Some),
+        None => Err(unspoken(door, &named)),
     }
 }
 
+/// That version, where it is spoken here.
+fn spoken(door: &Door, version: Version, named: &str) -> Result<Version, Refused> {
+    match version {
+        Version::V03 if !door.gateway.config().a2a.old => Err(unspoken(door, named)),
+        version => Ok(version),
+    }
+}
+
+fn unspoken(door: &Door, named: &str) -> Refused {
+    let shown: String = named.chars().take(32).collect();
+    let supported = if door.gateway.config().a2a.old { "1.0, 0.3" } else { "1.0" };
+    let refused = Refused::of(Trouble::Version, format!("version `{shown}` of A2A is not spoken here"));
+    refused.with("supported", supported)
+}
+
 /// Whether the body is of a type that is read here.
-fn is_json(request: &Request<Incoming>) -> Result<(), Refused> {
+fn is_json<B>(request: &Request<B>) -> Result<(), Refused> {
     let given =
         request.headers().get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()).to_lowercase());
     let given = given.unwrap_or_default();

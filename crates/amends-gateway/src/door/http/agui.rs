@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::body::{Bad, Body, Read, read};
 use super::connection::Connection;
 use super::{Door, json, plain, plain_text};
-use crate::door::agui::{self, Order, Place};
+use crate::door::agui::{self, NoPlace, Order, Place};
 use crate::driver::{Listener, Wish};
 use crate::telemetry::Named;
 
@@ -35,10 +35,19 @@ pub(super) async fn run(
         Err(refusal) => return refused(door, connection, who, *refusal).await,
     };
     // Before anything is answered, so that two runs do not both go on with one.
-    let Some(place) = door.runs.begin(who, &input.thread, &input.run) else {
-        let words = "another run goes on in this thread; nothing was done, wait for its end or stop it";
-        let refusal = Refusal { retry_after_ms: Some(1000), ..Refusal::of(RefusalKind::InFlight, words) };
-        return refused(door, connection, who, refusal).await;
+    let place = match door.gateway.runs.begin(who, &input.thread, &input.run) {
+        Ok(place) => place,
+        Err(no) => {
+            let (kind, words) = match no {
+                NoPlace::Taken => {
+                    let words = "another run goes on in this thread; nothing was done, wait for its end or stop it";
+                    (RefusalKind::InFlight, words)
+                }
+                NoPlace::Ending => (RefusalKind::RetryLater, "the gateway stops; nothing was done, run it again"),
+            };
+            let refusal = Refusal { retry_after_ms: Some(1000), ..Refusal::of(kind, words) };
+            return refused(door, connection, who, refusal).await;
+        }
     };
     match agui::prepare(&door.gateway, who, input, meta(&parts.headers)).await {
         Ok(order) => stream(door, connection, order, place),
@@ -48,6 +57,7 @@ pub(super) async fn run(
 
 fn stream(door: &Arc<Door>, connection: &Arc<Connection>, order: Order, place: Place) -> Response<Body> {
     let (events, body) = Body::events();
+    let body = body.keeping(door.gateway.runs.stream());
     tokio::spawn(write(door.clone(), connection.clone(), order, place, events));
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -85,10 +95,20 @@ pub(super) async fn stop(
         let refusal = unfit("the body", "`threadId`, and `runId` where only that run is meant", None);
         return refused(door, connection, who, *refusal).await;
     };
-    if door.runs.stop(who, &named.thread_id, named.run_id.as_deref()) {
-        return json(StatusCode::ACCEPTED, serde_json::json!({ "stopping": true }).to_string());
-    }
-    let refusal = Refusal::of(RefusalKind::UnknownName, "nothing of yours runs there in this process");
+    let (gateway, run) = (&door.gateway, named.run_id.as_deref());
+    let stopped = match gateway.runs.stop(who, &named.thread_id, run) {
+        true => Ok(true),
+        false => agui::stop_elsewhere(gateway, who, &named.thread_id, run).await,
+    };
+    let refusal = match stopped {
+        Ok(true) => return json(StatusCode::ACCEPTED, serde_json::json!({ "stopping": true }).to_string()),
+        Ok(false) => Refusal::of(RefusalKind::UnknownName, "nothing of yours runs there"),
+        Err(error) => {
+            tracing::warn!(%error, "a run at another process could not be stopped");
+            let words = "nothing of yours runs there in this process, and the ledger that leads to the others is away";
+            Refusal { retry_after_ms: Some(5000), ..Refusal::of(RefusalKind::StoreUnavailable, words) }
+        }
+    };
     refused(door, connection, who, refusal).await
 }
 

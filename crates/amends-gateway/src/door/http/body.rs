@@ -1,5 +1,6 @@
 //! Bodies: what comes in is bounded, what goes out is whole or a stream of events.
 
+use std::any::Any;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -25,7 +26,8 @@ pub(super) struct Body(Inner);
 #[derive(Debug)]
 enum Inner {
     Whole(Option<Bytes>),
-    Events(mpsc::Receiver<Bytes>),
+    /// And what is kept until it was read to its end, or nobody reads it.
+    Events(mpsc::Receiver<Bytes>, Option<Box<dyn Any + Send + Sync>>),
 }
 
 impl Body {
@@ -36,7 +38,15 @@ impl Body {
     /// A stream that ends when its sender is gone.
     pub(super) fn events() -> (mpsc::Sender<Bytes>, Self) {
         let (sender, receiver) = mpsc::channel(EVENTS_MAX);
-        (sender, Self(Inner::Events(receiver)))
+        (sender, Self(Inner::Events(receiver, None)))
+    }
+
+    /// The same, and it keeps that until a stream was read to its end, or nobody reads it.
+    pub(super) fn keeping(mut self, kept: impl Any + Send + Sync) -> Self {
+        if let Inner::Events(_, place) = &mut self.0 {
+            *place = Some(Box::new(kept));
+        }
+        self
     }
 }
 
@@ -50,7 +60,9 @@ impl hyper::body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
             Inner::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Inner::Events(events) => events.poll_recv(context).map(|event| event.map(|bytes| Ok(Frame::data(bytes)))),
+            Inner::Events(events, _) => {
+                events.poll_recv(context).map(|event| event.map(|bytes| Ok(Frame::data(bytes))))
+            }
         }
     }
 
@@ -61,7 +73,7 @@ impl hyper::body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Inner::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Inner::Events(_) => SizeHint::default(),
+            Inner::Events(..) => SizeHint::default(),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The calls of a move.
 
+use amends_core::dispatcher::walk::Leg;
+use amends_core::envelope::Data;
 use amends_core::machine::{Does, ToolUse};
 use amends_core::walk::{LegOf, LegWish, Part};
-use amends_core::{Input, Refusal, RefusalKind};
+use amends_core::{CallId, Input, Refusal, RefusalKind};
 use amends_wire::mcp::ToolCall;
 use amends_wire::mcp::classify::structured;
 use serde_json::value::RawValue;
@@ -139,14 +141,29 @@ impl Session {
         live.also.retain(|door| !door.is_closed());
     }
 
-    /// Keeps what a call of a move gave.
-    pub(in crate::driver) fn keep_result(&mut self, leg: &LegOf, rendered: &Rendered) {
-        let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&leg.of)) else { return };
-        if let Some((value, raw)) = gave(rendered) {
-            live.results.insert((leg.part, leg.name.clone()), value);
-            if leg.part == Part::Act {
+    /// Keeps what a call of a move gave. The move may be over, and not settled before: the same wish goes on with it.
+    pub(in crate::driver) fn keep_result(&mut self, call: &CallId, rendered: &Rendered) {
+        let Some(look) = self.dispatcher.walk() else { return };
+        let of = |leg: &Leg<'_>| (leg.part, leg.name.to_owned());
+        let open = look.open.as_ref().and_then(|open| {
+            let leg = open.legs.iter().find(|leg| leg.call == call)?;
+            Some((open.id.clone(), of(leg)))
+        });
+        let past = look.unsettled.iter().find(|leg| leg.call == call).map(of);
+        // In the step that ends a move, it is open no more.
+        let own = self.live.get(call).and_then(|live| live.leg.as_ref());
+        let open = open.or_else(|| own.map(|leg| (leg.of.clone(), (leg.part, leg.name.clone()))));
+        let (Some(walking), Some((value, raw))) = (self.walking.as_mut(), gave(rendered)) else { return };
+        if let Some(leg) = past {
+            walking.past.insert(leg, value.clone());
+        }
+        if let Some((id, leg)) = open
+            && let Some(live) = walking.moves.get_mut(&id)
+        {
+            if leg.0 == Part::Act {
                 live.gave = raw;
             }
+            live.results.insert(leg, value);
         }
     }
 }
@@ -160,10 +177,12 @@ pub(super) fn gave(rendered: &Rendered) -> Option<(Value, Option<Box<RawValue>>)
     };
     match &rendered.form {
         Form::Forward { result, .. } => read(&String::from_utf8_lossy(result)),
-        Form::Envelope { payload, .. } => {
-            let raw = payload.clone()?;
-            Some((serde_json::from_str(raw.get()).ok()?, Some(raw)))
-        }
+        Form::Envelope { payload: Some(raw), .. } => Some((serde_json::from_str(raw.get()).ok()?, Some(raw.clone()))),
+        // What a person said that it gave.
+        Form::Envelope { envelope, payload: None } => match envelope.data()? {
+            Data::Value(value) => Some((value.clone(), serde_json::value::to_raw_value(value).ok())),
+            Data::Of(_) => None,
+        },
         Form::Stored { json } => {
             let envelope: Value = serde_json::from_str(json.get()).ok()?;
             let data = envelope.get("data")?.clone();

@@ -150,10 +150,11 @@ pub(crate) fn answered(rendered: Rendered) -> Answered {
 /// A form for a walk as it is, where nothing was taken.
 pub(crate) fn seen(
     action: &str,
+    result: Option<Box<RawValue>>,
     envelope: Envelope,
     view: crate::walks::view::View,
     names: Arc<amends_wire::mcp::steps::Names>,
 ) -> Rendered {
-    let moved = Box::new(Moved { action: action.to_owned(), result: None, view });
+    let moved = Box::new(Moved { action: action.to_owned(), result, view });
     Rendered { form: Form::Moved { envelope: Box::new(envelope), moved, names }, replayed: false }
 }

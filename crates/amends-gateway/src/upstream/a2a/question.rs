@@ -19,6 +19,8 @@ pub(super) enum Answer {
     },
     /// The task went on without an answer.
     MovedOn,
+    /// Somebody says that they signed in, and the task still waits.
+    SignedIn,
 }
 
 /// Asks whoever called; nothing where nobody can be asked, or they do not want to answer.
@@ -70,7 +72,7 @@ fn params(task: &Task) -> Value {
     let words = if words.is_empty() { "the agent needs an answer".to_owned() } else { words };
     let named = |name: &str| data.map(|data| &data[name]).filter(|value| !value.is_null());
     if task.state == Some(State::AuthRequired)
-        && let Some(url) = named("url").and_then(Value::as_str)
+        && let Some(url) = named("url").and_then(Value::as_str).or_else(|| address_in(&words))
     {
         return json!({ "mode": "url", "message": words, "url": url });
     }
@@ -83,4 +85,23 @@ fn params(task: &Task) -> Value {
         })
     };
     json!({ "mode": "form", "message": words, "requestedSchema": schema.cloned().unwrap_or_else(free) })
+}
+
+/// The first address in a text: agents that give none as data often write it into what they say.
+fn address_in(words: &str) -> Option<&str> {
+    let begins = words.find("https://").or_else(|| words.find("http://"))?;
+    let address = words[begins..].split([' ', '\t', '\n', '"', '\'', '<', '>', ')', ']', '`']).next()?;
+    Some(address.trim_end_matches(['.', ',', ';', ':', '!', '?']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_found_in_what_is_said() {
+        assert_eq!(address_in("Sign in at https://id.example/a?b=c, please."), Some("https://id.example/a?b=c"));
+        assert_eq!(address_in("(see http://h/x)."), Some("http://h/x"));
+        assert_eq!(address_in("sign in somewhere"), None);
+    }
 }

@@ -25,6 +25,9 @@ const LOOKS_FAILED_MAX: u32 = 5;
 const SETTLES_WITHIN: Duration = Duration::from_secs(90);
 /// How long a task that should stop may take to be named.
 const NAMED_WITHIN: Duration = Duration::from_secs(5);
+/// How long a task for which somebody signed in may take to go on by itself, and what its agent is told then.
+const SIGNED_IN_WITHIN: Duration = Duration::from_secs(10);
+const SIGNED_IN: &str = "Signed in.";
 /// How often an agent may ask something in one task.
 const QUESTIONS_MAX: u32 = 32;
 
@@ -150,6 +153,7 @@ impl Work {
             };
             match answer {
                 Some(Answer::MovedOn) => came = self.watch().await,
+                Some(Answer::SignedIn) => came = self.nudge(wish, &task).await,
                 Some(Answer::Given { text, data }) => {
                     let id = format!("{}-{}", wish.id, self.questions);
                     message = Outgoing {
@@ -291,9 +295,31 @@ impl Work {
                 }
             }
         };
+        let mut moves_on = pin!(moves_on);
         tokio::select! {
-            () = moves_on => Some(Answer::MovedOn),
-            answer = ask(self.asides.as_ref(), task) => answer.map(|_| Answer::MovedOn),
+            () = &mut moves_on => return Some(Answer::MovedOn),
+            answer = ask(self.asides.as_ref(), task) => answer?,
+        };
+        match tokio::time::timeout(SIGNED_IN_WITHIN, moves_on).await {
+            Ok(()) => Some(Answer::MovedOn),
+            Err(_) => Some(Answer::SignedIn),
+        }
+    }
+
+    /// Tells an agent that somebody signed in, which some wait for. One that has gone on meanwhile may refuse that: its task counts.
+    async fn nudge(&mut self, wish: &Wish<'_>, task: &Task) -> Came {
+        let id = format!("{}-{}", wish.id, self.questions);
+        let message = Outgoing {
+            id: &id,
+            context: Some(task.context.as_str()).filter(|context| !context.is_empty()),
+            task: Some(&task.id),
+            text: Some(SIGNED_IN),
+            data: None,
+            skill: wish.skill,
+        };
+        match self.send(&message, false).await {
+            Came::Over(Reply::Fault(Fault::Agent(AgentFault::Error(_)))) => self.watch().await,
+            came => came,
         }
     }
 

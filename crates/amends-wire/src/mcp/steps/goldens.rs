@@ -268,9 +268,9 @@ fn nothing_invites_to_repeat_what_is_in_doubt() {
     let (_, envelope, moved) = answers().into_iter().find(|(name, ..)| *name == "action_timeout").unwrap();
     let text = text(&envelope, &moved, &names(false));
     assert!(text.contains("Do not call it again") && text.contains("Do not take it again"), "{text}");
-    assert!(
-        guided(&envelope, &moved, &names(false)).error().unwrap().recovery.as_ref().is_none_or(|it| it.call.is_none())
-    );
+    let recovery = guided(&envelope, &moved, &names(false)).error().unwrap().recovery.clone().unwrap();
+    assert_eq!(recovery.call.map(|call| call.tool).as_deref(), Some("walk"), "to look is all there is to do");
+    assert_eq!(recovery.template, None);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use amends_core::envelope::{Body, Trouble};
 use amends_core::recovery::{NextCall, Template};
-use amends_core::{Envelope, RefusalKind};
+use amends_core::{Envelope, RefusalKind, WhoMustAct};
 use serde_json::{Map, Value};
 
 use super::names::{Names, Tool};
@@ -81,10 +81,10 @@ fn required(next: &Next) -> Vec<&str> {
     required.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The envelope of a move with the names of what is legal now and, in a refusal that does not have one, the next call.
+/// The envelope of a move with the names of what is legal now and, in a refusal or an error that does not have one, the next call.
 pub fn guided(envelope: &Envelope, moved: &Moved, names: &Names) -> Envelope {
     let mut guided = Envelope { valid_next_actions: Some(moved.view.legal()), ..envelope.clone() };
-    if let Body::Refused { error } = &mut guided.body {
+    if let Body::Refused { error } | Body::Error { error, .. } = &mut guided.body {
         guide(error, moved, names);
     }
     guided
@@ -92,24 +92,56 @@ pub fn guided(envelope: &Envelope, moved: &Moved, names: &Names) -> Envelope {
 
 fn guide(error: &mut Trouble, moved: &Moved, names: &Names) {
     let view = &moved.view;
+    let next = next_of(error, view);
     let recovery = error.recovery.get_or_insert_default();
     if recovery.call.is_some() || recovery.template.is_some() {
         return;
     }
-    let session = || handle(view);
     let call = |tool: Tool, args: Map<String, Value>| Some(NextCall { tool: names.own(tool)?.to_owned(), args });
-    let looks = [RefusalKind::StaleState, RefusalKind::InFlight, RefusalKind::Duplicate];
-    let steps = [RefusalKind::InvalidTransition, RefusalKind::UnknownAction, RefusalKind::ValidationFailed];
-    let is_one_of = |kinds: &[RefusalKind]| kinds.iter().any(|kind| kind.as_str() == error.kind);
-    if is_one_of(&looks) {
-        let mut args = session();
-        args.insert("what".into(), Value::String("next".into()));
-        recovery.call = call(Tool::Walk, args);
-    } else if is_one_of(&steps) && view.over {
-        recovery.call = call(Tool::Reset, session());
-    } else if is_one_of(&steps) {
-        recovery.template = template(moved, &recovery.fuzzy_matches, names);
+    match next {
+        Some(Way::Look) => {
+            let mut args = handle(view);
+            args.insert("what".into(), Value::String("next".into()));
+            recovery.call = call(Tool::Walk, args);
+        }
+        Some(Way::Reset) => recovery.call = call(Tool::Reset, handle(view)),
+        Some(Way::Step) => recovery.template = template(moved, &recovery.fuzzy_matches, names),
+        None => {}
     }
+}
+
+/// What helps after a move that was not made.
+enum Way {
+    /// To see where the walk is: it waits, or changed.
+    Look,
+    /// To begin again.
+    Reset,
+    /// To take an action.
+    Step,
+}
+
+/// What helps after that; nothing where a person has to act first. What may have happened, or did, is never offered again.
+fn next_of(error: &Trouble, view: &View) -> Option<Way> {
+    let is = |kind: RefusalKind| kind.as_str() == error.kind;
+    let steps = [RefusalKind::InvalidTransition, RefusalKind::UnknownAction, RefusalKind::ValidationFailed];
+    let looks = [
+        RefusalKind::StaleState,
+        RefusalKind::InFlight,
+        RefusalKind::Duplicate,
+        RefusalKind::RetryLater,
+        RefusalKind::ActionTimeout,
+    ];
+    if steps.into_iter().any(is) {
+        let stuck = view.over || (view.next.is_empty() && view.waits.is_none());
+        return Some(if stuck { Way::Reset } else { Way::Step });
+    }
+    if is(RefusalKind::ActionError) {
+        let again = error.certainty.nothing_happened()
+            && (error.retryable || error.who_must_act == WhoMustAct::Agent)
+            && !view.next.is_empty();
+        return Some(if again { Way::Step } else { Way::Look });
+    }
+    looks.into_iter().any(is).then_some(Way::Look)
 }
 
 /// The argument that names a walk. One that has not begun has no name.

@@ -255,10 +255,11 @@ impl<'a> Given<'a> {
         found
     }
 
-    /// A whole number that is not negative.
+    /// A whole number that is not negative. Some write `3` as `3.0`, whose JSON comes from protocol buffers.
     fn count(&mut self, name: &str) -> Option<u64> {
         let raw = self.get(name)?;
-        let found = raw.get().parse::<u64>().ok();
+        let whole = raw.get().strip_suffix(".0").unwrap_or(raw.get());
+        let found = whole.parse::<u64>().ok();
         if found.is_none() {
             self.fault(name, "a whole number ≥ 0", Some(cut(raw.get())));
         }
@@ -400,6 +401,9 @@ mod tests {
             panic!("it is well formed");
         };
         assert_eq!((action.as_str(), session.as_deref(), expect_seq, machine), ("pay", Some("ses_1"), Some(3), None));
+        let doubled = text.replace("\"expect_seq\":3", "\"expect_seq\":3.0");
+        let read_doubled = read(Tool::Step, "step", Some(&raw(&doubled)));
+        assert!(matches!(read_doubled, Ok(Wanted::Step { expect_seq: Some(3), .. })), "a whole number may be a double");
         assert_eq!((inputs.raw.get(), &inputs.value["amount"]), (r#"{ "amount":1.0 }"#, &json!(1.0)));
         let as_text = r#"{"action":"pay","inputs":"{\"amount\":5}","session":null}"#;
         let read_as_text = read(Tool::Step, "step", Some(&raw(as_text)));

@@ -236,3 +236,83 @@ fn what_is_undone_is_heard_of_once() {
     }
     assert_eq!(world.count("walk_unwound"), 1);
 }
+
+#[test]
+fn a_walk_has_its_time_and_peoples_time_does_not_count() {
+    let mut world = World::new(json!({ "order": {
+        "initial": "created", "terminal": ["done"], "limits": { "time": "1m", "loops": 9 },
+        "actions": {
+            "ask": { "from": ["created"], "to": "created", "queue": "finance" },
+            "look": { "from": ["created"], "to": "created" },
+            "end": { "from": ["created"], "to": "done" },
+        },
+    }}));
+    let began = world.now;
+    world.wish("ask");
+    world.now = began + 50_000;
+    says(&mut world, choice::APPROVE);
+    assert_eq!(world.dispatcher.walk().unwrap().ends, Some(began + 110_000));
+    world.now = began + 110_000;
+    let in_time = world.wish("look");
+    assert_eq!(world.kind(&in_time), "none");
+    world.now = began + 110_001;
+    for action in ["look", "end"] {
+        let late = world.wish_with(action, "late", None);
+        assert_eq!(world.kind(&late), "invalid_transition");
+        assert!(world.answer(&late).error().unwrap().message.contains("longer than the 60000 ms"));
+    }
+    let reset = Taking { reset: true, ..world.taking("reset_1", "reset") };
+    world.put(Input::Move(Box::new(reset)));
+    let again = world.wish_with("end", "again", None);
+    assert_eq!((world.kind(&again), world.state().as_str()), ("none", "done"));
+}
+
+#[test]
+fn what_was_done_when_its_walks_time_was_over_is_gone_on_with() {
+    let mut spec = order();
+    spec["order"]["limits"] = json!({ "time": "10s" });
+    let mut world = World::new(spec);
+    world.wish("take_order");
+    world.wish("pay");
+    world.ticks();
+    assert_eq!(world.standing(), Standing::InDoubt(&"pay".into()));
+    world.now = world.dispatcher.walk().unwrap().ends.unwrap() + 1;
+    says(&mut world, choice::HAPPENED);
+    assert_eq!(world.standing(), Standing::Done(&"pay".into()));
+    world.wish("pay");
+    assert_eq!(world.state().as_str(), "paid");
+}
+
+#[test]
+fn tries_of_a_stage_are_made_of_whole_calls_and_each_retry_is_counted_once() {
+    let ends = |retry: Value| {
+        let mut world = World::new(json!({ "order": {
+            "initial": "created", "terminal": ["paid"],
+            "actions": { "pay": {
+                "from": ["created"], "to": "paid", "tool": "charge_card", "timeout": "10m", "assert": "'ok'", "retry": retry,
+            }},
+        }}));
+        world.rules = Arc::new(Rules {
+            contract: Contract { effect: EffectKind::Idempotent, ..rules().contract.clone() },
+            playbook: rules().playbook.clone(),
+        });
+        let pay = Taking { deadline: world.now + 600_000, ..world.taking("pay_1", "pay") };
+        world.put(Input::Move(Box::new(pay)));
+        while world.dispatcher.walk().unwrap().open.is_some() {
+            while !world.sent.is_empty() {
+                world.result(failed(Code::ConnectRefused, Certainty::NotSent));
+            }
+            if let Some(deadline) = world.dispatcher.deadline() {
+                world.now = world.now.max(deadline.at);
+                world.put(Input::Tick);
+            }
+        }
+        assert_eq!(world.kind(&"pay_1".into()), "action_error");
+        (world.count("attempt_started"), world.count("call_received"), world.count("move_waits"))
+    };
+    let (sends, calls, waits) = ends(Value::Null);
+    assert_eq!((calls, waits), (1, 0));
+    assert!(sends > 1, "the call itself is sent again");
+    let tried_again = json!({ "max_attempts": 3, "backoff": "fixed", "initial": "1s" });
+    assert_eq!(ends(tried_again), (3 * sends, 3, 2));
+}

@@ -8,6 +8,7 @@ use amends_wire::a2a::message::Incoming;
 use amends_wire::a2a::{Refused, Trouble, Wanted, reply};
 use amends_wire::mcp::call::KEY;
 use amends_wire::mcp::inputs::{responses, with_inputs};
+use amends_wire::mcp::steps::Wanted as Walk;
 use amends_wire::mcp::{Askable, InputRequired, Returned, ToolCall};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -15,24 +16,39 @@ use serde_json::{Map, Value, json};
 use super::task::{Seen, TaskId, look, may_answer};
 use super::{Asker, DOOR, unavailable};
 use crate::clock;
+use crate::config::TextReply;
 use crate::door::walk::{self, Came};
 use crate::driver::{CallHandle, Listener, Task, Wish};
-use crate::form;
+use crate::{form, mint};
 
 /// The member of a call's `_meta` that names the walk it is for.
 const SESSION: &str = "amends/session";
 
 /// What came of a message.
 pub(super) enum Begun {
-    /// A task.
-    Task(TaskId),
+    /// A task, and whether a message says what it gave once it was done.
+    Task(TaskId, TextReply),
     /// An answer without one, as an envelope.
     Said(Box<RawValue>),
+}
+
+/// The call that is in a message.
+struct Call {
+    tool: String,
+    /// Its arguments, as they are written.
+    args: String,
+    /// The rule that gives the message's text to the tool, where it names none itself.
+    rule: Option<TextReply>,
 }
 
 impl Asker<'_> {
     /// Does what a message wants.
     pub(super) async fn take(&self, incoming: &Incoming<'_>) -> Result<Begun, Refused> {
+        if let Some(media) = incoming.strange(&self.door.gateway.config().a2a.accepts) {
+            let shown: String = media.chars().take(64).collect();
+            let words = format!("a part of the type `{shown}` is not taken here; the card says what is");
+            return Err(Refused::of(Trouble::ContentType, words).with("mediaType", shown));
+        }
         match &incoming.task {
             Some(task) => self.go_on(&TaskId::parse(task), incoming).await,
             None => Ok(self.begin(incoming).await),
@@ -44,21 +60,29 @@ impl Asker<'_> {
         let session = gateway.open_session(self.who.clone(), DOOR);
         let refused = |requested: &str, refusal: Refusal| {
             let wish = Wish::Unreadable { requested: requested.to_owned(), refusal: Box::new(refusal) };
-            keep(session.call(wish, self.listener(incoming.context.clone())), None)
+            keep(session.call(wish, self.listener(incoming.context.clone())), None, TextReply::Task)
         };
-        let (tool, args) = match self.wanted(incoming) {
+        let Call { tool, args, rule } = match self.wanted(incoming) {
             Ok(wanted) => wanted,
             Err(words) => return refused("", Refusal::of(RefusalKind::InvalidArgument, words)),
         };
+        let served = gateway.catalogue.now().find(&tool).cloned();
+        let reads = served.as_ref().is_some_and(|tool| tool.rules.contract.effect.is_read());
+        // Whoever only talks may use an id again for another message. A read can be done for each of them.
+        let key = match rule {
+            Some(_) if reads => format!("{}.{}", incoming.id, mint::token()),
+            _ => incoming.id.clone(),
+        };
+        let reply = rule.unwrap_or_default();
         let params = |meta: Map<String, Value>| {
             let name = Value::String(tool.clone());
             format!(r#"{{"name":{name},"arguments":{args},"_meta":{}}}"#, Value::Object(meta))
         };
-        let mut meta = Map::from_iter([(KEY.to_owned(), Value::String(incoming.id.clone()))]);
+        let mut meta = Map::from_iter([(KEY.to_owned(), Value::String(key))]);
         let mut text = params(meta.clone());
         // The context of a move is its walk.
         let walk = incoming.context.as_deref().filter(|context| context.starts_with("ses_"));
-        if let Some(walk) = walk.filter(|_| gateway.catalogue.now().find(&tool).is_none()) {
+        if let Some(walk) = walk.filter(|_| served.is_none()) {
             meta.insert(SESSION.to_owned(), Value::String(walk.to_owned()));
             text = params(meta);
         }
@@ -72,23 +96,33 @@ impl Asker<'_> {
         };
         let listener = self.listener(incoming.context.clone());
         let Some(wanted) = walk::wanted(gateway, &call) else {
-            return keep(session.call(Wish::Call { params: &text, call: &call }, listener), None);
+            return keep(session.call(Wish::Call { params: &text, call: &call }, listener), None, reply);
         };
         let asker = walk::Asker { gateway, principal: self.who, door: DOOR, session: &session, own: None };
+        // What is done with a walk as a whole is no move of it, and so no task.
+        let is_whole = matches!(wanted, Ok(Walk::Reset { .. } | Walk::Cancel { .. } | Walk::Fork { .. }));
         match walk::call(&asker, &call, wanted, listener).await {
-            Came::Handed(handle, _) => {
+            Came::Handed(mut handle, instead) => {
                 let of_walk = (handle.session().id != session.id).then(|| handle.id.clone());
-                keep(handle, of_walk)
+                if is_whole && of_walk.is_some() {
+                    let answered = (&mut handle.answer).await.unwrap_or_else(|_| handle.broken());
+                    let answered = walk::dressed(gateway, answered, instead);
+                    return Begun::Said(answered.rendered.envelope_raw());
+                }
+                keep(handle, of_walk, reply)
             }
             Came::Answered(answered) => Begun::Said(answered.rendered.envelope_raw()),
         }
     }
 
-    /// The tool that a message calls, and its arguments as they were written; else why it calls none.
-    fn wanted(&self, incoming: &Incoming<'_>) -> Result<(String, String), String> {
+    /// The call in a message; else why there is none.
+    fn wanted(&self, incoming: &Incoming<'_>) -> Result<Call, String> {
         let config = self.door.gateway.config();
         let text = match incoming.wanted() {
-            Wanted::Call { tool, args } => return Ok((tool, args.map_or("{}", RawValue::get).to_owned())),
+            Wanted::Call { tool, args } => {
+                let args = args.map_or("{}", RawValue::get).to_owned();
+                return Ok(Call { tool, args, rule: None });
+            }
             Wanted::Text(text) => Some(text),
             Wanted::Other => None,
         };
@@ -104,7 +138,10 @@ impl Asker<'_> {
             let args: Result<Map<String, Value>, ExpressionError> =
                 rule.args.iter().map(|(name, value)| Ok((name.clone(), value.evaluate(&variables)?))).collect();
             return match args {
-                Ok(args) => Ok((rule.tool.clone(), Value::Object(args).to_string())),
+                Ok(args) => {
+                    let args = Value::Object(args).to_string();
+                    Ok(Call { tool: rule.tool.clone(), args, rule: Some(rule.reply) })
+                }
                 Err(error) => Err(format!("the arguments of `{}` cannot be told from the message: {error}", rule.tool)),
             };
         }
@@ -133,7 +170,7 @@ impl Asker<'_> {
                 return Err(Refused::of(Trouble::UnsupportedOperation, words));
             }
         }
-        Ok(Begun::Task(id.clone()))
+        Ok(Begun::Task(id.clone(), TextReply::Task))
     }
 
     /// Whoever called answers what a person is asked.
@@ -203,7 +240,7 @@ impl Asker<'_> {
         let returned = Returned::read(&params).ok().flatten().ok_or_else(unreadable)?;
         let session = gateway.open_session(self.who.clone(), DOOR);
         let handle = session.go_on(&params, &call, &returned, self.listener(None)).await;
-        keep(handle, None);
+        keep(handle, None, TextReply::Task);
         Ok(())
     }
 
@@ -220,14 +257,14 @@ impl Asker<'_> {
 }
 
 /// Waits for a call's answer, though it is looked for on the ledger: nothing is sent for an agent that is gone.
-fn keep(handle: CallHandle, of_walk: Option<amends_core::CallId>) -> Begun {
+fn keep(handle: CallHandle, of_walk: Option<amends_core::CallId>, reply: TextReply) -> Begun {
     let id = TaskId { session: handle.session().id.clone(), call: of_walk };
     tokio::spawn(async move {
         let mut handle = handle;
         // Where the gateway stops first, the next one takes the call up.
         let _ = (&mut handle.answer).await;
     });
-    Begun::Task(id)
+    Begun::Task(id, reply)
 }
 
 fn unanswered() -> Refused {

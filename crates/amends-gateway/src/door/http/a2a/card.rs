@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use amends_ledger::digest;
 use amends_wire::a2a::card::{Card, Skill, signed};
 use amends_wire::mcp::lists::Kind;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::body::Incoming;
-use hyper::header::{CACHE_CONTROL, HOST, HeaderValue};
+use hyper::header::{CACHE_CONTROL, ETAG, HOST, HeaderValue, IF_NONE_MATCH};
 use hyper::{Request, Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -22,8 +23,19 @@ const WORDS_MAX: usize = 1_000;
 /// The card, for whoever asks.
 pub(in crate::door::http) fn card(door: &Arc<Door>, request: &Request<Incoming>) -> Response<Body> {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let mut response = respond(StatusCode::OK, text(door, host));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("max-age=60"));
+    let text = text(door, host);
+    let tag = format!("\"{}\"", digest(text.as_bytes()));
+    let known = request.headers().get(IF_NONE_MATCH).and_then(|known| known.to_str().ok()).unwrap_or_default();
+    let known = known.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag);
+    let mut response = match known {
+        true => respond(StatusCode::NOT_MODIFIED, String::new()),
+        false => respond(StatusCode::OK, text),
+    };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=60"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(ETAG, tag);
+    }
     response
 }
 
@@ -40,15 +52,20 @@ pub(super) fn text(door: &Arc<Door>, host: &str) -> String {
         version: env!("CARGO_PKG_VERSION"),
         push: !config.a2a.push.is_empty(),
         bearer: config.auth.is_asked_for(),
+        old: config.a2a.old,
+        accepts: &config.a2a.accepts,
         skills: skills(door),
     };
     let mut card = described.json();
-    let new = signature(door, &card);
-    for (name, value) in described.legacy() {
-        card[name] = value;
+    let mut signatures: Vec<Value> = signature(door, &card).into_iter().collect();
+    let legacy = described.legacy();
+    if !legacy.is_empty() {
+        for (name, value) in legacy {
+            card[name] = value;
+        }
+        // A client that knows only the newer members checks those; one that keeps all it was given checks all of it.
+        signatures.extend(signature(door, &card));
     }
-    // A client that knows only the newer members signs those; one that keeps all it was given checks all of it.
-    let signatures: Vec<Value> = new.into_iter().chain(signature(door, &card)).collect();
     if !signatures.is_empty() {
         card["signatures"] = signatures.into();
     }

@@ -7,7 +7,7 @@ use amends_core::{Principal, SessionId};
 use amends_wire::a2a::{Refused, State, Version};
 use tokio::sync::{mpsc, watch};
 
-use super::task::{Seen, TaskId, look};
+use super::task::{Seen, TaskId, changes, look};
 use crate::gateway::Gateway;
 use crate::live::From;
 
@@ -63,7 +63,7 @@ impl Ear {
 
 /// Waits until a task is where somebody waits for it to be, at most for that long; it is given as it is then.
 pub(super) async fn wait(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     who: &Principal,
     id: &TaskId,
     ear: &mut Ear,
@@ -84,41 +84,56 @@ pub(super) async fn wait(
     }
 }
 
-/// Says each change of a task, until it is over or nobody listens.
+/// How a task is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner {
+    pub(super) version: Version,
+    /// Whether it ends where somebody is asked.
+    pub(super) ends_asking: bool,
+}
+
+impl Manner {
+    fn ends(self, state: State) -> bool {
+        state.is_terminal() || (self.ends_asking && state.is_interrupted())
+    }
+}
+
+/// Says each change of a task, until it is over or nobody listens. Everybody is told the same, however late they look: each state that
+/// its trace went through since the last look.
 pub(super) async fn tell(
     gateway: Arc<Gateway>,
     who: Principal,
     first: Seen,
     mut ear: Ear,
-    version: Version,
+    manner: Manner,
     to: mpsc::Sender<String>,
 ) {
-    let mut last = first.view.clone();
-    if to.send(last.answer(version)).await.is_err() || last.state.is_terminal() {
+    let Manner { version, .. } = manner;
+    let mut last = first;
+    if to.send(last.view.answer(version)).await.is_err() || manner.ends(last.view.state) {
         return;
     }
     loop {
         tokio::select! {
-            () = ear.hear(&gateway, &first.id.session) => {}
+            () = ear.hear(&gateway, &last.id.session) => {}
             () = to.closed() => return,
         }
-        let seen = match look(&gateway, &who, &first.id).await {
-            Ok(Some(seen)) => seen,
+        let changes = match changes(&gateway, &who, &last).await {
+            Ok(Some(changes)) => changes,
             // What is retired or away is not told any further; whoever wants to know asks again.
             Ok(None) | Err(_) => return,
         };
-        let is_other = seen.view.state != last.state || seen.view.since != last.since;
-        last = seen.view;
-        if !is_other {
-            continue;
-        }
-        for update in last.artifact_updates(version).into_iter().chain([last.status_update(version)]) {
-            if to.send(update).await.is_err() {
+        for seen in changes {
+            let given = if seen.view.state.is_terminal() { seen.view.artifact_updates(version) } else { Vec::new() };
+            for update in given.into_iter().chain([seen.view.status_update(version)]) {
+                if to.send(update).await.is_err() {
+                    return;
+                }
+            }
+            last = seen;
+            if manner.ends(last.view.state) {
                 return;
             }
-        }
-        if last.state.is_terminal() {
-            return;
         }
     }
 }

@@ -2,28 +2,23 @@
 
 use std::time::Duration;
 
-use amends_core::Tenant;
-use amends_ledger::SessionRow;
 use amends_wire::a2a::message::Incoming;
-use amends_wire::a2a::{Refused, State, TaskView, Trouble, Version};
+use amends_wire::a2a::{Part, Refused, State, Trouble, Version};
 use amends_wire::object::quoted;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use super::begin::Begun;
-use super::follow::{Ear, tell, wait};
+use super::follow::{Ear, Manner, tell, wait};
 use super::task::{Seen, TaskId, look};
-use super::{Asker, DOOR, unavailable};
+use super::{Asker, unavailable};
+use crate::config::TextReply;
 use crate::driver;
 use crate::mint;
 
 /// How long a wish to stop waits for what comes of it.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
-/// How many sessions are looked through for a list.
-const SESSIONS_MAX: usize = 2_000;
-const PAGE: usize = 50;
-const PAGE_MAX: usize = 100;
 /// How many events of a stream may wait to be written.
 const EVENTS_MAX: usize = 16;
 
@@ -109,9 +104,9 @@ impl Asker<'_> {
         let incoming = Incoming::read(params, self.version)?;
         let mut ear = Ear::open(&self.door.gateway);
         let push = self.read_push(&incoming)?;
-        let id = match self.take(&incoming).await? {
-            Begun::Task(id) => id,
-            Begun::Said(envelope) => return Ok(Answer::Value(self.message(&incoming, &envelope))),
+        let (id, reply) = match self.take(&incoming).await? {
+            Begun::Task(id, reply) => (id, reply),
+            Begun::Said(envelope) => return Ok(Answer::Value(self.message(&incoming, &[Part::Data(envelope)]))),
         };
         self.keep_push(&id, push);
         // An answer takes a moment to be acted upon; until then the task waits as before, and nobody else waits for that.
@@ -121,7 +116,8 @@ impl Asker<'_> {
             self.moved_on(&id, &mut ear).await?;
         }
         let seen = wait(&self.door.gateway, self.who, &id, &mut ear, None, there).await?;
-        Ok(Answer::Value(seen.view.answer(self.version)))
+        let said = said(&seen, reply).map(|parts| self.message(&incoming, parts));
+        Ok(Answer::Value(said.unwrap_or_else(|| seen.view.answer(self.version))))
     }
 
     /// Waits, within bounds, until a task that was answered has taken its answer.
@@ -144,16 +140,18 @@ impl Asker<'_> {
         let incoming = Incoming::read(params, self.version)?;
         let mut ear = Ear::open(&self.door.gateway);
         let push = self.read_push(&incoming)?;
-        let id = match self.take(&incoming).await? {
-            Begun::Task(id) => id,
-            Begun::Said(envelope) => {
-                let (to, events) = mpsc::channel(1);
-                // There is room for one.
-                let _ = to.try_send(self.message(&incoming, &envelope));
-                return Ok(Answer::Stream(events));
-            }
+        let (id, reply) = match self.take(&incoming).await? {
+            Begun::Task(id, reply) => (id, reply),
+            Begun::Said(envelope) => return Ok(only(self.message(&incoming, &[Part::Data(envelope)]))),
         };
         self.keep_push(&id, push);
+        if reply == TextReply::Message {
+            let there = |state: State| state.is_terminal() || state.is_interrupted();
+            let seen = wait(&self.door.gateway, self.who, &id, &mut ear, None, there).await?;
+            if let Some(parts) = said(&seen, reply) {
+                return Ok(only(self.message(&incoming, parts)));
+            }
+        }
         if incoming.task.is_some() {
             self.moved_on(&id, &mut ear).await?;
         }
@@ -163,17 +161,20 @@ impl Asker<'_> {
 
     fn follow(&self, first: Seen, ear: Ear) -> Answer {
         let (to, events) = mpsc::channel(EVENTS_MAX);
-        tokio::spawn(tell(self.door.gateway.clone(), self.who.clone(), first, ear, self.version, to));
+        let (gateway, who) = (self.door.gateway.clone(), self.who.clone());
+        let manner = Manner { version: self.version, ends_asking: self.ends_asking };
+        tokio::spawn(tell(gateway, who, first, ear, manner, to));
         Answer::Stream(events)
     }
 
     /// An answer without a task.
-    fn message(&self, incoming: &Incoming<'_>, envelope: &RawValue) -> String {
-        let part = amends_wire::a2a::Part::Data(envelope.to_owned()).json(self.version);
+    fn message(&self, incoming: &Incoming<'_>, parts: &[Part]) -> String {
+        let parts: Vec<String> = parts.iter().map(|part| part.json(self.version)).collect();
+        let parts = parts.join(",");
         let context = incoming.context.clone().unwrap_or_else(|| format!("ctx_{}", mint::token()));
         let (id, context) = (quoted(&format!("msg_{}", mint::token())), quoted(&context));
         let said =
-            |role: &str| format!("\"messageId\":{id},\"contextId\":{context},\"role\":\"{role}\",\"parts\":[{part}]");
+            |role: &str| format!("\"messageId\":{id},\"contextId\":{context},\"role\":\"{role}\",\"parts\":[{parts}]");
         match self.version {
             Version::V1 => format!("{{\"message\":{{{}}}}}", said("ROLE_AGENT")),
             Version::V03 => format!("{{\"kind\":\"message\",{}}}", said("agent")),
@@ -209,65 +210,18 @@ impl Asker<'_> {
         let seen = wait(gateway, self.who, &seen.id, &mut ear, Some(STOPS_WITHIN), there).await?;
         Ok(Answer::Value(seen.view.task(self.version, true)))
     }
+}
 
-    async fn list(&self, params: &RawValue) -> Result<Answer, Refused> {
-        let wrong = |words: &str| Refused::of(Trouble::InvalidParams, words);
-        let params: Value = serde_json::from_str(params.get()).unwrap_or_default();
-        let text = |name: &str| params[name].as_str().filter(|text| !text.is_empty());
-        let number = |name: &str| match &params[name] {
-            Value::Null => Ok(None),
-            value => value.as_u64().map(Some).ok_or_else(|| wrong(&format!("`{name}` is a whole number, 0 or more"))),
-        };
-        let state = match text("status").filter(|status| *status != "TASK_STATE_UNSPECIFIED") {
-            Some(name) => Some(State::parse(name).ok_or_else(|| wrong("`status` is no state of a task"))?),
-            None => None,
-        };
-        let size = match number("pageSize")? {
-            None | Some(0) => PAGE,
-            Some(size) if size as usize <= PAGE_MAX => size as usize,
-            Some(_) => return Err(wrong(&format!("`pageSize` is {PAGE_MAX} at most"))),
-        };
-        number("historyLength")?;
-        let skip: usize = match text("pageToken") {
-            Some(token) => token.parse().map_err(|_| wrong("`pageToken` is not one that was given here"))?,
-            None => 0,
-        };
-        let since = text("statusTimestampAfter").map(|since| since.replace(' ', "T"));
-        let artifacts = params["includeArtifacts"].as_bool().unwrap_or(false);
-        let mut views: Vec<TaskView> = Vec::new();
-        for row in self.sessions().await? {
-            let id = TaskId { session: row.session, call: None };
-            let Some(seen) = look(&self.door.gateway, self.who, &id).await? else { continue };
-            let fits = text("contextId").is_none_or(|context| context == seen.view.context)
-                && state.is_none_or(|state| state == seen.view.state)
-                && since.as_ref().is_none_or(|since| seen.view.since > *since);
-            if fits {
-                views.push(seen.view);
-            }
-        }
-        views.sort_by(|a, b| b.since.cmp(&a.since).then_with(|| a.id.cmp(&b.id)));
-        let page: Vec<String> =
-            views.iter().skip(skip).take(size).map(|view| view.task(self.version, artifacts)).collect();
-        let next = if skip + page.len() < views.len() { (skip + page.len()).to_string() } else { String::new() };
-        let (count, total) = (page.len(), views.len());
-        let tasks = page.join(",");
-        let text = format!(
-            "{{\"tasks\":[{tasks}],\"nextPageToken\":{},\"pageSize\":{},\"totalSize\":{total}}}",
-            quoted(&next),
-            if count == 0 { size } else { count }
-        );
-        Ok(Answer::Value(text))
-    }
+/// What a message says of a task that was done, where one is wanted.
+fn said(seen: &Seen, reply: TextReply) -> Option<&[Part]> {
+    let parts = seen.view.artifacts.first().map(|(_, parts)| parts.as_slice());
+    parts.filter(|_| reply == TextReply::Message && seen.view.state == State::Completed)
+}
 
-    /// The newest sessions of whoever asks that came through this door.
-    async fn sessions(&self) -> Result<Vec<SessionRow>, Refused> {
-        let ledger = &self.door.gateway.ledger;
-        let tenant: Option<Tenant> = self.who.tenant();
-        let rows = match &tenant {
-            Some(tenant) => ledger.sessions_of(tenant, SESSIONS_MAX).await,
-            None => ledger.sessions(SESSIONS_MAX).await,
-        };
-        let own = |row: &SessionRow| row.door == DOOR && row.principal == *self.who && row.machine.is_none();
-        Ok(rows.map_err(|error| unavailable(&error))?.into_iter().filter(own).collect())
-    }
+/// A stream of one.
+fn only(event: String) -> Answer {
+    let (to, events) = mpsc::channel(1);
+    // There is room for one.
+    let _ = to.try_send(event);
+    Answer::Stream(events)
 }

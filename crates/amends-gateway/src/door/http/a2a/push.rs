@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::Asker;
-use super::follow::{Ear, tell, wait};
+use super::follow::{Ear, Manner, tell, wait};
 use super::methods::Answer;
 use super::task::{TaskId, look};
 use crate::config::Access;
@@ -148,6 +148,13 @@ impl Asker<'_> {
 
     fn register(&self, task: &TaskId, config: Config) -> Result<(), Refused> {
         let mut held = self.door.pushes.held();
+        if held.values().map(Vec::len).sum::<usize>() >= ALL_MAX {
+            // What was told to its end is only there to be looked at.
+            held.retain(|_, own| {
+                own.retain(|push| !push.caller.is_finished());
+                !own.is_empty()
+            });
+        }
         let all: usize = held.values().map(Vec::len).sum();
         let own = held.entry(task.clone()).or_default();
         own.retain(|push| push.config.id != config.id);
@@ -157,20 +164,7 @@ impl Asker<'_> {
         }
         let (gateway, who) = (self.door.gateway.clone(), self.who.clone());
         let called = call_back(gateway, who, task.clone(), config.clone(), self.version);
-        let door = Arc::downgrade(self.door);
-        let (over, id) = (task.clone(), config.id.clone());
-        let caller = tokio::spawn(async move {
-            called.await;
-            if let Some(door) = door.upgrade() {
-                let mut held = door.pushes.held();
-                if let Some(own) = held.get_mut(&over) {
-                    own.retain(|push| push.config.id != id);
-                    if own.is_empty() {
-                        held.remove(&over);
-                    }
-                }
-            }
-        });
+        let caller = tokio::spawn(called);
         own.push(Push { config, caller: caller.abort_handle() });
         Ok(())
     }
@@ -250,7 +244,8 @@ async fn call_back(gateway: Arc<Gateway>, who: Principal, task: TaskId, config: 
     let mut ear = Ear::open(&gateway);
     let Ok(first) = wait(&gateway, &who, &task, &mut ear, None, |_| true).await else { return };
     let (to, mut changes) = mpsc::channel(16);
-    let telling = tell(gateway, who, first, ear, version, to);
+    let manner = Manner { version, ends_asking: false };
+    let telling = tell(gateway, who, first, ear, manner, to);
     let calling = async {
         while let Some(change) = changes.recv().await {
             if !post(&config, change).await {

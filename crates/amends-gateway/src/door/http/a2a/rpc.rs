@@ -17,7 +17,7 @@ use super::super::connection::Connection;
 use super::super::stream::{SILENT_MAX, STILL_HERE, streamed};
 use super::super::{Door, json, plain_text};
 use super::methods::{Answer, Method};
-use super::{Asker, is_json, named_version, text_of};
+use super::{Asker, is_json, named_version, spoken, text_of};
 
 /// Takes one request.
 pub(super) async fn handle(
@@ -30,12 +30,14 @@ pub(super) async fn handle(
         return plain_text(StatusCode::METHOD_NOT_ALLOWED, "A2A messages are posted here");
     }
     let refuse = |refused: &Refused, id: Option<&str>| json(StatusCode::OK, refused.rpc(Some(id.unwrap_or("null"))));
-    if let Err(refused) = is_json(&request) {
+    let (is_json, named) = (is_json(&request), named_version(door, &request));
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+    // Also what is refused is read, so that the connection can be used again.
+    let text = text_of(request.into_body(), door.gateway.config().limits).await;
+    if let Err(refused) = is_json {
         return refuse(&refused, None);
     }
-    let named = named_version(&request);
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
-    let text = match text_of(request.into_body(), door.gateway.config().limits).await {
+    let text = match text {
         Ok(text) => text,
         Err((refused, id)) => return refuse(&refused, id.as_deref()),
     };
@@ -49,8 +51,12 @@ pub(super) async fn handle(
         }
     };
     // Who names no version speaks the one that has such a method.
-    let version = match named {
-        Ok(named) => named.unwrap_or_else(|| Version::of_method(&method)),
+    let version = named.and_then(|named| match named {
+        Some(version) => Ok(version),
+        None => spoken(door, Version::of_method(&method), "0.3"),
+    });
+    let version = match version {
+        Ok(version) => version,
         Err(refused) => return refuse(&refused, Some(&id)),
     };
     let Some(method) = Method::find(&method, version) else {
@@ -61,7 +67,7 @@ pub(super) async fn handle(
     if !params.get().starts_with('{') {
         return refuse(&Refused::of(Trouble::InvalidParams, "`params` is not an object"), Some(&id));
     }
-    let asker = Asker { door, who, version };
+    let asker = Asker { door, who, version, ends_asking: version == Version::V03 };
     match asker.ask(method, params, &host).await {
         Ok(Answer::Value(value)) => json(StatusCode::OK, message::success(&id, &value)),
         Ok(Answer::Stream(events)) => {

@@ -1,20 +1,24 @@
 //! A task as its trace tells it. Nothing of it is kept here: whichever process is asked says the same.
 
+use std::sync::Arc;
+
 use amends_core::envelope::{Body, Trouble as CoreTrouble};
-use amends_core::{CallId, Envelope, Interaction, Principal, Refusal, RefusalKind, SessionId};
+use amends_core::{CallId, Envelope, Interaction, Principal, Refusal, RefusalKind, SessionId, Timestamp};
 use amends_ledger::{Form, StoredAnswer, Trace};
 use amends_wire::a2a::reply::{self, Part};
 use amends_wire::a2a::{Life, Refused, State, TaskView, Trouble, life};
 use amends_wire::mcp::InputRequired;
+use amends_wire::mcp::steps::Moved;
 use amends_wire::splice::Splice;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::{DOOR, unavailable};
 use crate::config::Config;
-use crate::driver;
+use crate::driver::{self, Rendered};
 use crate::gateway::Gateway;
 use crate::told::utc;
+use crate::walks;
 
 /// A task's name: the session of its call, or a walk and one move of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +39,12 @@ pub(super) struct Seen {
     pub(super) asks: Option<Interaction>,
     /// What its upstream asks of the agent, with the state to come back with.
     pub(super) asked: Option<InputRequired>,
+    /// Since when it is what it is.
+    pub(super) since: Timestamp,
+    /// The place of the last event that was looked at.
+    pub(super) seq: u64,
+    /// Whether it is told by what became of the call or move that it repeats.
+    pub(super) elsewhere: bool,
 }
 
 impl TaskId {
@@ -60,7 +70,7 @@ impl TaskId {
 }
 
 /// Looks at a task; nothing where there is none, or it is another's.
-pub(super) async fn look(gateway: &Gateway, who: &Principal, id: &TaskId) -> Result<Option<Seen>, Refused> {
+pub(super) async fn look(gateway: &Arc<Gateway>, who: &Principal, id: &TaskId) -> Result<Option<Seen>, Refused> {
     let trace = gateway.ledger.trace(&id.session).await.map_err(|error| unavailable(&error))?;
     match trace {
         Some(trace) => seen(gateway, who, id, &trace).await,
@@ -68,9 +78,49 @@ pub(super) async fn look(gateway: &Gateway, who: &Principal, id: &TaskId) -> Res
     }
 }
 
+/// What a task went through since it was last seen, each state once; nothing where it is not there any more.
+pub(super) async fn changes(
+    gateway: &Arc<Gateway>,
+    who: &Principal,
+    last: &Seen,
+) -> Result<Option<Vec<Seen>>, Refused> {
+    let trace = gateway.ledger.trace(&last.id.session).await.map_err(|error| unavailable(&error))?;
+    let Some(trace) = trace else { return Ok(None) };
+    let Some(now) = seen(gateway, who, &last.id, &trace).await? else { return Ok(None) };
+    let is_other = |a: &Seen, b: &Seen| a.view.state != b.view.state || a.view.since != b.view.since;
+    if !is_other(&now, last) {
+        return Ok(Some(Vec::new()));
+    }
+    let config = gateway.config();
+    let mut through: Vec<Seen> = Vec::new();
+    // What another call's trace tells is told as it is now. So is the end, for which what was kept is needed.
+    if !now.elsewhere && !last.elsewhere {
+        let news = trace.events.iter().position(|stored| stored.event.seq > last.seq).unwrap_or(trace.events.len());
+        for upto in news + 1..trace.events.len() {
+            let events = trace.events[..upto].iter().map(|stored| &stored.event);
+            let Some(then) = life(events, last.id.call.as_ref()) else { continue };
+            let before = through.last().unwrap_or(last);
+            if then.state.is_terminal() || (then.state == before.view.state && utc_of(then.since) == before.view.since)
+            {
+                continue;
+            }
+            let context = then.context.map(str::to_owned);
+            let told = Told { life: &then, stored: None, context, trace: Some(&trace), refused: None };
+            through.push(told.seen(&config, &last.id));
+        }
+    }
+    if through.last().is_none_or(|before| is_other(&now, before)) {
+        through.push(now);
+    } else if let Some(before) = through.last_mut() {
+        // What was kept belongs to where it is now.
+        *before = now;
+    }
+    Ok(Some(through))
+}
+
 /// The task that a trace tells of.
 pub(super) async fn seen(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     who: &Principal,
     id: &TaskId,
     trace: &Trace,
@@ -93,13 +143,39 @@ pub(super) async fn seen(
         {
             let stored = gateway.ledger.answer(&held.call).await.map_err(|error| unavailable(&error))?;
             let context = own.context.map(str::to_owned);
-            let told = Told { life: &theirs, stored: stored.as_ref(), context, trace: None };
+            let told = Told { life: &theirs, stored: stored.as_ref(), context, trace: None, refused: None };
             return Ok(Some(told.seen(&gateway.config(), id)));
         }
     }
     let context = own.context.map(str::to_owned);
-    let told = Told { life: &own, stored: stored.as_ref(), context, trace: Some(trace) };
+    let events = || trace.events.iter().map(|stored| &stored.event);
+    if let Some(mut first) = own.joined.and_then(|first| life(events(), Some(first))) {
+        first.replayed = true;
+        let stored = gateway.ledger.answer(first.call).await.map_err(|error| unavailable(&error))?;
+        let told = Told { life: &first, stored: stored.as_ref(), context, trace: None, refused: None };
+        return Ok(Some(told.seen(&gateway.config(), id)));
+    }
+    let refused = match id.call.as_ref().and(own.refusal) {
+        Some(refusal) => in_walk(gateway, who, id, &own, refusal).await,
+        None => None,
+    };
+    let told = Told { life: &own, stored: stored.as_ref(), context, trace: Some(trace), refused };
     Ok(Some(told.seen(&gateway.config(), id)))
+}
+
+/// The envelope of our No to a move: it says where the walk is, and what could be done there.
+async fn in_walk(
+    gateway: &Arc<Gateway>,
+    who: &Principal,
+    id: &TaskId,
+    life: &Life<'_>,
+    refusal: &Refusal,
+) -> Option<Box<RawValue>> {
+    let view = walks::look(gateway, who, &id.session).await.ok()?;
+    let moved = Box::new(Moved { action: life.tool.to_string(), result: None, view });
+    let names = gateway.catalogue.now().machines().names().clone();
+    let form = driver::Form::Moved { envelope: Box::new(no(life, refusal)), moved, names };
+    Some(Rendered { form, replayed: false }.envelope_raw())
 }
 
 /// Whether a call was refused because the one that it repeats is on its way, or waits for a person.
@@ -115,6 +191,8 @@ struct Told<'a> {
     context: Option<String>,
     /// Its trace, where that is its own.
     trace: Option<&'a Trace>,
+    /// Our No, where more is known of it than its events say.
+    refused: Option<Box<RawValue>>,
 }
 
 impl Told<'_> {
@@ -124,16 +202,15 @@ impl Told<'_> {
         let asked = asked.and_then(|stored| InputRequired::parse(&String::from_utf8_lossy(&stored.body)));
         let (says, artifacts) = self.words(config, asked.as_ref());
         let mut metadata = json!({ "amends/trace": id.session, "amends/call": life.call, "amends/tool": life.tool });
-        let newest = self.trace.and_then(|trace| trace.events.iter().find(|stored| stored.event.seq == life.seq));
-        if let Some(newest) = newest {
-            metadata["amends/receipt"] =
-                json!({ "trace": id.session, "sequence": newest.event.seq, "hash": newest.hash });
+        let turn = self.trace.and_then(|trace| trace.events.iter().find(|stored| stored.event.seq == life.turn));
+        if let Some(turn) = turn {
+            metadata["amends/receipt"] = json!({ "trace": id.session, "sequence": turn.event.seq, "hash": turn.hash });
         }
         let view = TaskView {
             id: id.text(),
             context: self.context.clone().unwrap_or_else(|| id.session.to_string()),
             state: life.state,
-            since: format!("{}Z", utc(life.since).replace(' ', "T")),
+            since: utc_of(life.since),
             says,
             artifacts,
             metadata,
@@ -145,6 +222,9 @@ impl Told<'_> {
             ended: life.outcome().is_some(),
             asks: life.asks.cloned(),
             asked,
+            since: life.since,
+            seq: life.seq,
+            elsewhere: self.trace.is_none(),
         }
     }
 
@@ -155,7 +235,8 @@ impl Told<'_> {
         match life.state {
             State::Submitted | State::Working => (Vec::new(), Vec::new()),
             State::Completed => match kept {
-                Some(envelope) => (Vec::new(), reply::artifacts(&envelope)),
+                Some(envelope) if config.a2a.envelope => (Vec::new(), reply::artifacts(&envelope)),
+                Some(envelope) => (Vec::new(), reply::given(&envelope)),
                 None => (vec![Part::Text("it was done; what it gave is not kept any more".into())], Vec::new()),
             },
             State::InputRequired | State::AuthRequired => match (life.asks, asked, life.refusal) {
@@ -166,11 +247,14 @@ impl Told<'_> {
                     (says, Vec::new())
                 }
                 (None, Some(asked), _) => (reply::inquiry(asked), Vec::new()),
-                (None, None, Some(refusal)) => (reply::failure(&refused(life, refusal)), Vec::new()),
+                (None, None, Some(refusal)) => (reply::failure(&no(life, refusal).to_json(None)), Vec::new()),
                 (None, None, None) => (vec![Part::Text("it waits for an answer".into())], Vec::new()),
             },
             State::Failed | State::Canceled | State::Rejected => match (life.refusal, kept) {
-                (Some(refusal), _) => (reply::failure(&refused(life, refusal)), Vec::new()),
+                (Some(refusal), _) => {
+                    let envelope = self.refused.clone().unwrap_or_else(|| no(life, refusal).to_json(None));
+                    (reply::failure(&envelope), Vec::new())
+                }
                 (None, Some(envelope)) => (reply::failure(&envelope), Vec::new()),
                 (None, None) => {
                     (vec![Part::Text("it is over; what was said of it is not kept any more".into())], Vec::new())
@@ -178,6 +262,11 @@ impl Told<'_> {
             },
         }
     }
+}
+
+/// A time as the protocol writes it.
+fn utc_of(at: Timestamp) -> String {
+    format!("{}Z", utc(at).replace(' ', "T"))
 }
 
 /// An envelope that says that it was given before.
@@ -188,9 +277,9 @@ fn again(envelope: &RawValue) -> Box<RawValue> {
 }
 
 /// The envelope of our No.
-fn refused(life: &Life<'_>, refusal: &Refusal) -> Box<RawValue> {
+fn no(life: &Life<'_>, refusal: &Refusal) -> Envelope {
     let error = Box::new(CoreTrouble::refused(life.tool.as_str(), refusal));
-    Envelope::of(Body::Refused { error }).to_json(None)
+    Envelope::of(Body::Refused { error })
 }
 
 /// Whether whoever called may answer that question: its queue lets them, and they are not barred from it.

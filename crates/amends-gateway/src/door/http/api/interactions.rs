@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use amends_core::interaction::choice;
 use amends_core::{Fact, InteractionId, PersonAnswer, Tenant};
 use amends_ledger::{AnswerFate, QueueEntry, QueueFilter, QueueState};
 use hyper::StatusCode;
@@ -21,9 +22,10 @@ use crate::told;
 /// How long somebody who answers waits to hear that it was acted on.
 const WAIT: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// The longest answer, and the longest note.
+/// The longest answer, the longest note, and the longest text of what a call gave.
 const CHOICE_MAX: usize = 2000;
 const NOTE_MAX: usize = 2000;
+const CONTENT_MAX: usize = 16 << 10;
 /// What the names of a form's fields begin with on a page.
 pub(crate) const FIELD: &str = "answer.";
 
@@ -126,6 +128,14 @@ pub(crate) async fn answer(
     let content = match entry.interaction.form() {
         // A page has a field for each, a program says it as it is.
         Some(form) if fields.is_written() => Some(form::written(form, &fields.prefixed(FIELD))),
+        // Only what happened gave something: with the other answers the field counts for nothing.
+        None if fields.is_written() => match fields.long_text("content", CONTENT_MAX)? {
+            Some(text) if choice == choice::HAPPENED => Some(
+                serde_json::from_str(&text)
+                    .map_err(|error| Problem::field("content", format!("it is not JSON: {error}")))?,
+            ),
+            _ => None,
+        },
         _ => fields.value("content"),
     };
     fields.finish()?;

@@ -122,6 +122,14 @@ fn answering(asked: &Asked<'_>, question: &Question) -> Markup {
                 p { label for=(format!("{}-choice", of.id)) { "Answer" } " "
                     input id=(format!("{}-choice", of.id)) name="choice" required maxlength="2000"; }
             }
+            @if of.subject == Subject::Doubt {
+                @let gave = format!("{}-gave", of.id);
+                p {
+                    label for=(gave) { "What it gave, as JSON, if it happened and you know" } " "
+                    textarea id=(gave) name="content" rows="2" maxlength="16384" {}
+                }
+                @if let Some(schema) = &of.gives { details { summary { "What it gives" } pre.view { (pretty(schema)) } } }
+            }
             p { label for=(note) { "Note" } " " input id=(note) name="note" maxlength="2000"; }
             p.buttons {
                 @if free { button data-key="a" { "Answer" } }

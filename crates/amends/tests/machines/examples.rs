@@ -1,0 +1,120 @@
+//! The examples of `examples/machines`, walked through the real binary and their own servers.
+
+use std::process::Command;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::order::{assert_legal, assert_refused};
+use crate::support::{AMENDS, Gateway, Place, eventually, root};
+
+/// A gateway with an example's own file, once one of its reads is served.
+fn serve(place: &Place, example: &str, read: (&str, Value)) -> Gateway {
+    let file = root().join("examples/machines").join(example).join("amends.toml");
+    let text = std::fs::read_to_string(file).expect("the example is there");
+    let text = format!("[ledger]\nurl = \"{}\"\n[listen]\nhttp = \"127.0.0.1:0\"\n{text}", place.ledger());
+    let config = place.write("serve.toml", &text);
+    let mut command = Command::new(AMENDS);
+    // Its server is named by a path in the repository.
+    command.arg("serve").arg("--config").arg(config).current_dir(root());
+    let gateway = Gateway::listening(command);
+    let (tool, args) = read;
+    eventually("the example's server is there", || gateway.call(tool, &args.to_string()).1["status"] == "success");
+    gateway
+}
+
+/// One walk.
+struct Walk<'a> {
+    gateway: &'a Gateway,
+    session: Option<Value>,
+}
+
+impl Walk<'_> {
+    fn take(&mut self, action: &str, inputs: Value) -> Value {
+        let mut args = json!({ "action": action, "inputs": inputs });
+        if let Some(session) = &self.session {
+            args["session"] = session.clone();
+        }
+        let (_, answer) = self.gateway.call("step", &args.to_string());
+        let session = answer["data"].get("session").or(answer.get("session"));
+        self.session = self.session.take().or(session.cloned());
+        answer
+    }
+
+    /// Takes an action that leads to that state.
+    fn leads(&mut self, action: &str, inputs: Value, state: &str) -> Value {
+        let answer = self.take(action, inputs);
+        assert_eq!(
+            (&answer["status"], &answer["data"]["state"]["name"]),
+            (&json!("success"), &json!(state)),
+            "{answer}"
+        );
+        answer["data"].clone()
+    }
+}
+
+#[test]
+fn an_incident_is_gated_by_evidence() {
+    let place = Place::new();
+    let gateway = serve(&place, "incident", ("service_status", json!({ "service": "checkout" })));
+    let mut walk = Walk { gateway: &gateway, session: None };
+    walk.leads("take", json!({ "service": "checkout" }), "taken");
+    let early = walk.take("restart", json!({}));
+    assert_refused(&early, "invalid_transition", &["hand_over", "investigate"]);
+    let stage = walk.leads("investigate", json!({}), "acting");
+    assert_legal(&stage, &["complete", "get_metrics", "search_logs"]);
+    assert_eq!(stage["next_action_schemas"]["search_logs"]["required"], json!(["service", "text"]), "{stage}");
+    let found = walk.leads("search_logs", json!({ "service": "checkout", "text": "memory" }), "acting");
+    assert_eq!(found["result"]["lines"], json!(["out of memory: killed"]), "{found}");
+    let wrong = walk.take("search_logs", json!({ "service": "checkout" }));
+    assert_eq!(wrong["error"]["details"][0]["field"], "text", "{wrong}");
+    let past = walk.take("restart_service", json!({ "service": "checkout", "reason": "x" }));
+    assert_refused(&past, "unknown_action", &["complete", "get_metrics", "search_logs"]);
+    let vague = walk.take("complete", json!({ "cause": "oom", "evidence": ["logs"] }));
+    assert_refused(&vague, "validation_failed", &["complete", "get_metrics", "search_logs"]);
+    // One piece is not enough, and the agent has to look again.
+    walk.leads("complete", json!({ "cause": "out of memory", "evidence": ["logs"] }), "taken");
+    walk.leads("investigate", json!({}), "acting");
+    walk.leads("get_metrics", json!({ "service": "checkout" }), "acting");
+    let evidence = json!(["out of memory in the logs", "memory at 0.99"]);
+    let explained = walk.leads("complete", json!({ "cause": "out of memory", "evidence": evidence }), "explained");
+    assert_eq!(explained["state"]["fields"]["evidence"], evidence, "{explained}");
+    let resolved = walk.leads("restart", json!({}), "resolved");
+    assert_eq!(resolved["result"]["restarted"], true, "{resolved}");
+    let again = gateway.call("service_status", r#"{"service":"checkout"}"#).1;
+    assert_eq!(again["data"]["healthy"], true, "{again}");
+    place.settled();
+}
+
+#[test]
+fn a_migration_asks_before_its_point_of_no_return() {
+    let place = Place::new();
+    let gateway = serve(&place, "migration", ("count_rows", json!({ "table": "orders" })));
+    let mut walk = Walk { gateway: &gateway, session: None };
+    walk.leads("prepare", json!({}), "prepared");
+    let copied = walk.leads("copy", json!({}), "copied");
+    assert_eq!(copied["state"]["fields"]["rows"], 1000, "{copied}");
+    let verified = walk.leads("verify", json!({}), "verified");
+    assert_legal(&verified, &["give_up", "switch"]);
+    let session = walk.session.clone();
+    let switched = thread::scope(|scope| {
+        let switching = scope.spawn(|| walk.leads("switch", json!({}), "switched"));
+        let mut asked = Value::Null;
+        eventually("a person is asked", || {
+            let (_, said) = place.amends(&["queue", "--json", "--queue", "dba"]);
+            asked = serde_json::from_str::<Value>(&said).expect("JSON")["queue"][0].clone();
+            asked.is_object()
+        });
+        let busy = gateway.call("step", &json!({ "action": "give_up", "session": session }).to_string()).1;
+        assert_refused(&busy, "in_flight", &[]);
+        let (code, said) = place.amends(&["answer", asked["id"].as_str().expect("an id"), "approve", "--by", "ada"]);
+        assert_eq!(code, 0, "{said}");
+        switching.join().expect("the switch")
+    });
+    assert_legal(&switched, &["clean_up"]);
+    let mut walk = Walk { gateway: &gateway, session };
+    let clean = walk.leads("clean_up", json!({}), "clean");
+    assert_legal(&clean, &[]);
+    assert_eq!(gateway.call("count_rows", r#"{"table":"orders_v2"}"#).1["data"]["rows"], 1000);
+    place.settled();
+}
