@@ -31,7 +31,16 @@ fn a_card_in_a_walks_fields_is_shown_nowhere_and_sent_to_no_tool_that_does_not_t
         assert!(!read.contains("4111") && !mirror.contains("4111"), "{what}: {read} {mirror}");
     }
     let refused = step(&client, json!({ "action": "pay", "inputs": { "amount": 5 } }));
-    assert!(refused.to_string().contains("pii_blocked") && !refused.to_string().contains("4111"), "{refused}");
+    assert_eq!(
+        (&refused["status"], &refused["error"]["certainty"]),
+        (&json!("error"), &json!("not_sent")),
+        "{refused}"
+    );
+    let said = refused.to_string();
+    assert!(
+        said.contains("hold `payment_card`, which `charge_card` is not to be sent") && !said.contains("4111"),
+        "{said}"
+    );
     assert_eq!(place.requests("charge_card"), 0);
     place.settled();
     let (_, told) = place.amends(&["trace", &session, "--json"]);

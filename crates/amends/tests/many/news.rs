@@ -76,7 +76,8 @@ fn a_client_that_listens_hears_what_it_asked_for_and_nothing_else() {
         assert_eq!(first["params"]["_meta"][SUBSCRIPTION], id, "{first}");
         assert_eq!(first["params"]["notifications"]["promptsListChanged"], true, "{first}");
         assert!(first["params"]["notifications"].get("toolsListChanged").is_none(), "{first}");
-        assert_eq!(first["params"]["notifications"]["resourceSubscriptions"], json!([uri]), "{first}");
+        let honoured = first["params"]["notifications"]["resourceSubscriptions"].as_array().expect("a list");
+        assert!(honoured.contains(&json!(uri)), "{first}");
         let updated = (0..60).find_map(|again| {
             client.call(&format!("{name}__touch"), json!({ "uri": uri, "again": again }));
             client.call(&format!("{name}__change"), json!({ "again": again }));

@@ -28,7 +28,7 @@ enum Ended {
     /// It broke, or could not be opened; after which event, where that is known.
     Broken(Option<String>),
     /// Other resources or tasks are wanted, so that it must be opened anew. It goes on until then.
-    Wanted(Open),
+    Wanted(Box<Open>),
     /// The endpoint has no such stream.
     Absent,
 }
@@ -85,7 +85,7 @@ pub(super) async fn listen(shared: Arc<Shared>, news: Arc<News>) {
                 }
                 backoff = BACKOFF_MIN;
             }
-            Ended::Wanted(open) => before = Some(open),
+            Ended::Wanted(open) => before = Some(*open),
             Ended::Broken(seen) => {
                 last_id = seen;
                 if began.elapsed() > BACKOFF_MAX {
@@ -189,7 +189,7 @@ async fn hear(
                 }
                 continue;
             }
-            () = &mut wanted, if is_modern && alone => return Ended::Wanted(open),
+            () = &mut wanted, if is_modern && alone => return Ended::Wanted(Box::new(open)),
         };
         let seen = |open: &Open| open.events.last_id().map(str::to_owned).or(last_id.clone());
         let Some(events) = events else { return Ended::Broken(seen(&open)) };
