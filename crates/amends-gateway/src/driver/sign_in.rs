@@ -47,7 +47,10 @@ pub(super) fn in_its_place(gateway: &Gateway, live: &mut Live, asked: &InputRequ
         is_heard: false,
     }));
     inquiry.way = Way::Person;
-    inquiry.sign_in = Some(Box::new(wait(gateway, live, queue)));
+    let mut sign_in = wait(gateway, live, queue);
+    // What the upstream wants back with the answer is this call's: the next equal one would be asked anew.
+    sign_in.patience.goes_on = true;
+    inquiry.sign_in = Some(Box::new(sign_in));
 }
 
 /// What an upstream is told that it may ask for: what the agent declared, and that somebody can be sent to an address, since a person can.
