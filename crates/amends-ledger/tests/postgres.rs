@@ -351,7 +351,7 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date_while_a_node_uses_t
          SELECT 'old', principal, door, owner, epoch, seq, head, opened, updated, open_calls, due FROM sessions",
     );
     let b = join(&database, "b", 1_000).await;
-    assert_eq!(database.sql("SELECT version FROM meta"), "5");
+    assert_eq!(database.sql("SELECT version FROM meta"), "6");
     a.append(step("s", 1, 7, vec![note("x")])).await.unwrap();
     assert_eq!(b.sessions(9).await.unwrap().iter().filter(|row| row.machine.is_none()).count(), 2);
     let fields = vec![StoredFields { seq: 0, body: "{}".into() }];

@@ -68,7 +68,13 @@ impl Dispatcher {
         let received = Box::new(call.received());
         self.emit_call(now, Fact::CallReceived { received, gates: gates.clone() }, call.rules.clone());
 
-        if let Some(refusal) = &gates.refusal {
+        let held_back = gates.refusal.as_ref().is_some_and(|refusal| refusal.kind == RefusalKind::BreakerOpen);
+        // What is joined sends nothing, so that no breaker is in its way.
+        let joins = held_back && matches!(repeat, Some((Repeat::Join, _)));
+        if let Some(refusal) = gates.refusal.as_ref().filter(|_| !joins) {
+            if held_back && repeat.is_none() {
+                self.unless_held(&call);
+            }
             if refusal.kind == RefusalKind::PolicyBlocked {
                 // A person may change the policy; nobody waves the call through.
                 self.ask(now, &id, Subject::Notice, POLICY_REVIEW);
@@ -102,11 +108,7 @@ impl Dispatcher {
             && let Some(refusal) = self.too_dear(&id)
         {
             if over.is_none() {
-                // A repeat costs nothing: where somebody holds what it would take, it comes back as one.
-                let names =
-                    call.claims.iter().filter(|claim| matches!(claim.kind, ClaimKind::Key | ClaimKind::Arguments));
-                let absent = names.map(|claim| ClaimChange::Absent { name: claim.name.clone() });
-                self.step.claims.extend(absent);
+                self.unless_held(&call);
             }
             return self.refuse(now, id, refusal);
         }
@@ -129,6 +131,13 @@ impl Dispatcher {
         }
         let first = self.next_purpose(&id);
         self.start(now, gates, &id, first, None);
+    }
+
+    /// A repeat costs nothing and sends nothing: where somebody holds what a call would take, it is not refused and comes back as one.
+    fn unless_held(&mut self, call: &Call) {
+        let names = call.claims.iter().filter(|claim| matches!(claim.kind, ClaimKind::Key | ClaimKind::Arguments));
+        let absent = names.map(|claim| ClaimChange::Absent { name: claim.name.clone() });
+        self.step.claims.extend(absent);
     }
 
     /// The refusal of a call that would cost more than is left for its principal today, or for its session. What was received and

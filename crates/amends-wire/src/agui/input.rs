@@ -296,7 +296,7 @@ mod tests {
         );
         let mut plan = Input::read(&text).unwrap().wanted.unwrap();
         let _ = plan.mark(0, Status::Waiting);
-        let asked = vec![Asked { interrupt: "int_1".into(), key: None }];
+        let asked = vec![Asked { interrupt: "int_1".into(), key: None, schema: None }];
         let _ = plan.wait(Some(Waiting { asked, state: None }));
         let state = serde_json::json!({ "own": 1, "amends": plan });
         let again = Input::read(&input("null", &format!(r#","state":{state}"#))).unwrap();

@@ -65,3 +65,8 @@ fn the_ledger_is_verified_and_rules_are_tried_in_the_browser() {
 fn a_run_ends_with_what_is_asked_and_goes_on_with_the_answer() {
     told("run.mjs");
 }
+
+#[test]
+fn a_person_finds_where_to_sign_in_for_an_upstream_and_the_call_goes_on() {
+    told("upstream.mjs");
+}

@@ -105,6 +105,27 @@ fn a_tool_that_always_fails_is_left_alone_and_the_others_are_not() {
 }
 
 #[test]
+fn a_repeat_of_what_was_done_finds_its_answer_though_the_tool_is_left_alone() {
+    let place = Place::new();
+    let faults = more_faults("issue_refund", "ord_1", &["status_500"], "repeat = true");
+    let gateway = up(&place, &faults, "breaker = { failures = 2, cool_down = \"60s\" }", "");
+    let refund = |key: &str, order: &str| {
+        let body = format!("{{\"order\":\"{order}\",\"amount\":5}}");
+        gateway.call_with("issue_refund", &[("idempotency-key", key)], &body).1
+    };
+    let first = refund("done", "ord_2");
+    assert_eq!(first["status"], "success", "{first}");
+    assert_eq!(refund("a", "ord_1")["error"]["code"], "Provider5xx");
+    let refused = refund("b", "ord_2");
+    assert_eq!(refused["error"]["kind"], "breaker_open", "{refused}");
+    let again = refund("done", "ord_2");
+    assert_eq!((again["status"].as_str(), again["replayed"].as_bool()), (Some("success"), Some(true)), "{again}");
+    assert_eq!(again["data"], first["data"]);
+    assert_eq!((place.effects_on("issue_refund", "ord_2"), place.requests_on("issue_refund", "ord_2")), (1, 1));
+    place.settled();
+}
+
+#[test]
 fn a_tool_that_never_answers_is_left_alone() {
     let place = Place::new();
     let faults = more_faults("get_order", "ord_mute", &["lose_request"], "repeat = true");

@@ -5,6 +5,7 @@ mod support;
 
 mod cost;
 mod denial;
+mod machine;
 mod never;
 mod private;
 mod tools;
