@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
 use amends_core::{
-    Attempt, CallId, Certainty, ClaimState, Code, Fact, Failure, Gates, Input, Outcome, Purpose, RefusalKind, Report,
-    Step, Timestamp, ToolName,
+    Attempt, CallId, Certainty, ClaimChange, ClaimState, Code, Fact, Failure, Gates, Input, Outcome, Purpose,
+    RefusalKind, Report, Step, Timestamp, ToolName,
 };
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
 use bytes::Bytes;
@@ -69,7 +69,7 @@ enum Waits {
 impl Session {
     /// Lets the dispatcher decide and hands the step to the ledger. The effects of a read need not wait for it.
     pub(super) fn take(&mut self, input: Input, gates: Gates) {
-        let waits = self.waits(&input, &gates);
+        let mut waits = self.waits(&input, &gates);
         if let Input::Call(call) = &input
             && call.repeat_of.as_ref().is_some_and(|held| held.state != ClaimState::Granted)
             && let Some(live) = self.live.get_mut(&call.id)
@@ -81,6 +81,10 @@ impl Session {
         let step = self.dispatcher.handle(self.now(), &gates, input.clone());
         if step.events.is_empty() {
             return;
+        }
+        if step.claims.iter().any(|claim| matches!(claim, ClaimChange::Absent { .. })) {
+            // What is refused only where it is no repeat is told once that is known.
+            waits = Waits::Durable;
         }
         let last_seq = self.dispatcher.seq();
         let fields = self.follow(&step.events);

@@ -11,7 +11,7 @@ use amends_core::walk::{Beginning, Frame, LegOf, Part, Taking, Weighed};
 use amends_core::{CallId, Certainty, Digest, Dispatcher, Event, Fact, Reply, SessionId, Step};
 use bytes::Bytes;
 
-use crate::watch::view::CallView;
+use crate::watch::view::{CallView, EndView};
 use crate::watch::{Verdicts, Watch};
 
 /// A walk, as its durable events tell.
@@ -321,7 +321,7 @@ impl Watch {
             let same = self.moves.get(tried).is_some_and(|other| other.fingerprint == taking.fingerprint);
             (same || taking.reset) && !self.settling(tried)
         };
-        let mut doubtful = walk.tried.iter().filter(|tried| self.in_doubt(tried));
+        let mut doubtful = walk.tried.iter().filter(|tried| self.may_have_been_done(tried));
         if let Some(doubtful) = doubtful.find(|tried| !goes_on(tried)) {
             let what = format!("it is begun while {doubtful} may have been done");
             return Err(self.broken("one_move_at_a_time", Some(of.clone()), what));
@@ -346,8 +346,21 @@ impl Watch {
 
     /// Whether something that a move did is still in doubt.
     fn in_doubt(&self, of: &CallId) -> bool {
+        self.doubtful_acts(of).next().is_some()
+    }
+
+    /// The same, unless a call that went on with the key of what it did has found out that nothing was.
+    fn may_have_been_done(&self, of: &CallId) -> bool {
+        let not_done = |end: &EndView| end.certainty == Certainty::NotProcessed;
+        self.doubtful_acts(of).any(|call| {
+            let mut same = self.calls.values().filter(|other| other.received.effect_key == call.received.effect_key);
+            !(call.superseded && same.any(|other| !other.refused && other.ended.as_ref().is_some_and(not_done)))
+        })
+    }
+
+    fn doubtful_acts(&self, of: &CallId) -> impl Iterator<Item = &CallView> {
         let acts = self.moves.get(of).into_iter().flat_map(|view| &view.legs).filter(|(leg, _)| leg.part == Part::Act);
-        acts.filter_map(|(_, call)| self.calls.get(call)).any(|call| {
+        acts.filter_map(|(_, call)| self.calls.get(call)).filter(|call| {
             let doubtful = call.ended.as_ref().is_none_or(|end| end.certainty == Certainty::InDoubt);
             !call.refused && !call.effect().is_read() && doubtful
         })
