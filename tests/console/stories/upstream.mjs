@@ -1,6 +1,6 @@
 // An upstream sends somebody to an address: the page says where, and the call goes on once a person was there.
 import { fileURLToPath } from "node:url";
-import { assert, MACHINE, story } from "../support.mjs";
+import { assert, eventually, MACHINE, story } from "../support.mjs";
 
 const SERVER = fileURLToPath(new URL("../../../crates/amends/tests/eras/servers/asks.py", import.meta.url));
 
@@ -11,6 +11,12 @@ await story(async ({ place, browser }) => {
   const page = await browser.person(await gateway.link());
   await page.click("nav >> text=Queue");
   const visit = (n) => gateway.call("visit", { n });
+  await eventually("the tools of both are served", async () => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const answer = await fetch(`${gateway.url}/mcp`, { method: "POST", headers, body });
+    return (await answer.text()).includes('"visit"');
+  });
 
   const first = visit(1);
   await page.waitForSelector("article.question form");
