@@ -40,7 +40,7 @@ await story(async ({ place, browser }) => {
     return { now: "/", queue: "/queue", call: `/calls/${refund.call}`, machine: `/sessions/${walk}` };
   };
   for (const scheme of ["light", "dark"]) {
-    const page = await browser.person(await gateway.link(), { colorScheme: scheme, viewport: { width: 1100, height: 760 } });
+    const page = await browser.person(await gateway.link(), { colorScheme: scheme, viewport: { width: 1100, height: 860 } });
     await eventually("the refund is asked about", async () => {
       await page.goto(`${gateway.url}/queue`);
       return (await page.locator("article.question").count()) >= 2;

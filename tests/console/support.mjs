@@ -4,11 +4,12 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
-export const AMENDS = process.env.AMENDS_BIN;
+// Gateways are started in folders of their own.
+export const AMENDS = process.env.AMENDS_BIN && resolve(process.env.AMENDS_BIN);
 const BROWSER = process.env.AMENDS_CHROMIUM ?? "chromium";
 export const PATIENCE = 60_000;
 
