@@ -19,6 +19,7 @@ mod live;
 mod machine;
 mod manual;
 mod outcome;
+pub(crate) use outcome::print;
 mod policy;
 mod propose;
 mod prove;

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 
 /// Writes data to standard output. A reader that has seen enough is no error.
-pub(super) fn print(text: &str) -> Result<()> {
+pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

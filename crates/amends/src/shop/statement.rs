@@ -44,14 +44,12 @@ struct RequestRow {
 /// Prints the book to standard output.
 pub(crate) fn print(book: &Book, json: bool) -> Result<()> {
     let statement = Statement::read(book)?;
-    let mut output = std::io::stdout().lock();
     if json {
-        serde_json::to_writer_pretty(&mut output, &statement)?;
-        writeln!(output)?;
-    } else {
-        statement.write(&mut output)?;
+        return crate::cli::print(&serde_json::to_string_pretty(&statement)?);
     }
-    Ok(())
+    let mut text = Vec::new();
+    statement.write(&mut text)?;
+    crate::cli::print(String::from_utf8_lossy(&text).trim_end())
 }
 
 impl Statement {
