@@ -7,7 +7,7 @@ mod whole;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,11 +16,16 @@ use thiserror::Error;
 use cost::Cost;
 use whole::Whole;
 
+/// The functions that every expression may call. Declaring them takes longer than most expressions do.
+static STANDARD: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(cel::Env::stdlib()));
+
 /// A parsed CEL expression that remembers its source.
 #[derive(Clone)]
 pub struct Expression {
     source: Arc<str>,
     program: Arc<cel::Program>,
+    /// The variables it takes from outside; no other one is handed to it.
+    variables: Arc<BTreeSet<String>>,
     /// How often its parts may run, by the size of what they run over.
     cost: Cost,
 }
@@ -63,7 +68,8 @@ impl Expression {
             reason: error.to_string(),
         })?;
         let cost = Cost::of(program.expression());
-        Ok(Self { source: source.into(), program: Arc::new(program), cost })
+        let variables = Arc::new(names::variables(program.expression()));
+        Ok(Self { source: source.into(), program: Arc::new(program), variables, cost })
     }
 
     /// The text it was parsed from.
@@ -81,11 +87,11 @@ impl Expression {
     /// ```
     /// # use amends_core::expression::Expression;
     /// let guard = Expression::parse("state.items.all(item, item.price < inputs.most)")?;
-    /// assert_eq!(guard.variables().into_iter().collect::<Vec<_>>(), ["inputs", "state"]);
+    /// assert_eq!(guard.variables().iter().collect::<Vec<_>>(), ["inputs", "state"]);
     /// # Ok::<(), amends_core::expression::ExpressionError>(())
     /// ```
-    pub fn variables(&self) -> BTreeSet<String> {
-        names::variables(self.program.expression())
+    pub fn variables(&self) -> &BTreeSet<String> {
+        &self.variables
     }
 
     /// The fields of that variable which it needs, and those whose presence it tests with `has`.
@@ -108,11 +114,12 @@ impl Expression {
     /// Its value under those variables. Where that could take too long there is none.
     pub fn evaluate(&self, variables: &[(&str, &Value)]) -> Result<Value, ExpressionError> {
         let no_answer = |reason: String| ExpressionError::NoAnswer { expression: self.source.to_string(), reason };
-        if !self.cost.is_bearable(variables.iter().map(|(_, value)| *value)) {
+        let taken = || variables.iter().filter(|(name, _)| self.variables.contains(*name));
+        if !self.cost.is_bearable(taken().map(|(_, value)| *value)) {
             return Err(no_answer("it would take too long over so much".into()));
         }
-        let mut context = cel::Context::default();
-        for (name, value) in variables {
+        let mut context = cel::Context::with_env(STANDARD.clone());
+        for (name, value) in taken() {
             context.add_variable(*name, Whole(value)).map_err(|error| no_answer(error.to_string()))?;
         }
         let value = self.program.execute(&context).map_err(|error| no_answer(error.to_string()))?;
@@ -155,6 +162,16 @@ mod tests {
         let found = Expression::parse("result.found").unwrap();
         assert!(found.evaluate(&[("result", &json!({}))]).is_err());
         assert!(found.mentions("result") && !found.mentions("key"));
+    }
+
+    #[test]
+    fn what_an_expression_does_not_speak_of_is_not_handed_to_it() {
+        let (state, inputs) = (json!({ "n": 2 }), (0..2_000).collect());
+        let over =
+            |source: &str| Expression::parse(source).unwrap().evaluate(&[("state", &state), ("inputs", &inputs)]);
+        assert_eq!(over("[1, 2].all(a, [1, 2].all(b, [1].all(c, a + b + c > state.n)))").unwrap(), json!(true));
+        assert_eq!(over("[1].map(state, .state.n + state)").unwrap(), json!([3]));
+        assert_eq!(over(".state.n").unwrap(), json!(2));
     }
 
     #[test]

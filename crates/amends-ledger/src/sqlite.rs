@@ -1,5 +1,6 @@
 //! The ledger in SQLite, which several processes may share.
 
+mod batch;
 mod fields;
 mod file;
 mod glance;
@@ -10,6 +11,7 @@ mod log;
 mod nodes;
 mod pins;
 mod questions;
+mod queue;
 mod reader;
 mod record;
 mod retire;

@@ -59,7 +59,7 @@ pub(crate) struct Written {
 }
 
 /// What a step needs to know of the session's row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) epoch: u64,
     pub(crate) seq: u64,

@@ -10,10 +10,11 @@ use super::cost::entries;
 pub(super) fn variables(expression: &IdedExpr) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     walk(expression, &mut Vec::new(), &mut |part, bound| {
-        if let Expr::Ident(name) = part
-            && !bound.contains(name)
-            && !name.starts_with('@')
-        {
+        let Expr::Ident(name) = part else { return };
+        if let Some(outer) = name.strip_prefix('.') {
+            // A leading dot means the one outside, whatever a loop calls its own.
+            found.insert(outer.to_owned());
+        } else if !bound.contains(name) && !name.starts_with('@') {
             found.insert(name.clone());
         }
     });

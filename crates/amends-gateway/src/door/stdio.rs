@@ -1,6 +1,7 @@
 //! The MCP door on standard input and output: one agent in front of one upstream, transparent but for its tool calls.
 
 mod agent;
+mod ends;
 mod writer;
 
 use std::sync::Arc;
@@ -18,13 +19,15 @@ use crate::upstream::Unasked;
 use crate::upstream::line::{Broken, Line, LineBounds, read_line};
 use agent::Agent;
 
+pub use ends::{Input, Output, ends};
+
 /// How long calls that were sent may still take once the agent is gone.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Serves one agent until it closes its end.
 pub async fn serve(
     gateway: Arc<Gateway>,
-    input: impl AsyncRead + Unpin,
+    input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
     unasked: mpsc::UnboundedReceiver<(UpstreamName, Unasked)>,
 ) {

@@ -112,8 +112,12 @@ impl Mailbox {
 
     /// A walk moved: whatever of it the client named is different now.
     pub(super) fn moved(&self, session: &SessionId) {
-        let own = super::subscription::own();
         let named = self.change(|wants| {
+            // Most name nothing, and walks move often.
+            if wants.uris.is_empty() {
+                return Vec::new();
+            }
+            let own = super::subscription::own();
             let ours = |what: What, session: Option<String>| {
                 let uri = Address { session, what }.to_string();
                 (wants.uris.get(&uri) == Some(&own)).then_some(uri)

@@ -3,11 +3,12 @@
 //! Everything that can be refused is looked at before the first row is written, so that a refused step leaves nothing
 //! behind and the rest of the batch goes on.
 
-use amends_core::{Digest, Interaction, Tenant};
-use rusqlite::{Connection, OptionalExtension, params};
+use amends_core::{Digest, Interaction};
+use rusqlite::{Connection, params};
 
+use super::batch::Batch;
 use super::reader::claim;
-use super::trouble::{Trouble, ms, number, read_link, read_ms, read_number, word, write_json};
+use super::trouble::{Trouble, ms, number, word, write_json};
 use super::{fields, questions, retire, reversals};
 use crate::append::{Appended, Form, StoredAnswer};
 use crate::chain::Link;
@@ -16,41 +17,16 @@ use crate::error::Error;
 use crate::interactions::{Closing, may_close};
 use crate::node::Node;
 use crate::reversals::decide;
-use crate::step::{FIRST_EPOCH, Place, Step};
+use crate::step::Step;
 
-/// Records a step.
-pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<Appended, Trouble> {
+/// Records a step. Its session's row and its arguments are left to the batch.
+pub(super) fn record(tx: &Connection, node: &Node, batch: &mut Batch, mut step: Step) -> Result<Appended, Trouble> {
     let session = step.session.clone();
-    let found = tx
-        .prepare_cached(
-            "SELECT epoch, seq, head, updated,
-                    EXISTS (SELECT 1 FROM events e WHERE e.session = s.id AND e.seq > s.seq)
-             FROM sessions s WHERE id = ?1",
-        )?
-        .query_row([session.as_str()], |row| {
-            let head = row.get_ref(2)?.as_blob().map(read_link);
-            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, head, row.get::<_, i64>(3)?, row.get::<_, bool>(4)?))
-        })
-        .optional()?;
-    let (place, mut head, updated, beyond) = match found {
-        None => (None, Link::genesis(&session), None, None),
-        Some((epoch, seq, head, updated, beyond)) => {
-            let place = Place { epoch: read_number(epoch)?, seq: read_number(seq)? };
-            let head = head.map_err(rusqlite::Error::from)??;
-            (Some(place), head, Some(read_ms(updated)?), Some(beyond))
-        }
-    };
-    step.admit(place)?;
-    let beyond = match beyond {
-        Some(beyond) => beyond,
-        None => tx.prepare_cached("SELECT 1 FROM events WHERE session = ?1 LIMIT 1")?.exists([session.as_str()])?,
-    };
-    if beyond {
-        // Its place is taken, although the session's row says that it is free.
-        let reason = format!("`{session}` has events after its end at {}", step.expected_seq);
-        return Err(Error::Corrupt { reason }.into());
-    }
-    let at = step.at().or(updated).unwrap_or_default();
+    let found = batch.standing(tx, &session)?;
+    step.admit(found.map(|standing| standing.place))?;
+    batch.has_room(tx, &session)?;
+    let mut head = found.map_or_else(|| Link::genesis(&session), |standing| standing.head);
+    let at = step.at().or(found.map(|standing| standing.updated)).unwrap_or_default();
     let changes = std::mem::take(&mut step.claims);
     let left = claims::decide(changes, &session, at, |name| claim(tx, name))?;
     let (changes, undo) = (std::mem::take(&mut step.reversals), std::mem::take(&mut step.undo));
@@ -85,14 +61,9 @@ pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<App
     }
     left.into_iter().try_for_each(|left| write_claim(tx, left))?;
     step.answers.iter().try_for_each(|answer| write_answer(tx, answer))?;
-    for arguments in &step.arguments {
-        tx.prepare_cached("INSERT OR REPLACE INTO arguments (call, body) VALUES (?1, ?2)")?
-            .execute(params![arguments.call.as_str(), &arguments.body[..]])?;
-    }
+    step.arguments.iter().for_each(|arguments| batch.keep(arguments));
     step.fields.iter().try_for_each(|written| fields::keep(tx, &session, written))?;
-    for call in &step.forget {
-        tx.prepare_cached("DELETE FROM arguments WHERE call = ?1")?.execute([call.as_str()])?;
-    }
+    step.forget.iter().try_for_each(|call| batch.forget(tx, call))?;
     for (hash, body) in rules {
         tx.prepare_cached("INSERT OR IGNORE INTO rules (hash, body) VALUES (?1, ?2)")?
             .execute([hash.as_str(), &body])?;
@@ -102,8 +73,9 @@ pub(super) fn record(tx: &Connection, node: &Node, mut step: Step) -> Result<App
         questions::close(tx, &session, id, *closing, at)?;
     }
     tokens.iter().try_for_each(|row| reversals::write(tx, row))?;
-    write_session(tx, node, &step, head, ms(at))?;
+    batch.leave(&mut step, head, at);
     if step.retires {
+        batch.write(tx, node)?;
         retire::drop_earlier(tx, &session, step.last_seq(), before)?;
     }
     Ok(Appended { seq: step.last_seq(), head: head.hex() })
@@ -125,40 +97,6 @@ fn new_rules<'a>(tx: &Connection, step: &'a Step) -> Result<Vec<(&'a Digest, Str
 /// The questions of a step, each with the body that is stored.
 fn written(asks: &[Interaction]) -> Result<Vec<(&Interaction, String)>, Error> {
     asks.iter().map(|asked| Ok((asked, write_json(asked)?))).collect()
-}
-
-fn write_session(tx: &Connection, node: &Node, step: &Step, head: Link, updated: i64) -> Result<(), Trouble> {
-    let (id, seq, calls) = (step.session.as_str(), number(step.last_seq()), step.open.calls);
-    let due = step.open.due.map(ms);
-    if let Some(opens) = &step.opens {
-        tx.prepare_cached(
-            "INSERT INTO sessions (id, principal, door, owner, epoch, seq, head, opened, updated, open_calls, due,
-                 machine, tenant)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-        )?
-        .execute(params![
-            id,
-            opens.principal.as_str(),
-            opens.door,
-            node.id,
-            number(FIRST_EPOCH),
-            seq,
-            head.bytes(),
-            ms(opens.at),
-            updated,
-            calls,
-            due,
-            step.machine,
-            opens.tenant.as_ref().map(Tenant::as_str)
-        ])?;
-    } else {
-        tx.prepare_cached(
-            "UPDATE sessions SET seq = ?2, head = ?3, updated = ?4, open_calls = ?5, due = ?6,
-                 machine = coalesce(?7, machine) WHERE id = ?1",
-        )?
-        .execute(params![id, seq, head.bytes(), updated, calls, due, step.machine])?;
-    }
-    Ok(())
 }
 
 fn write_claim(tx: &Connection, (name, row): Left) -> Result<(), Trouble> {

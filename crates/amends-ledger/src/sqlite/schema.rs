@@ -30,7 +30,7 @@ const LOG_PAGES_MAX: i64 = 8_000;
 const PAGE_BYTES: i64 = 2_048;
 
 /// How much of the file the writer keeps in memory. SQLite looks through all of it after some commits.
-const CACHE_KIB: i64 = 8 << 10;
+const CACHE_KIB: i64 = 2 << 10;
 
 /// The tables of version 1. Events are kept in the order in which they came, with an index by session: the steps of a batch then share pages. Kept by
 /// session, each would write a page of its own, and half as many fit through.

@@ -4,17 +4,16 @@
 //! share one write to the disk. If anything fails in the transaction, nobody is told that his step was recorded.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use amends_core::{Digest, InteractionId, PersonAnswer, SessionId, Timestamp};
 use rusqlite::{Connection, TransactionBehavior};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::batch::Batch;
 use super::file::File;
+use super::queue::Queue;
 use super::trouble::Trouble;
 use super::{grants, inbox, kept, log, nodes, pins, questions, record, retire, schema, sweep};
 use crate::append::Appended;
@@ -28,15 +27,6 @@ use crate::pin::PinnedTool;
 use crate::row::{Lease, Reach};
 use crate::step::Step;
 use crate::whole::Whole;
-
-/// How much may wait to be written.
-const QUEUE_MAX: usize = 65_536;
-
-/// How long what nobody waits for is held back.
-const SOON: Duration = Duration::from_millis(5);
-
-/// How much is written in one transaction. Other processes wait meanwhile.
-const BATCH_MAX: usize = 1_024;
 
 /// Where the fate of something written is told.
 pub(super) type Answer<T> = oneshot::Sender<Result<T, Error>>;
@@ -73,42 +63,43 @@ pub(super) enum Work {
 /// The thread that writes, and the queue before it. When it is dropped, what is queued is written first.
 #[derive(Debug)]
 pub(super) struct Writer {
-    queue: Option<Sender<Work>>,
-    queued: Arc<AtomicUsize>,
+    queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
     pub(super) fn start(connection: Connection, file: Arc<File>, secret: [u8; 32], node: Node) -> Result<Self, Error> {
-        let (queue, work) = channel();
-        let queued = Arc::new(AtomicUsize::new(0));
+        let queue = Arc::new(Queue::default());
         let hand = Hand { connection: Some(connection), file, secret, node };
-        let counter = Arc::clone(&queued);
+        let writes = Writes(queue.clone());
         let thread = thread::Builder::new()
             .name("amends-ledger".into())
-            .spawn(move || hand.write_all(&work, &counter))
+            .spawn(move || hand.write_all(&writes))
             .map_err(|error| Error::Unavailable { reason: format!("the ledger's writer cannot start: {error}") })?;
-        Ok(Self { queue: Some(queue), queued, thread: Some(thread) })
+        Ok(Self { queue, thread: Some(thread) })
     }
 
     /// Queues something to be written, in the order of the calls. It does not wait.
     pub(super) fn queue(&self, work: Work) {
-        if self.queued.fetch_add(1, Ordering::Relaxed) >= QUEUE_MAX {
-            self.queued.fetch_sub(1, Ordering::Relaxed);
-            work.fail(&Error::Unavailable { reason: "its queue is full".into() });
-        } else if let Some(queue) = &self.queue {
-            // If the writer has stopped, the answer is dropped with the work, and whoever waits for it is told.
-            drop(queue.send(work));
-        }
+        self.queue.put(work);
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.queue = None;
+        self.queue.close();
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }
+    }
+}
+
+/// The queue of somebody who writes. When it is dropped, also by a panic, nobody does any more.
+struct Writes(Arc<Queue>);
+
+impl Drop for Writes {
+    fn drop(&mut self) {
+        self.0.desert();
     }
 }
 
@@ -125,11 +116,9 @@ struct Hand {
 type Reply = Box<dyn FnOnce(Option<&Error>)>;
 
 impl Hand {
-    fn write_all(mut self, queue: &Receiver<Work>, queued: &AtomicUsize) {
-        // Ends when the ledger is dropped: then nobody can queue any more, and what was queued has been received.
-        while let Ok(first) = queue.recv() {
-            let batch = gather(first, queue);
-            queued.fetch_sub(batch.len(), Ordering::Relaxed);
+    fn write_all(mut self, Writes(queue): &Writes) {
+        // Ends when the ledger is dropped: then nobody can queue any more, and what was queued has been taken.
+        while let Some(batch) = queue.take() {
             self.write(batch);
         }
     }
@@ -138,7 +127,8 @@ impl Hand {
         let mut replies = Vec::with_capacity(batch.len());
         let mut batch = batch.into_iter();
         match self.commit(&mut batch, &mut replies) {
-            Ok(()) => replies.into_iter().for_each(|reply| reply(None)),
+            // The last first: a driver waits for the oldest of its steps, and is woken once, when all of them are known.
+            Ok(()) => replies.into_iter().rev().for_each(|reply| reply(None)),
             Err(error) => {
                 // It may be committed all the same. What is there is read anew before anything else is written.
                 self.connection = None;
@@ -160,14 +150,24 @@ impl Hand {
         };
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut retired = false;
+        let mut left = Batch::default();
         for work in batch {
+            // Whatever is no step finds the tables as they are.
+            if !matches!(work, Work::Append(..))
+                && let Err(trouble) = left.write(&tx, &self.node)
+            {
+                let error = Error::from(trouble);
+                work.fail(&error);
+                return Err(error.into());
+            }
             retired |= work.retires();
-            let (reply, broken) = work.apply(&tx, &self.node);
+            let (reply, broken) = work.apply(&tx, &self.node, &mut left);
             replies.push(reply);
             if let Some(error) = broken {
                 return Err(error.into());
             }
         }
+        left.write(&tx, &self.node)?;
         stall();
         tx.commit()?;
         if retired {
@@ -183,7 +183,7 @@ fn stall() {
     let file = std::env::var_os("AMENDS_SLOW_DISK_MS");
     let text = file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
     if let Ok(ms) = text.trim().parse() {
-        thread::sleep(Duration::from_millis(ms));
+        thread::sleep(std::time::Duration::from_millis(ms));
     }
 }
 
@@ -191,31 +191,10 @@ fn stall() {
 #[cfg(not(debug_assertions))]
 fn stall() {}
 
-/// Everything that is queued. While nobody waits for any of it, a little more is waited for.
-fn gather(first: Work, queue: &Receiver<Work>) -> Vec<Work> {
-    let until = Instant::now() + SOON;
-    let mut hurried = first.is_hurried();
-    let mut batch = vec![first];
-    // Ends: each turn adds to a bounded batch, or the time is over.
-    while batch.len() < BATCH_MAX {
-        let next = match queue.try_recv() {
-            Ok(work) => work,
-            Err(_) if hurried => break,
-            Err(_) => match queue.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(work) => work,
-                Err(_) => break,
-            },
-        };
-        hurried |= next.is_hurried();
-        batch.push(next);
-    }
-    batch
-}
-
 impl Work {
-    fn apply(self, tx: &Connection, node: &Node) -> (Reply, Option<rusqlite::Error>) {
+    fn apply(self, tx: &Connection, node: &Node, left: &mut Batch) -> (Reply, Option<rusqlite::Error>) {
         match self {
-            Self::Append(step, answer, _) => owe(answer, record::record(tx, node, *step)),
+            Self::Append(step, answer, _) => owe(answer, record::record(tx, node, left, *step)),
             Self::Take { session, now, reach, answer } => owe(answer, nodes::take(tx, node, &session, now, reach)),
             Self::Heartbeat(now, answer) => owe(answer, nodes::heartbeat(tx, node, now)),
             Self::Sweep { now, limit, answer } => owe(answer, sweep::sweep(tx, now, limit)),
@@ -241,12 +220,12 @@ impl Work {
     }
 
     /// Whether somebody waits for it.
-    fn is_hurried(&self) -> bool {
+    pub(super) fn is_hurried(&self) -> bool {
         !matches!(self, Self::Append(_, _, Haste::Soon))
     }
 
     /// Tells that it was not written.
-    fn fail(self, error: &Error) {
+    pub(super) fn fail(self, error: &Error) {
         match self {
             Self::Append(_, answer, _) => drop(answer.send(Err(error.clone()))),
             Self::Take { answer, .. } => drop(answer.send(Err(error.clone()))),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amends_core::playbook::PlaybookSpec;
 use amends_core::{CallId, ClaimChange, ClaimState, Contract, Digest, Playbook, Rules};
-use amends_ledger::{Append, Kept, OpenWork, rules_digest};
+use amends_ledger::{Append, Error, Kept, OpenWork, rules_digest};
 
 use crate::common::{
     LEASE_MS, Store, answer, arguments, busy, holder, length, ms, node, note, open, opened, received, step, take,
@@ -34,6 +34,28 @@ pub(crate) async fn what_is_kept_beside_the_events_is_given_back_and_forgotten(s
     assert_eq!(ledger.arguments(&"c2".into()).await.unwrap(), Some(arguments("c2")));
     assert_eq!(ledger.rules(&hash).await.unwrap(), Some(rules));
     assert_eq!(ledger.rules(&"other".into()).await.unwrap(), None);
+}
+
+pub(crate) async fn steps_that_are_written_together_leave_what_they_would_one_by_one(store: impl Store) {
+    let ledger = store.join(node("a"));
+    let opened = Append { arguments: vec![arguments("c1"), arguments("c2")], ..open("s", 5, 0) };
+    let opened = Append { open: OpenWork { calls: 2, due: Some(ms(50)) }, ..opened };
+    let ended = Append { forget: vec!["c1".into()], ..step("s", 1, 6, vec![note("x")]) };
+    let ended = Append { open: OpenWork { calls: 1, due: None }, ..ended };
+    // In the place of one that is there already, so that it drops nothing.
+    let refused = Append { forget: vec!["c2".into()], ..step("s", 1, 7, vec![note("y")]) };
+    let queued = [ledger.append_soon(opened), ledger.append_soon(ended), ledger.append_soon(refused)];
+    let [opened, ended, refused] = queued;
+    let last = ledger.append(Append { machine: Some("m".into()), ..step("s", 2, 8, vec![note("z")]) });
+    assert_eq!(opened.await.unwrap().seq, 1);
+    assert_eq!(ended.await.unwrap().seq, 2);
+    assert!(matches!(refused.await, Err(Error::Conflict { expected: 1, actual: 2 })));
+    assert_eq!(last.await.unwrap().seq, 3);
+    assert_eq!(ledger.arguments(&"c1".into()).await.unwrap(), None);
+    assert_eq!(ledger.arguments(&"c2".into()).await.unwrap(), Some(arguments("c2")));
+    let row = ledger.sessions(1).await.unwrap().remove(0);
+    assert_eq!((row.events, row.updated, row.open_calls, row.machine), (3, ms(8), 0, Some("m".into())));
+    assert_eq!(length(&*ledger, "s").await, 3);
 }
 
 pub(crate) async fn what_is_kept_under_a_name_is_replaced_only_by_what_follows_it(store: impl Store) {

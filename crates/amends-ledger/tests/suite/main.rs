@@ -118,6 +118,7 @@ suite! {
         what_does_not_fit_together_is_not_taken_in;
     kept:
         what_is_kept_beside_the_events_is_given_back_and_forgotten,
+        steps_that_are_written_together_leave_what_they_would_one_by_one,
         what_is_kept_under_a_name_is_replaced_only_by_what_follows_it,
         rules_of_another_ledger_are_kept_under_their_own_digest_alone,
         sessions_are_walked_in_pieces_the_oldest_first,

@@ -80,15 +80,14 @@ impl Dialect {
 
     /// An envelope that is JSON already, in these words.
     pub fn render(self, envelope: &RawValue) -> Box<RawValue> {
-        let native: Native<'_> = match serde_json::from_str(envelope.get()) {
-            Ok(native) if self != Self::Amends => native,
-            _ => return envelope.to_owned(),
-        };
-        let rendered = match self {
+        // Most agents are told in our own words, and nothing is read for them.
+        let words = match self {
             Self::Amends => return envelope.to_owned(),
-            Self::Schemabrain => schemabrain(&native),
-            Self::Theodosia => theodosia(&native),
+            Self::Schemabrain => schemabrain,
+            Self::Theodosia => theodosia,
         };
+        let Ok(native) = serde_json::from_str::<Native<'_>>(envelope.get()) else { return envelope.to_owned() };
+        let rendered = words(&native);
         to_raw_value(&rendered).unwrap_or_else(|_| envelope.to_owned())
     }
 

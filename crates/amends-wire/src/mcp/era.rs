@@ -122,9 +122,10 @@ pub fn without_stamps(params: &str) -> String {
 /// A modern result says that it is complete; lists, resources and `server/discover` also say for how long and by whom they may
 /// be kept: not at all, and by the asker alone.
 pub fn stamped(result: &str, method: &str, era: Era) -> String {
-    let Some(object) = Object::parse(result).filter(|_| era == Era::Modern) else {
+    if era == Era::Legacy {
         return result.to_owned();
-    };
+    }
+    let Some(object) = Object::parse(result) else { return result.to_owned() };
     let mut splice = Splice::new(result);
     let mut stamp = |name: &str, value: &str| {
         if object.get(name).is_none() {

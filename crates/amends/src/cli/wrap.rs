@@ -58,9 +58,11 @@ pub(super) async fn wrap(args: WrapArgs) -> Result<ExitCode> {
     let ledger = open_ledger(&config.ledger).await?;
     let (unasked_to, unasked) = mpsc::unbounded_channel();
     let gateway = Gateway::start(config, ledger, Greeting::Forwarded, unasked_to).await?;
-    door::stdio::serve(gateway.clone(), tokio::io::stdin(), tokio::io::stdout(), unasked).await;
+    let (input, output) = door::stdio::ends();
+    // Among the calls that it hands over, and not beside them on the thread that the program began with.
+    tokio::spawn(door::stdio::serve(gateway.clone(), input, output, unasked)).await?;
     gateway.stop_upstreams().await;
     shutdown::checkpoint(&gateway).await;
-    // Standard input is read by a thread that only ends with the process.
+    // What is no pipe is read by a thread that only ends with the process.
     std::process::exit(0);
 }
