@@ -1,7 +1,9 @@
 //! Expressions over payloads, in CEL. They run beside the dispatcher, pure and without a clock; it sees only their answers.
 
 mod answers;
+mod conjuncts;
 mod cost;
+mod functions;
 mod names;
 mod whole;
 
@@ -14,6 +16,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use cost::Cost;
+pub use names::Path;
 use whole::Whole;
 
 /// The functions that every expression may call. Declaring them takes longer than most expressions do.
@@ -97,6 +100,28 @@ impl Expression {
     /// The fields of that variable which it needs, and those whose presence it tests with `has`.
     pub fn fields(&self, variable: &str) -> (BTreeSet<String>, BTreeSet<String>) {
         names::fields(self.program.expression(), variable)
+    }
+
+    /// What it speaks of, by the names it has outside: `state.order.id` for `state.order['id'] > 3`.
+    pub fn paths(&self) -> Vec<Path> {
+        names::paths(self.program.expression())
+    }
+
+    /// The functions it calls that there are not.
+    ///
+    /// ```
+    /// # use amends_core::expression::Expression;
+    /// let called = Expression::parse("lower(state.name).startsWith('a')")?.unknown_functions();
+    /// assert_eq!(called.into_iter().collect::<Vec<_>>(), ["lower"]);
+    /// # Ok::<(), amends_core::expression::ExpressionError>(())
+    /// ```
+    pub fn unknown_functions(&self) -> BTreeSet<String> {
+        functions::unknown(self.program.expression())
+    }
+
+    /// The parts of it that must all hold: those it joins with `&&`, else itself.
+    pub fn conjuncts(&self) -> Vec<&str> {
+        conjuncts::conjuncts(&self.source, self.program.expression()).unwrap_or_else(|| vec![&self.source])
     }
 
     /// The texts it chooses among, if every answer it can give is a text that is written out in it.

@@ -50,6 +50,8 @@ pub const MACHINE_STATES_MAX: usize = 256;
 pub const MACHINE_NAME_MAX: usize = 48;
 /// How many combinations of inputs are tried to see whether a guard can hold.
 pub const GUARD_TRIES_MAX: usize = 256;
+/// How many of the values that a guard speaks of are told where it does not hold.
+pub const GUARD_VALUES_MAX: usize = 8;
 /// How many machines may run in each other.
 pub const MACHINE_DEPTH_MAX: usize = 8;
 /// How many calls an agent may make in a stage where nothing is said.

@@ -16,10 +16,13 @@ mod look;
 mod machines;
 mod position;
 mod read;
+mod satisfiable;
 mod scope;
 mod spec;
 mod stage;
 mod stages;
+mod strict;
+mod unmet;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +42,7 @@ pub use spec::{
     TryAgainSpec,
 };
 pub use stage::{Allowed, Resolution, Stage};
+pub use unmet::Unmet;
 
 /// A declared order of work whose names are all known and whose expressions can all be read.
 #[derive(Clone, Debug, PartialEq)]

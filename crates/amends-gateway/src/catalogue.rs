@@ -13,6 +13,7 @@ use amends_wire::mcp::{Era, ToolListing, tools};
 use amends_wire::schema::Schema;
 
 pub use machines::ServedMachines;
+pub(crate) use machines::{names, schema};
 pub use served::{Listing, Served, ServedTemplate};
 
 use crate::config::{Config, ConfigError};

@@ -15,6 +15,7 @@ use amends_core::attempt::Payload;
 use amends_core::dispatcher::walk::{Look, Standing};
 use amends_core::id::{ActionName, MachineName};
 use amends_core::machine::{Course, Does, Drift};
+use amends_core::refusal::ArgumentFault;
 use amends_core::walk::Beginning;
 use amends_core::{Code, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
 use amends_wire::mcp::steps::Inputs;
@@ -22,7 +23,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use crate::catalogue::Listing;
+use crate::catalogue::{Listing, schema};
 use crate::driver::{CallHandle, Listener, Mail, MoveWish, SessionHandle, look_from_outside, past, raise_walk, told};
 use crate::gateway::Gateway;
 use crate::mint;
@@ -60,6 +61,8 @@ pub enum Wish {
         inputs: Inputs,
         /// How many moves the agent thinks were made.
         expect_seq: Option<u64>,
+        /// The machine whose action it is, where the agent said so.
+        of: Option<MachineName>,
     },
     /// The walk begun again.
     Reset,
@@ -105,9 +108,11 @@ pub async fn order(
     };
     let id = mint::call();
     let (answer_to, answer) = oneshot::channel();
-    let (action, inputs, raw, expect_seq, reset) = match order.what {
-        Wish::Step { action, inputs, expect_seq } => (action, inputs.value, inputs.raw.get().into(), expect_seq, false),
-        Wish::Reset | Wish::Fork(_) | Wish::Cancel => ("reset".to_owned(), Map::new(), "{}".into(), None, true),
+    let (action, inputs, raw, expect_seq, of, reset) = match order.what {
+        Wish::Step { action, inputs, expect_seq, of } => {
+            (action, inputs.value, inputs.raw.get().into(), expect_seq, of, false)
+        }
+        Wish::Reset | Wish::Fork(_) | Wish::Cancel => ("reset".to_owned(), Map::new(), "{}".into(), None, None, true),
     };
     let refusal = drifted(gateway, &session).map(Box::new);
     let wish = MoveWish {
@@ -116,6 +121,7 @@ pub async fn order(
         inputs,
         raw,
         expect_seq,
+        of,
         key: order.key,
         deadline_ms: order.deadline_ms,
         reset,
@@ -266,8 +272,11 @@ async fn fork(
     });
     let at = seq.or(made).unwrap_or_default();
     let Some((from, course)) = past(id, &events, &written, at).map_err(|error| unread(&error))? else {
-        let message = format!("the walk never was at move {at}; it made {} moves", made.unwrap_or_default());
-        return Err(Box::new(Refusal::of(RefusalKind::ValidationFailed, message)));
+        let made = made.unwrap_or_default();
+        let message = format!("the walk never was at move {at}; it made {made} moves");
+        let expected = format!("a whole number from 0 to {made}");
+        let fault = ArgumentFault { field: "seq".into(), expected, got: Some(at.to_string()), nearest: Vec::new() };
+        return Err(Box::new(Refusal { details: vec![fault], ..Refusal::of(RefusalKind::ValidationFailed, message) }));
     };
     let upto = |event: &&Event| !matches!(&event.fact, Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } if *moves > at);
     let mut declared = None;
@@ -390,10 +399,7 @@ pub(crate) fn fill_in_schemas(view: &mut View, look: &Look<'_>, listing: &Listin
     let machine = look.machines.get(&view.machine);
     for next in view.next.iter_mut().filter(|next| next.schema.is_none()) {
         let action = machine.and_then(|machine| machine.action(&next.action));
-        let tool =
-            action.and_then(|(_, action)| action.does.tools().find(|tool| tool.whole).map(|tool| tool.tool.clone()));
-        let served = tool.and_then(|tool| listing.find(tool.as_str()).cloned());
-        next.schema = served.and_then(|tool| tool.input.as_ref().map(|schema| schema.source().clone()));
+        next.schema = action.and_then(|(_, action)| schema(action, |tool| listing.find(tool.as_str()).cloned()));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cel::common::ast::{Expr, IdedExpr};
+use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 
 use super::cost::entries;
 
@@ -37,29 +37,127 @@ pub(super) fn fields(expression: &IdedExpr, variable: &str) -> (BTreeSet<String>
     (needed, tested)
 }
 
-fn walk(part: &IdedExpr, bound: &mut Vec<String>, seen: &mut impl FnMut(&Expr, &[String])) {
-    seen(&part.expr, bound);
+/// A value that an expression speaks of, by the names that lead to it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path {
+    /// The variable it begins with.
+    pub variable: String,
+    /// The fields that lead to it from there.
+    pub fields: Vec<String>,
+    /// Whether it is only asked whether it is there.
+    pub tested: bool,
+}
+
+impl Path {
+    /// The value at its end, in that variable.
+    pub fn find<'a>(&self, variable: &'a serde_json::Value) -> Option<&'a serde_json::Value> {
+        self.fields.iter().try_fold(variable, |value, field| value.get(field))
+    }
+}
+
+impl std::fmt::Display for Path {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.variable)?;
+        self.fields.iter().try_for_each(|field| write!(f, ".{field}"))
+    }
+}
+
+/// The values that an expression speaks of, each as far as its names are written out.
+pub(super) fn paths(expression: &IdedExpr) -> Vec<Path> {
+    let mut found: Vec<Path> = Vec::new();
+    walk_into(expression, &mut Vec::new(), &mut |part, bound| {
+        let Some(path) = path(part, bound) else { return true };
+        if !found.contains(&path) {
+            found.push(path);
+        }
+        false
+    });
+    found
+}
+
+/// The path that a part spells.
+fn path(part: &Expr, bound: &[String]) -> Option<Path> {
+    let (mut fields, mut at) = (Vec::new(), part);
+    let tested = matches!(part, Expr::Select(select) if select.test);
+    // Ends: each turn goes one part deeper into a finite tree.
+    loop {
+        at = match at {
+            Expr::Ident(name) if !bound.contains(name) && !name.starts_with('@') => {
+                fields.reverse();
+                // A leading dot means the one outside, whatever a loop calls its own.
+                let variable = name.strip_prefix('.').unwrap_or(name).to_owned();
+                return Some(Path { variable, fields, tested });
+            }
+            Expr::Select(select) => {
+                fields.push(select.field.clone());
+                &select.operand.expr
+            }
+            Expr::Call(call) if call.func_name == "_[_]" => match call.args.as_slice() {
+                [of, key] => {
+                    let Expr::Literal(LiteralValue::String(key)) = &key.expr else { return None };
+                    fields.push(key.to_string());
+                    &of.expr
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+    }
+}
+
+/// Shows every part, with the names that are bound there.
+pub(super) fn walk(part: &IdedExpr, bound: &mut Vec<String>, seen: &mut impl FnMut(&Expr, &[String])) {
+    walk_into(part, bound, &mut |part, bound| {
+        seen(part, bound);
+        true
+    });
+}
+
+/// The same without what is within a part where that says no.
+fn walk_into(part: &IdedExpr, bound: &mut Vec<String>, seen: &mut impl FnMut(&Expr, &[String]) -> bool) {
+    if !seen(&part.expr, bound) {
+        return;
+    }
     match &part.expr {
         Expr::Call(call) => {
-            call.target.iter().for_each(|target| walk(target, bound, seen));
-            call.args.iter().for_each(|argument| walk(argument, bound, seen));
+            call.target.iter().for_each(|target| walk_into(target, bound, seen));
+            call.args.iter().for_each(|argument| walk_into(argument, bound, seen));
         }
         Expr::Comprehension(over) => {
-            walk(&over.iter_range, bound, seen);
-            walk(&over.accu_init, bound, seen);
+            walk_into(&over.iter_range, bound, seen);
+            walk_into(&over.accu_init, bound, seen);
             let outside = bound.len();
             bound.push(over.iter_var.clone());
             bound.extend(over.iter_var2.clone());
             bound.push(over.accu_var.clone());
             for inner in [&over.loop_cond, &over.loop_step, &over.result] {
-                walk(inner, bound, seen);
+                walk_into(inner, bound, seen);
             }
             bound.truncate(outside);
         }
-        Expr::List(list) => list.elements.iter().for_each(|element| walk(element, bound, seen)),
-        Expr::Map(map) => entries(&map.entries).for_each(|entry| walk(entry, bound, seen)),
-        Expr::Struct(fields) => entries(&fields.entries).for_each(|entry| walk(entry, bound, seen)),
-        Expr::Select(select) => walk(&select.operand, bound, seen),
+        Expr::List(list) => list.elements.iter().for_each(|element| walk_into(element, bound, seen)),
+        Expr::Map(map) => entries(&map.entries).for_each(|entry| walk_into(entry, bound, seen)),
+        Expr::Struct(fields) => entries(&fields.entries).for_each(|entry| walk_into(entry, bound, seen)),
+        Expr::Select(select) => walk_into(&select.operand, bound, seen),
         Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::expression::Expression;
+
+    #[test]
+    fn what_an_expression_speaks_of_is_told_by_its_names() {
+        let paths = |source: &str| {
+            let paths = Expression::parse(source).unwrap().paths();
+            paths.iter().map(|path| (path.to_string(), path.tested)).collect::<Vec<_>>()
+        };
+        let all =
+            paths("state.order['id'] == inputs.id && has(state.order.sum) && state.list.all(x, x.n < state.most)");
+        let said: Vec<&str> = all.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(said, ["state.order.id", "inputs.id", "state.order.sum", "state.list", "state.most"]);
+        assert_eq!(all.iter().filter(|(_, tested)| *tested).count(), 1);
+        assert_eq!(paths("state[inputs.name] == 1"), [("state".to_owned(), false), ("inputs.name".to_owned(), false)]);
     }
 }

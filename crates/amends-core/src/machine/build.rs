@@ -1,10 +1,13 @@
 //! Machines written in Rust. What is built is a [`MachineSpec`], the same that a configuration gives.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::spec::{
-    ActionSpec, BranchSpec, LegSpec, MachineSpec, Mode, ResolutionSpec, SiblingSpec, TargetSpec, TryAgainSpec,
+    ActionSpec, BranchSpec, Drift, LegSpec, MachineSpec, Mode, ResolutionSpec, SiblingSpec, TargetSpec, TryAgainSpec,
 };
+use crate::span::Span;
 
 /// ```
 /// use amends_core::machine::{ActionSpec, Machine, MachineSpec};
@@ -64,6 +67,24 @@ impl MachineSpec {
     /// How often it may take the same action.
     pub fn loops(mut self, most: u32) -> Self {
         self.limits.loops = Some(most);
+        self
+    }
+
+    /// How long it may take, without the time that people take.
+    pub fn time(mut self, most: Duration) -> Self {
+        self.limits.time = Some(Span(most));
+        self
+    }
+
+    /// The JSON Schema of its fields.
+    pub fn state(mut self, schema: Value) -> Self {
+        self.state = Some(schema);
+        self
+    }
+
+    /// What becomes of its walks when it is declared otherwise.
+    pub fn drift(mut self, drift: Drift) -> Self {
+        self.drift = drift;
         self
     }
 
@@ -188,6 +209,24 @@ impl ActionSpec {
     /// What becomes of a failure that is not tried again.
     pub fn resolution(mut self, resolution: ResolutionSpec) -> Self {
         self.resolution = Some(resolution);
+        self
+    }
+
+    /// When it can be taken again, where its failure is left for later.
+    pub fn later(mut self, after: Duration) -> Self {
+        self.later = Some(Span(after));
+        self
+    }
+
+    /// How long it may take.
+    pub fn timeout(mut self, most: Duration) -> Self {
+        self.timeout = Some(Span(most));
+        self
+    }
+
+    /// Whether what it does can be undone, where its tool's contract does not say.
+    pub fn reversible(mut self, can_be_undone: bool) -> Self {
+        self.reversible = Some(can_be_undone);
         self
     }
 

@@ -34,7 +34,8 @@ impl Finding {
         Self::new(Weight::Error, at, message, fix)
     }
 
-    pub(super) fn warning(at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
+    /// Something there that is served, and may surprise.
+    pub fn warning(at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::new(Weight::Warning, at, message, fix)
     }
 

@@ -48,8 +48,12 @@ impl<'a> Flow<'a> {
 
     /// The groups of states that lead back to themselves.
     pub(super) fn cycles(&self) -> Vec<BTreeSet<&'a StateName>> {
+        self.cycles_among(self.reach([&self.machine.initial]))
+    }
+
+    /// The same among states that are reached in whatever way.
+    pub(super) fn cycles_among(&self, reached: BTreeSet<&'a StateName>) -> Vec<BTreeSet<&'a StateName>> {
         let mut groups: Vec<BTreeSet<_>> = Vec::new();
-        let reached = self.reach([&self.machine.initial]);
         let beyond: BTreeMap<_, _> = reached.into_iter().map(|state| (state, self.beyond(state))).collect();
         let leads = |from: &StateName, to: &StateName| beyond.get(from).is_some_and(|beyond| beyond.contains(to));
         for state in beyond.keys().filter(|state| leads(state, state)) {

@@ -113,6 +113,25 @@ mod tests {
     }
 
     #[test]
+    fn every_word_lies_within_the_picture() {
+        let declared = json!({
+            "initial": "a", "terminal": ["z"],
+            "actions": { "an_action_of_a_long_name": { "from": ["a"], "to": "z", "queue": "the_whole_board", "guard": "true" } },
+        });
+        let machine = Machine::read("m", &serde_json::from_value(declared).unwrap()).unwrap();
+        let svg = machine.svg(&Marks::default());
+        let after = |from: &str, text: &str| text.split(from).nth(1).unwrap_or_default().to_owned();
+        let bounds = after("viewBox=\"", &svg);
+        let bounds: Vec<f64> =
+            bounds.split('"').next().unwrap_or_default().split(' ').filter_map(|part| part.parse().ok()).collect();
+        let label = "an_action_of_a_long_name [guarded, the_whole_board approves]";
+        let word = svg.split("<text ").find(|word| word.contains(label)).unwrap_or_default().to_owned();
+        let x: f64 = after("x=\"", &word).split('"').next().unwrap_or_default().parse().unwrap();
+        let half = label.len() as f64 * 8.0 / 2.0;
+        assert!(bounds[0] <= x - half && x + half <= bounds[0] + bounds[2], "{x} in {bounds:?}");
+    }
+
+    #[test]
     fn the_three_pictures_show_every_way_and_where_the_machine_is() {
         let machine = machine();
         let marks = Marks { now: Some(StateName::new("new <one>")), taken: [ActionName::new("go")].into() };

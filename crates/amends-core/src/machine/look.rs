@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::flow::Flow;
 use super::inputs::requires;
-use super::{Action, Does, Finding, Machine, Resolution};
+use super::{Action, Does, Finding, Machine, Machines, Resolution};
 use crate::expression::Expression;
 use crate::id::{ActionName, StateName, ToolName};
 
@@ -21,12 +21,17 @@ impl Machine {
     /// What is legal and may still surprise, and what is wrong by what its tools are. `tools` says what is known of a tool;
     /// nothing for one that is not.
     pub fn look(&self, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
+        self.look_among(&Machines::default(), tools)
+    }
+
+    /// The same with the machines that it runs.
+    fn look_among(&self, others: &Machines, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
         let flow = Flow::of(self);
         let mut found = Vec::new();
         self.guarded_ends(&flow, &mut found);
         self.endings(&flow, &mut found);
         self.fields_that_may_lack(&flow, &mut found);
-        self.pivots(&flow, &tools, &mut found);
+        self.pivots(&flow, others, &tools, &mut found);
         for (name, action) in &self.actions {
             self.tools_of(name, action, &tools, &mut found);
             action.passed_over(name, &mut found);
@@ -109,9 +114,17 @@ impl Machine {
     }
 
     /// After what cannot be undone comes only what need not be.
-    fn pivots(&self, flow: &Flow<'_>, tools: &impl Fn(&ToolName) -> Option<ToolFacts>, found: &mut Vec<Finding>) {
+    fn pivots(
+        &self,
+        flow: &Flow<'_>,
+        others: &Machines,
+        tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
+        found: &mut Vec<Finding>,
+    ) {
         let can_be_undone = |action: &Action| {
-            let facts: Vec<ToolFacts> = action.tools().filter_map(tools).filter(|tool| !tool.reads).collect();
+            let within = others.tools_within(action);
+            let facts = action.tools().chain(within).filter_map(tools).filter(|tool| !tool.reads);
+            let facts: Vec<ToolFacts> = facts.collect();
             match (action.reversible, &action.does) {
                 (_, Does::Nothing) => None,
                 (Some(said), _) => Some(said),
@@ -131,6 +144,23 @@ impl Machine {
                 found.push(Finding::warning(&["actions", name.as_str()], message, fix));
             }
         }
+    }
+}
+
+impl Machines {
+    /// What is wrong with one of them or may surprise, by what is declared beside it and by what its tools are.
+    pub fn look(&self, machine: &Machine, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
+        let mut found = machine.faults(self);
+        found.extend(machine.look_among(self, tools));
+        found
+    }
+
+    /// The tools of the machine that an action runs, and of all that that one runs.
+    fn tools_within(&self, action: &Action) -> Vec<&ToolName> {
+        let Does::Machine(run) = &action.does else { return Vec::new() };
+        let used = self.definition(run);
+        let machines = used.keys().filter_map(|name| self.get(name));
+        machines.flat_map(Machine::actions).flat_map(|(_, action)| action.tools()).collect()
     }
 }
 

@@ -28,6 +28,14 @@ impl Mask {
         cut(self.text(&shown.to_string()), VIEW_BYTES_MAX)
     }
 
+    /// The arguments with everything masked that it finds.
+    pub fn masked(&self, arguments: &Value) -> Value {
+        let mut shown = arguments.clone();
+        self.mask_fields(&mut shown);
+        self.mask_values(&mut shown, &[]);
+        shown
+    }
+
     /// Masks what is private in arguments.
     pub(super) fn arguments(&self, arguments: &mut Map<String, Value>, quoted: &[Quoted]) {
         let mut document = Value::Object(std::mem::take(arguments));

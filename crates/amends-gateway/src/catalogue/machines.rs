@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use amends_core::id::{ActionName, MachineName};
-use amends_core::machine::{Does, Machine, Machines, Mode};
+use amends_core::machine::{Action, Does, Machine, Machines, Mode};
 use amends_core::recovery::Template;
 use amends_core::{Recovery, Refusal, RefusalKind, ToolName};
 use amends_wire::mcp::lists::Kind;
@@ -42,26 +42,15 @@ impl ServedMachines {
             let name = ToolName::new(name);
             served.contains_key(&name) && !enclosed.contains_key(&name)
         };
-        let actions: Vec<_> = all
-            .iter()
-            .filter(|machine| machine.mode() == Mode::Tools)
-            .flat_map(|machine| machine.actions().map(|(action, _)| (machine.name().clone(), action.clone())))
-            .collect();
-        let stages =
-            all.iter().flat_map(|machine| machine.actions()).any(|(_, action)| matches!(action.does, Does::Allowed(_)));
-        let steps = stages || all.iter().any(|machine| machine.mode() == Mode::Step);
-        let own: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| *tool != Tool::Step || steps).collect();
-        let stages = all.iter().flat_map(|machine| machine.actions().filter_map(|(action, _)| machine.stage(action)));
-        let stages: Vec<Machine> = stages.collect();
-        let names = Names::assign(&own, &actions, taken).knowing(all.iter().copied().chain(&stages));
-        let mut tools: Vec<(String, String)> = own
-            .iter()
-            .filter_map(|tool| Some((names.own(*tool)?.to_owned(), definition(*tool, names.own(*tool)?, &roots))))
-            .collect();
-        for machine in all.iter().filter(|machine| machine.mode() == Mode::Tools) {
+        let names = names(machines, taken);
+        let own = Tool::ALL.into_iter().filter_map(|tool| Some((tool, names.own(tool)?)));
+        let mut tools: Vec<(String, String)> =
+            own.map(|(tool, name)| (name.to_owned(), definition(tool, name, &roots))).collect();
+        for machine in in_tools(machines) {
             for (action, what) in machine.actions() {
                 let Some(name) = names.action(machine.name(), action.as_str()) else { continue };
-                tools.push((name.to_owned(), action_tool(name, machine, action.as_str(), what)));
+                let schema = schema(what, |tool| served.get(tool).cloned());
+                tools.push((name.to_owned(), action_tool(name, machine, action.as_str(), what, schema.as_ref())));
             }
         }
         Self {
@@ -138,6 +127,34 @@ impl ServedMachines {
         let hidden = kind != Kind::Tools || self.enclosed.keys().eq(other.enclosed.keys());
         hidden && self.entries(kind).eq(other.entries(kind))
     }
+}
+
+/// The names under which the tools of machines are served, where `taken` says which are not free.
+pub(crate) fn names(machines: &Machines, taken: impl Fn(&str) -> bool) -> Names {
+    let actions: Vec<_> = in_tools(machines)
+        .flat_map(|machine| machine.actions().map(|(action, _)| (machine.name().clone(), action.clone())))
+        .collect();
+    let steps = machines.declared().any(|machine| machine.mode() == Mode::Step);
+    let own: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| *tool != Tool::Step || steps).collect();
+    Names::assign(&own, &actions, taken).knowing(machines.all())
+}
+
+/// The machines whose actions are tools of their own, those of their stages among them.
+fn in_tools(machines: &Machines) -> impl Iterator<Item = &Machine> {
+    let is_in_tools = |machine: &Machine| {
+        let declared = machine.name().as_str().split('.').next().unwrap_or_default();
+        machines.get(&MachineName::new(declared)).is_some_and(|declared| declared.mode() == Mode::Tools)
+    };
+    machines.all().filter(move |machine| is_in_tools(machine))
+}
+
+/// The schema of an action's inputs: what was declared, or that of the tool that is called with them as they are.
+pub(crate) fn schema(action: &Action, find: impl Fn(&ToolName) -> Option<Arc<ServedTool>>) -> Option<Value> {
+    let whole = || {
+        let tool = action.does.tools().find(|tool| tool.whole)?;
+        find(&tool.tool)?.input.as_ref().map(|schema| schema.source().clone())
+    };
+    action.input.clone().or_else(whole)
 }
 
 fn runs<'a>((_, action): (&'a ActionName, &'a amends_core::machine::Action)) -> Option<&'a MachineName> {

@@ -7,7 +7,7 @@ use amends_core::id::MachineName;
 use amends_core::machine::{Does, Finding, Machine, MachineSpec, Machines, ToolFacts, Weight};
 use amends_core::{Digest, ToolName};
 use amends_wire::Schema;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Config, ConfigError, Source, UpstreamConfig};
 
@@ -91,12 +91,28 @@ fn schemas(machine: &Machine) -> Vec<Finding> {
         }
     }
     let typed = check(&["state"], machine.schema());
-    let begun = Value::Object(machine.begin().fields);
-    let wrong = typed.map(|schema| schema.check(&begun)).unwrap_or_default();
-    for fault in wrong {
+    let begun = machine.begin().fields;
+    let wrong = |fields: Map<String, Value>| {
+        typed.as_ref().map(|schema| schema.check(&Value::Object(fields))).unwrap_or_default()
+    };
+    for fault in wrong(begun.clone()) {
         let message = format!("`{}` does not fit `state`: expected {}", fault.field, fault.expected);
         let fix = "mend it, or the schema: the fields fit it at every moment, at the beginning too";
         found.push(Finding::error(&["fields"], message, fix));
+    }
+    let writes = machine.actions().flat_map(|(name, action)| action.writes.iter().map(move |write| (name, write)));
+    for (name, (field, write)) in writes.filter(|(_, (_, write))| write.variables().is_empty()) {
+        let Ok(value) = write.evaluate(&[]) else { continue };
+        let mut fields = begun.clone();
+        fields.insert(field.clone(), value);
+        let about =
+            |at: &str| at.strip_prefix(field.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        if let Some(fault) = wrong(fields).into_iter().find(|fault| about(&fault.field)) {
+            let message =
+                format!("`{}` does not fit `state`: `{field}` is expected to be {}", write.source(), fault.expected);
+            let fix = "mend it, or the schema: an action that writes what does not fit never arrives";
+            found.push(Finding::error(&["actions", name.as_str(), "writes", field], message, fix));
+        }
     }
     found.into_iter().map(|finding| finding.of(machine.name().as_str())).collect()
 }
@@ -111,9 +127,37 @@ impl Config {
     pub fn look_at_machines(&self, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
         let found = |machine: &Machine| {
             let name = machine.name().as_str().to_owned();
-            machine.look(&tools).into_iter().map(move |finding| finding.of(&name))
+            self.look_at_machine(machine, &tools).into_iter().map(move |finding| finding.of(&name))
         };
         self.machines.declared().flat_map(found).collect()
+    }
+
+    /// The same of one machine.
+    pub fn look_at_machine(&self, machine: &Machine, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
+        let mut found = self.machines.look(machine, &tools);
+        found.extend(self.renamed(machine, tools));
+        found
+    }
+
+    /// The actions of a machine whose tools are served under other names than their own.
+    pub fn renamed(&self, machine: &Machine, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
+        let mut found = Vec::new();
+        // A tool that machines write with is not served, and leaves its name to them.
+        let used = self.machine_tools();
+        let taken = |name: &str| {
+            let name = ToolName::new(name);
+            tools(&name).is_some_and(|facts| facts.reads || !used.contains(&name))
+        };
+        let names = crate::catalogue::names(&self.machines, taken);
+        for (action, _) in machine.actions() {
+            let called = names.action(machine.name(), action.as_str());
+            if let Some(called) = called.filter(|called| *called != action.as_str()) {
+                let message = format!("its tool is served as `{called}`: there is another `{action}`");
+                let fix = "call the action otherwise, if agents should find it under its own name";
+                found.push(Finding::warning(&["actions", action.as_str()], message, fix));
+            }
+        }
+        found
     }
 
     /// What the file says of the tool of that served name; nothing where it says nothing.
@@ -145,7 +189,9 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use amends_core::machine::{ActionSpec, Mode, ResolutionSpec, TryAgainSpec};
+    use std::time::Duration;
+
+    use amends_core::machine::{ActionSpec, Drift, Mode, ResolutionSpec, TryAgainSpec};
     use amends_core::playbook::Backoff;
     use amends_core::span::Span;
     use serde_json::json;
@@ -190,7 +236,9 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
             terminal = ["sent", "dropped"]
             mode = "tools"
             fields = { tries = 0 }
-            limits = { steps = 20, loops = 3 }
+            limits = { steps = 20, loops = 3, time = "2h" }
+            state = { type = "object", properties = { tries = { type = "integer" } } }
+            drift = "migrate"
 
             [actions.pay]
             description = "Charges the card."
@@ -203,6 +251,8 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
             writes = { tries = "state.tries + 1" }
             times = 3
             queue = "billing"
+            timeout = "30s"
+            reversible = true
 
             [actions.send]
             from = ["paid"]
@@ -221,6 +271,20 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
             allowed = ["stock"]
             completion = { type = "object" }
             turns = 3
+
+            [actions.weigh]
+            from = ["new"]
+            to = "new"
+            function = "weigh"
+            args = { what = "'rug'" }
+            resolution = "retry_later"
+            later = "90s"
+
+            [actions.insure]
+            from = ["paid"]
+            to = "paid"
+            machine = "insurance"
+            args = { worth = "state.tries" }
         "#;
         let amount =
             json!({ "type": "object", "properties": { "amount": { "type": "integer" } }, "required": ["amount"] });
@@ -234,7 +298,9 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
             .guard("inputs.amount > 0")
             .writes("tries", "state.tries + 1")
             .times(3)
-            .queue("billing");
+            .queue("billing")
+            .timeout(Duration::from_secs(30))
+            .reversible(true);
         let retry = TryAgainSpec {
             max_attempts: Some(2),
             backoff: Some(Backoff::Fixed),
@@ -250,6 +316,11 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
             .exit("log", "note", &[])
             .retry(retry)
             .resolution(ResolutionSpec::AbortWorkflow);
+        let weigh = ActionSpec::new(["new"], "new")
+            .function("weigh")
+            .arg("what", "'rug'")
+            .resolution(ResolutionSpec::RetryLater)
+            .later(Duration::from_secs(90));
         let built = MachineSpec::new("new")
             .description("A rug, from order to door.")
             .terminal(["sent", "dropped"])
@@ -257,9 +328,14 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
             .field("tries", json!(0))
             .steps(20)
             .loops(3)
+            .time(Duration::from_secs(7200))
+            .state(json!({ "type": "object", "properties": { "tries": { "type": "integer" } } }))
+            .drift(Drift::Migrate)
             .action("pay", pay)
             .action("send", send)
-            .action("look", ActionSpec::new(["new"], "new").allowed(["stock"], json!({ "type": "object" }), 3));
+            .action("look", ActionSpec::new(["new"], "new").allowed(["stock"], json!({ "type": "object" }), 3))
+            .action("weigh", weigh)
+            .action("insure", ActionSpec::new(["paid"], "paid").machine("insurance").arg("worth", "state.tries"));
         let written: MachineSpec = toml::from_str(written).unwrap();
         assert_eq!(built, written);
         assert_eq!(Machine::read("rug", &built).unwrap(), Machine::read("rug", &written).unwrap());
@@ -319,5 +395,34 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
         assert_eq!(refused, "test:13: unknown key `arg`; did you mean `args`?");
         let refused = settled(&ORDER.replace("to = \"paid\"", "to = 3")).unwrap_err().to_string();
         assert!(refused.ends_with("the name of a state, or a list such as `[{ when = \"result.ok\", state = \"paid\" }, { state = \"failed\" }]`"), "{refused}");
+    }
+
+    #[test]
+    fn a_constant_that_does_not_fit_the_fields_is_refused_where_it_is_written() {
+        let typed =
+            "terminal = [\"paid\"]\nfields = { n = 1 }\nstate = { properties = { n = { type = \"integer\" } } }";
+        let text = ORDER.replace("terminal = [\"paid\"]", typed);
+        let refused = settled(&format!("{text}writes = {{ n = \"'x'\" }}\n")).unwrap_err().to_string();
+        let said = "test:19: `machines.order.actions.pay.writes.n`: `'x'` does not fit `state`: `n` is expected to be a whole number";
+        assert!(refused.starts_with(said), "{refused}");
+        settled(&format!("{text}writes = {{ n = \"2\" }}\n")).unwrap();
+    }
+
+    #[test]
+    fn an_action_whose_tool_gets_another_name_is_warned_of() {
+        let text = ORDER.replace("initial = \"new\"", "initial = \"new\"\nmode = \"tools\"");
+        let warnings = |text: &str| {
+            let config = settled(text).unwrap();
+            let found = config.look_at_machines(|tool| config.facts(tool.as_str()));
+            found.iter().map(Finding::to_string).filter(|found| found.contains("is served as")).collect::<Vec<_>>()
+        };
+        assert_eq!(warnings(&text), Vec::<String>::new());
+        let said = "order.actions.reset: its tool is served as `order_reset`: there is another `reset`; call the action otherwise, \
+                    if agents should find it under its own name";
+        assert_eq!(warnings(&text.replace("actions.pay]", "actions.reset]")), [said]);
+        let taken = format!("{text}[tools.pay]\neffect = \"read\"\n");
+        assert!(warnings(&taken)[0].contains("`amends_pay`: there is another `pay`"), "{:?}", warnings(&taken));
+        let used = text.replace("actions.pay]", "actions.charge]");
+        assert_eq!(warnings(&used), Vec::<String>::new(), "what only the machine calls leaves it its name");
     }
 }

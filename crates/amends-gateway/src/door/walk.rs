@@ -5,11 +5,12 @@ mod own;
 
 use std::sync::Arc;
 
+use amends_core::failure::bounded;
 use amends_core::id::MachineName;
 use amends_core::recovery::Template;
 use amends_core::refusal::ArgumentFault;
 use amends_core::{Principal, Recovery, Refusal, RefusalKind, SessionId, Way};
-use amends_wire::mcp::steps::{Moved, View, Wanted, What, action_of, read, read_action, session_of, state_body};
+use amends_wire::mcp::steps::{Moved, Names, View, Wanted, What, action_of, read, read_action, session_of, state_body};
 use amends_wire::mcp::{Returned, ToolCall};
 use amends_wire::schema::PRESENT;
 use serde_json::{Map, Value};
@@ -17,10 +18,11 @@ use serde_json::{Map, Value};
 pub(crate) use look::{Shown, look, look_own};
 pub(crate) use own::OwnWalks;
 
+use crate::catalogue::schema;
 use crate::driver::{self, Answered, CallHandle, Form, Listener, SessionHandle};
 use crate::gateway::Gateway;
 use crate::walks::{self, Order, Which, Wish};
-use look::unbegun;
+use look::{nowhere, unbegun};
 
 /// Who calls, as far as machines need to know.
 pub(crate) struct Asker<'a> {
@@ -62,10 +64,13 @@ pub(crate) async fn call(
     match wanted {
         Ok(Wanted::Look { session, what }) => match asker.look(named(session), what).await {
             Ok(shown) => Came::Answered(Box::new(shown.answered())),
-            Err(refusal) => asker.refused(call.name(), refusal, None),
+            Err(refusal) => asker.refused(call.name(), refusal, asker.unbegun(call.name())),
         },
         Ok(Wanted::Step { machine, action, inputs, session, expect_seq }) => {
-            let order = order(Wish::Step { action: action.clone(), inputs, expect_seq });
+            // The tool of an action says whose it is; elsewhere the machine is named for a walk that begins.
+            let names = asker.gateway.catalogue.now().machines().names().clone();
+            let of = names.find_action(call.name()).map(|(machine, _)| machine.clone());
+            let order = order(Wish::Step { action: action.clone(), inputs, expect_seq, of });
             asker.step(call.name(), machine.as_deref(), named(session), &action, order, listener).await
         }
         Ok(Wanted::Reset { session }) => asker.known(call.name(), named(session), order(Wish::Reset), listener).await,
@@ -87,7 +92,7 @@ pub(crate) async fn call(
                     asker.refused(&action, refusal, Some(Box::new(moved)))
                 }
                 Err(_) if session.is_none() => asker.refused(&action, refusal, asker.unbegun(&action)),
-                Err(unknown) => asker.refused(&action, unknown, None),
+                Err(unknown) => asker.refused(&action, unknown, asker.unbegun(&action)),
             }
         }
     }
@@ -126,10 +131,14 @@ impl Asker<'_> {
         let run = machine.filter(|name| self.roots().iter().all(|root| root.as_str() != *name));
         let run = run.is_some_and(|name| config.machines.get(&MachineName::new(name)).is_some());
         let machine = machine.filter(|_| !run);
+        let no_root = |refusal| match run {
+            true => self.refused(tool, to_be_placed(tool, action), self.unbegun(action)),
+            false => self.refused(tool, to_be_named(refusal, tool, action), self.unbegun(action)),
+        };
         let Some(own) = self.own else {
             return match root(self.gateway, machine) {
                 Ok(root) => self.hand_in(action, Which::New(root), order, listener).await,
-                Err(refusal) => self.refused(tool, to_be_named(refusal, tool, action), None),
+                Err(refusal) => no_root(refusal),
             };
         };
         let _one_at_a_time = own.beginning.lock().await;
@@ -138,7 +147,7 @@ impl Asker<'_> {
         }
         let root = match root(self.gateway, machine) {
             Ok(root) => root,
-            Err(refusal) => return self.refused(tool, to_be_named(refusal, tool, action), None),
+            Err(refusal) => return no_root(refusal),
         };
         let which = own.through(self.gateway, &root);
         let came = self.hand_in(action, which, order, listener).await;
@@ -173,10 +182,26 @@ impl Asker<'_> {
     }
 
     async fn hand_in(&self, requested: &str, which: Which, order: Order, listener: Listener) -> Came {
-        match walks::order(self.gateway, self.principal, self.door, which, order, listener).await {
-            Ok(handle) => Came::Handed(handle, None),
-            Err(refusal) => self.refused(requested, refusal, None),
+        let known = match &which {
+            Which::Known(id) | Which::Own(id, _) => Some(id.clone()),
+            Which::New(_) => None,
+        };
+        let forks = matches!(order.what, Wish::Fork(_));
+        let mut refusal = match walks::order(self.gateway, self.principal, self.door, which, order, listener).await {
+            Ok(handle) => return Came::Handed(handle, None),
+            Err(refusal) => refusal,
+        };
+        let view = match &known {
+            Some(id) if refusal.kind != RefusalKind::UnknownName => {
+                walks::look(self.gateway, self.principal, id).await.ok()
+            }
+            _ => None,
+        };
+        if let (true, Some(view), false) = (forks, &view, refusal.details.is_empty()) {
+            refusal.recovery = Some(again_with(requested, &view.session, "seq"));
         }
+        let moved = view.map(|view| Box::new(Moved { action: requested.to_owned(), result: None, view }));
+        self.refused(requested, refusal, moved.or_else(|| self.unbegun(requested)))
     }
 
     /// Says no where there is no walk to say it in, and records that.
@@ -193,13 +218,30 @@ impl Asker<'_> {
         self.gateway.catalogue.now().machines().roots().to_vec()
     }
 
-    /// Where a walk would begin, if there is only one way.
+    /// Where a walk would begin.
     fn unbegun(&self, action: &str) -> Option<Box<Moved>> {
-        let config = self.gateway.config();
-        let [only] = &self.roots()[..] else { return None };
-        let view = unbegun(config.machines.get(only)?);
-        Some(Box::new(Moved { action: action.to_owned(), result: None, view }))
+        beginning(self.gateway, action)
     }
+}
+
+/// What could be done instead of a call that could not even be read, where that tool is one of ours for machines.
+pub(crate) fn instead(gateway: &Gateway, tool: &str) -> Option<Box<Moved>> {
+    let listing = gateway.catalogue.now();
+    let names = listing.machines().names();
+    let ours = names.find(tool).is_some() || names.find_action(tool).is_some();
+    ours.then(|| beginning(gateway, tool)).flatten()
+}
+
+/// Where a walk would begin: at the beginning of the only machine there is, or of one of several.
+fn beginning(gateway: &Gateway, action: &str) -> Option<Box<Moved>> {
+    let (config, listing) = (gateway.config(), gateway.catalogue.now());
+    let machines: Vec<_> = listing.machines().roots().iter().filter_map(|name| config.machines.get(name)).collect();
+    let view = match machines.as_slice() {
+        [] => return None,
+        [only] => unbegun(only),
+        several => nowhere(several, listing.machines().names()),
+    };
+    Some(Box::new(Moved { action: action.to_owned(), result: None, view }))
 }
 
 /// An answer as it goes out: a refusal that knows no walk says where one would begin.
@@ -225,7 +267,8 @@ pub(crate) fn wanted(gateway: &Gateway, call: &ToolCall<'_>) -> Option<Result<Wa
     let (machine, action) = names.find_action(call.name())?;
     let config = gateway.config();
     let (_, declared) = config.machines.get(machine)?.action(action.as_str())?;
-    Some(read_action(call.name(), machine.as_str(), action.as_str(), declared.input.as_ref(), call.arguments()))
+    let schema = schema(declared, |tool| listing.find(tool.as_str()).cloned());
+    Some(read_action(call.name(), machine.as_str(), action.as_str(), schema.as_ref(), call.arguments()))
 }
 
 /// Where the walk of a connection through that machine is; where it would begin, while it has not.
@@ -250,7 +293,8 @@ pub(crate) async fn view(
 
 /// Where a walk is and what may be done there, as data.
 pub(crate) fn shown(view: &View) -> Value {
-    let mut shown = state_body(view);
+    // Whoever reads this takes actions by their own names, whatever tools they have.
+    let mut shown = state_body(view, &Names::default());
     shown["valid_next_actions"] = view.legal().into();
     shown
 }
@@ -285,6 +329,22 @@ fn to_be_named(mut refusal: Box<Refusal>, tool: &str, action: &str) -> Box<Refus
     let template = Template { tool: tool.to_owned(), args, missing: vec!["machine".to_owned()] };
     refusal.recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
     refusal
+}
+
+/// The refusal of an action that is taken only within a walk that has begun, by somebody who has none.
+fn to_be_placed(tool: &str, action: &str) -> Box<Refusal> {
+    let words = format!("`{}` is taken within a walk that has come to it: name the walk", bounded(action));
+    let mut refusal = unfit(words, "session", PRESENT, None, Vec::new());
+    let template = Template { tool: tool.to_owned(), args: Map::new(), missing: vec!["session".to_owned()] };
+    refusal.recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
+    refusal
+}
+
+/// The same call of a walk's tool, with one argument said otherwise.
+fn again_with(tool: &str, session: &SessionId, missing: &str) -> Recovery {
+    let args = Map::from_iter([("session".to_owned(), Value::String(session.to_string()))]);
+    let template = Template { tool: tool.to_owned(), args, missing: vec![missing.to_owned()] };
+    Recovery { template: Some(template), ..Recovery::default() }
 }
 
 fn one_of(names: &[&str]) -> String {

@@ -2,6 +2,7 @@
 
 mod leg;
 mod load;
+mod no;
 pub(crate) mod told;
 mod weigh;
 
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use amends_core::attempt::Payload;
-use amends_core::id::ActionName;
+use amends_core::id::{ActionName, MachineName};
 use amends_core::machine::{Course, Known, Machines, No, Position, Written};
 use amends_core::walk::{Beginning, Part, Taking};
 use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, RefusalKind};
@@ -49,6 +50,7 @@ pub(crate) struct Walking {
 #[derive(Debug)]
 pub(crate) struct LiveMove {
     pub(super) action: ActionName,
+    pub(super) of: Option<MachineName>,
     pub(super) inputs: Value,
     pub(super) raw: Arc<str>,
     pub(super) answer: Option<oneshot::Sender<Answered>>,
@@ -72,6 +74,8 @@ pub(crate) struct MoveWish {
     pub(crate) inputs: Map<String, Value>,
     pub(crate) raw: Arc<str>,
     pub(crate) expect_seq: Option<u64>,
+    /// The machine whose action it is, where the agent said so.
+    pub(crate) of: Option<MachineName>,
     pub(crate) key: Option<String>,
     pub(crate) deadline_ms: Option<u64>,
     pub(crate) reset: bool,
@@ -153,6 +157,7 @@ impl Session {
         };
         let live = LiveMove {
             action,
+            of: wish.of,
             inputs,
             raw: wish.raw,
             answer: Some(wish.answer),
@@ -191,23 +196,24 @@ impl Session {
         let (look, walking) = (self.dispatcher.walk()?, self.walking.as_ref()?);
         let frame = look.frames.last()?;
         let (name, action) = look.machines.get(&frame.machine)?.action(&wish.action)?;
+        // Two machines may have an action of that name, each with a tool of its own.
+        if let Some(of) = wish.of.as_ref().filter(|of| **of != frame.machine) {
+            let message = format!("this is the `{name}` of `{of}`, and the walk is in `{}`", frame.machine);
+            return Some(Refusal::of(RefusalKind::InvalidTransition, message));
+        }
         let inputs = Value::Object(wish.inputs.clone());
-        if let Some(schema) = walking.kit.inputs(&frame.machine, name) {
-            let faults = schema.check(&inputs);
-            if let Some(first) = faults.first() {
-                let field = if first.field.is_empty() { "the inputs".to_owned() } else { format!("`{}`", first.field) };
-                let message = format!("`{name}` does not take these inputs: {field}: expected {}", first.expected);
-                return Some(Refusal { details: faults, ..Refusal::of(RefusalKind::ValidationFailed, message) });
-            }
+        if let Some(schema) = walking.kit.inputs(&frame.machine, name)
+            && schema.fits(&inputs) == Some(false)
+        {
+            let names = self.gateway.catalogue.now().machines().names().clone();
+            return Some(self.unfit(schema, &inputs, (&frame.machine, name), &names));
         }
         let fields = walking.course.fields().as_object().cloned().unwrap_or_default();
         let at = Position { state: frame.state.clone(), fields, seq: frame.moves, taken: frame.taken.clone() };
         match action.admits(&at, &inputs) {
             Err(No::Guarded { guard, reason }) => {
-                let why =
-                    reason.map(|reason| format!(" ({})", amends_core::failure::bounded(&reason))).unwrap_or_default();
-                let message = format!("`{name}` is not allowed now: its guard `{guard}` does not hold{why}");
-                Some(Refusal::of(RefusalKind::InvalidTransition, message))
+                let unmet = action.unmet(walking.course.fields(), &inputs);
+                Some(self.guarded(name, &guard, reason.as_deref(), unmet))
             }
             Ok(()) | Err(_) => None,
         }
@@ -243,6 +249,7 @@ impl Session {
                 inputs: live.inputs.as_object().cloned().unwrap_or_default(),
                 raw: live.raw,
                 expect_seq: taking.expect_seq,
+                of: live.of,
                 key: taking.key.as_ref().map(|key| key.0.clone()),
                 deadline_ms: Some(taking.deadline.since_ms(now)),
                 reset: taking.reset,

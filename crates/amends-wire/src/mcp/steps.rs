@@ -14,7 +14,7 @@ mod view;
 
 pub use answer::{filled, next_body, state_body};
 pub use define::{action_tool, definition};
-pub use guide::{guided, hint};
+pub use guide::{guided, hint, mended};
 pub use history::{Called, Entry, history};
 pub use names::{Names, Tool};
 pub use read::{

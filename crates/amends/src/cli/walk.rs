@@ -6,7 +6,7 @@ mod tail;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use amends_core::SessionId;
+use amends_core::{Fact, SessionId};
 use amends_gateway::walks;
 use amends_gateway::walks::steps::{Entry, history, next_body, state_body};
 use amends_ledger::{Ledger, Trace};
@@ -92,6 +92,9 @@ async fn found(ledger: &Arc<dyn Ledger>, id: &str) -> Result<Trace> {
     if trace.cut > 0 {
         bail!("`{id}` is retired: what was done in it was dropped");
     }
+    if !trace.events.iter().any(|stored| matches!(stored.event.fact, Fact::WalkBegan { .. })) {
+        bail!("`{id}` walks through no machine; `amends trace` shows it");
+    }
     Ok(trace)
 }
 
@@ -104,7 +107,7 @@ async fn seen(ledger: &Arc<dyn Ledger>, trace: &Trace, what: Show) -> Result<(Va
     let view = &recorded.view;
     Ok(match what {
         Show::State => {
-            let body = state_body(view);
+            let body = state_body(view, &recorded.names);
             let mut text =
                 format!("{}  `{}` in `{}` after {} moves\n", view.session, view.machine, view.state, view.seq);
             for (name, value) in &view.fields {

@@ -2,7 +2,7 @@
 
 use crate::dispatcher::state::{LegState, WalkState};
 use crate::gates::Gates;
-use crate::id::ActionName;
+use crate::id::{ActionName, MachineName};
 use crate::machine::No;
 use crate::recovery::Recovery;
 use crate::refusal::{ArgumentFault, Refusal, RefusalKind};
@@ -26,7 +26,12 @@ impl WalkState {
             let known: Vec<&str> = machine.actions().map(|(name, _)| name.as_str()).collect();
             let shown: String = action.chars().take(64).collect();
             let hint = nearest.first().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-            let message = format!("there is no action `{shown}`{hint}; there are `{}`", known.join("`, `"));
+            let outer = self.outer(action).map(|outer| {
+                let waits = format!("which goes on when `{}` is over", machine.name());
+                format!("`{shown}` is an action of `{outer}`, {waits}")
+            });
+            let what = outer.unwrap_or_else(|| format!("there is no action `{shown}`{hint}"));
+            let message = format!("{what}; there are `{}`", known.join("`, `"));
             let recovery = Some(Recovery { fuzzy_matches: nearest, ..Recovery::default() });
             return Some(Refusal { recovery, ..Refusal::of(RefusalKind::UnknownAction, message) });
         }
@@ -102,6 +107,12 @@ impl WalkState {
             return Some(refusal);
         }
         gates.refusal.as_deref().cloned()
+    }
+
+    /// The machine that waits for the one it is in, and has that action.
+    fn outer(&self, action: &str) -> Option<&MachineName> {
+        let outer = self.frames.iter().rev().skip(1).map(|frame| &frame.machine);
+        outer.into_iter().find(|name| self.machines.get(name).is_some_and(|machine| machine.action(action).is_some()))
     }
 
     fn structural(&self, action: &ActionName, no: No) -> Refusal {

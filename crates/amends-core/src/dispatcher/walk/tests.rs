@@ -397,6 +397,10 @@ fn a_machine_within_a_machine_is_walked_to_its_end() {
     world.wish("build");
     assert_eq!(world.dispatcher.walk().unwrap().frames.len(), 2);
     assert_eq!(world.state().as_str(), "low");
+    let outer = world.wish_with("build", "again", None);
+    assert_eq!(world.kind(&outer), "unknown_action");
+    let message = world.answer(&outer).error().unwrap().message.clone();
+    assert_eq!(message, "`build` is an action of `house`, which goes on when `wall` is over; there are `lay`");
     world.wish("lay");
     let walk = world.dispatcher.walk().unwrap();
     assert_eq!(walk.frames.len(), 1);

@@ -7,6 +7,9 @@ use super::layout::{HEIGHT, LETTER, MARGIN, Spot, spots};
 use super::{Marks, label};
 use crate::id::StateName;
 
+/// How much room there is around a word.
+const PADDING: f64 = 6.0;
+
 /// Shapes differ by more than colour, so that the picture is read without it too.
 const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#1c1c1f;text-anchor:middle}\
     .state rect{fill:#fff;stroke:#6b6b76;stroke-width:1.5}.state.now rect{stroke:#0b62c4;stroke-width:4}\
@@ -18,13 +21,14 @@ const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#1c1c1f;text-ancho
 /// Draws a machine from top to bottom.
 pub(super) fn draw(machine: &Machine, marks: &Marks) -> String {
     let spots = spots(machine);
-    let (ways, right) = ways(machine, marks, &spots);
+    let (ways, left, right) = ways(machine, marks, &spots);
     let bottom = spots.values().map(|spot| spot.y + HEIGHT).fold(0.0, f64::max) + MARGIN;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {right:.0} {bottom:.0}\" role=\"img\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"{left:.0} 0 {:.0} {bottom:.0}\" role=\"img\" \
          aria-label=\"{}\"><style>{STYLE}</style>\
          <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">\
          <path d=\"M0 0L8 4L0 8z\" fill=\"context-stroke\"/></marker></defs>\n",
+        right - left,
         escaped(&described(machine, marks))
     );
     svg.push_str(&ways);
@@ -50,11 +54,11 @@ pub(super) fn draw(machine: &Machine, marks: &Marks) -> String {
     svg
 }
 
-/// The ways, and how far to the right the picture reaches.
-fn ways(machine: &Machine, marks: &Marks, spots: &BTreeMap<&StateName, Spot>) -> (String, f64) {
+/// The ways, and how far to the left and to the right the picture reaches with their words.
+fn ways(machine: &Machine, marks: &Marks, spots: &BTreeMap<&StateName, Spot>) -> (String, f64, f64) {
     let edge = spots.values().map(|spot| spot.x + spot.width).fold(0.0, f64::max);
     let mut text = String::new();
-    let mut right = edge + MARGIN;
+    let (mut left, mut right) = (0.0_f64, edge + MARGIN);
     let mut lanes = 0.0;
     let mut seen: BTreeMap<(&StateName, &StateName), f64> = BTreeMap::new();
     for (name, action, from, to) in machine.ways() {
@@ -81,12 +85,14 @@ fn ways(machine: &Machine, marks: &Marks, spots: &BTreeMap<&StateName, Spot>) ->
                 (y1 + y2) / 2.0,
             )
         };
+        let half = label.chars().count() as f64 * LETTER / 2.0 + PADDING;
+        (left, right) = (left.min(x - half), right.max(x + half));
         let taken = if marks.taken.contains(name) { " taken" } else { "" };
         text.push_str(&format!("<g class=\"way{taken}\"><path d=\"{path}\" marker-end=\"url(#tip)\"/><text x=\"{x:.1}\" y=\"{y:.1}\">{}</text></g>\n",
             escaped(&label)
         ));
     }
-    (text, right)
+    (text, left, right)
 }
 
 fn described(machine: &Machine, marks: &Marks) -> String {

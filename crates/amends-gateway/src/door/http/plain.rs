@@ -42,15 +42,18 @@ pub(super) async fn call(
     let mut instead = None;
     let handle = match read(body, limits.body_bytes, limits.depth).await {
         Read::Gone => return plain_text(StatusCode::BAD_REQUEST, "the body broke off"),
-        Read::Bad { why, .. } => match why {
-            Bad::TooLarge => {
-                refused(RefusalKind::TooLarge, format!("the body is larger than {} bytes", limits.body_bytes))
+        Read::Bad { why, .. } => {
+            instead = walk::instead(&door.gateway, tool);
+            match why {
+                Bad::TooLarge => {
+                    refused(RefusalKind::TooLarge, format!("the body is larger than {} bytes", limits.body_bytes))
+                }
+                Bad::TooDeep => {
+                    refused(RefusalKind::TooLarge, format!("the body nests deeper than {} levels", limits.depth))
+                }
+                Bad::NotUtf8 => refused(RefusalKind::InvalidArgument, "the body is not UTF-8".to_owned()),
             }
-            Bad::TooDeep => {
-                refused(RefusalKind::TooLarge, format!("the body nests deeper than {} levels", limits.depth))
-            }
-            Bad::NotUtf8 => refused(RefusalKind::InvalidArgument, "the body is not UTF-8".to_owned()),
-        },
+        }
         Read::Text(text) => {
             let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
             match serde_json::from_str::<&RawValue>(&text) {

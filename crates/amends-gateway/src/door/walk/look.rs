@@ -1,14 +1,15 @@
 //! What can be read of a walk, through any door.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use amends_core::envelope::{Body, Data};
-use amends_core::id::MachineName;
+use amends_core::id::{MachineName, StateName};
 use amends_core::machine::Machine;
 use amends_core::machine::graph::Marks;
 use amends_core::walk::Frame;
 use amends_core::{Envelope, Outcome, Principal, Refusal, RefusalKind, SessionId};
-use amends_wire::mcp::steps::{Next, View, What, history, next_body, state_body};
+use amends_wire::mcp::steps::{Names, Next, View, What, history, next_body, state_body};
 use amends_wire::schema::PRESENT;
 use serde_json::{Map, Value, json};
 
@@ -16,6 +17,11 @@ use super::{OwnWalks, unfit};
 use crate::driver::{Answered, Form, Rendered};
 use crate::gateway::Gateway;
 use crate::walks;
+
+/// How many moves or events of a walk an answer tells.
+const TOLD_MAX: usize = 500;
+/// How many bytes they may have.
+const TOLD_BYTES_MAX: usize = 256 << 10;
 
 /// What of a walk was asked for: data, or a text of its own type.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +82,7 @@ pub(crate) async fn look(
     let view = walks::look(gateway, principal, &session).await?;
     match what {
         What::Next => Ok(Shown::Data(next_body(&view, names))),
-        What::State => Ok(Shown::Data(state_body(&view))),
+        What::State => Ok(Shown::Data(state_body(&view, names))),
         What::Graph | What::GraphMermaid | What::GraphDot => {
             let config = gateway.config();
             let machine = config.machines.get(&view.machine).ok_or_else(|| gone(&view.machine))?;
@@ -102,7 +108,7 @@ fn before(gateway: &Gateway, what: What) -> Result<Shown, Box<Refusal>> {
     };
     match what {
         What::Next => Ok(Shown::Data(each(&|view| next_body(view, names)))),
-        What::State => Ok(Shown::Data(each(&state_body))),
+        What::State => Ok(Shown::Data(each(&|view| state_body(view, names)))),
         What::History => Ok(Shown::Data(json!({ "moves": [] }))),
         What::Trace => Ok(Shown::Data(json!({ "events": [] }))),
         What::Graph | What::GraphMermaid | What::GraphDot => match machines.as_slice() {
@@ -139,6 +145,35 @@ pub(super) fn unbegun(machine: &Machine) -> View {
     }
 }
 
+/// A walk that has not begun, and could through any of those machines.
+pub(super) fn nowhere(machines: &[&Machine], names: &Names) -> View {
+    let mut next: BTreeMap<String, Next> = BTreeMap::new();
+    for view in machines.iter().map(|machine| unbegun(machine)) {
+        for legal in view.next {
+            let action = names.called(&view.machine, &legal.action).to_owned();
+            let same = |known: &Next| known.schema == legal.schema;
+            match next.get_mut(&action) {
+                // Which inputs it takes depends on the machine.
+                Some(known) if !same(known) => known.schema = None,
+                Some(_) => {}
+                None => drop(next.insert(action.clone(), Next { action, ..legal })),
+            }
+        }
+    }
+    View {
+        session: SessionId::new(""),
+        root: MachineName::new(""),
+        machine: MachineName::new(""),
+        state: StateName::new(""),
+        seq: 0,
+        fields: Map::new(),
+        over: false,
+        next: next.into_values().collect(),
+        waits: None,
+        frames: Vec::new(),
+    }
+}
+
 fn drawn(machine: &Machine, view: &View, what: What) -> Shown {
     let taken = view.frames.last().map(|frame| frame.taken.keys().cloned().collect()).unwrap_or_default();
     let now = (!view.session.as_str().is_empty()).then(|| view.state.clone());
@@ -163,20 +198,57 @@ async fn told(gateway: &Gateway, session: &SessionId, what: What) -> Result<Show
     };
     let trace = gateway.ledger.trace(session).await.map_err(unread)?;
     let events = trace.map(|trace| trace.events).unwrap_or_default();
-    let told: Vec<Value> = match what {
+    let ((member, told), left_out) = match what {
         What::History => {
             let moves = history(events.iter().map(|stored| &stored.event));
-            moves.iter().filter_map(|entry| serde_json::to_value(entry).ok()).collect()
+            let newest = newest(moves.iter().rev().map(|entry| serde_json::to_value(entry).unwrap_or_default()));
+            let left_out = moves.len() - newest.len();
+            (("moves", newest), left_out)
         }
-        _ => events
-            .iter()
-            .map(|stored| {
+        _ => {
+            let shown = |stored: &amends_ledger::StoredEvent| {
                 let mut event = serde_json::to_value(&stored.event).unwrap_or_default();
                 event["hash"] = json!(stored.hash);
                 event
-            })
-            .collect(),
+            };
+            let newest = newest(events.iter().rev().map(shown));
+            let left_out = events.len() - newest.len();
+            (("events", newest), left_out)
+        }
     };
-    let member = if what == What::History { "moves" } else { "events" };
-    Ok(Shown::Data(json!({ "session": session, member: told })))
+    let mut body = json!({ "session": session, member: told });
+    if left_out > 0 {
+        let words = format!("the {left_out} oldest are left out; `amends trace {session}` has all of them");
+        (body["left_out"], body["note"]) = (left_out.into(), words.into());
+    }
+    Ok(Shown::Data(body))
+}
+
+/// The newest of what is told of a walk, oldest first, as many as go into an answer.
+fn newest(told: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut size = 0;
+    let fits = |value: &Value| {
+        // One is told however large it is.
+        let first = size == 0;
+        size += value.to_string().len();
+        first || size <= TOLD_BYTES_MAX
+    };
+    let mut kept: Vec<Value> = told.take(TOLD_MAX).take_while(fits).collect();
+    kept.reverse();
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_told_and_never_more_than_an_answer_holds() {
+        let all: Vec<Value> = (0..2_000).map(|n| json!(n)).collect();
+        let told = newest(all.iter().rev().cloned());
+        assert_eq!((told.len(), told.first(), told.last()), (TOLD_MAX, Some(&json!(1_500)), Some(&json!(1_999))));
+        let large = json!("x".repeat(TOLD_BYTES_MAX / 3));
+        assert_eq!(newest(std::iter::repeat_n(large, 9)).len(), 2);
+        assert_eq!(newest(std::iter::once(json!("x".repeat(TOLD_BYTES_MAX)))).len(), 1);
+    }
 }

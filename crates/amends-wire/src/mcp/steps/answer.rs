@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::guide::{guided, hint};
 use super::names::Names;
-use super::view::{Moved, View, Waits};
+use super::view::{Moved, Next, View, Waits};
 use crate::splice::Splice;
 
 /// The envelope of a move as JSON. What was done is its data; a refusal and an error carry where the walk is beside the error.
@@ -20,23 +20,25 @@ pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue
         let _ = splice.set_member(bare.get(), name, value);
     };
     if matches!(envelope.status(), Status::Error | Status::Refused) {
-        set("state", state(&moved.view).to_string());
+        if !moved.view.is_nowhere() {
+            set("state", state(&moved.view).to_string());
+        }
         if !moved.view.session.as_str().is_empty() {
             set("session", json!(moved.view.session).to_string());
         }
         set("seq", moved.view.seq.to_string());
-        set("next_action_schemas", Value::Object(moved.view.schemas()).to_string());
+        set("next_action_schemas", Value::Object(moved.view.schemas(names)).to_string());
         set("next_hint", json!(hint).to_string());
         let is = |kind: RefusalKind| envelope.error().is_some_and(|error| error.kind == kind.as_str());
-        let known = names.known(&moved.view.machine);
-        if is(RefusalKind::UnknownAction) && !known.is_empty() {
+        let known = known(&moved.view, names);
+        if (is(RefusalKind::UnknownAction) || is(RefusalKind::UnknownName)) && !known.is_empty() {
             set("known_actions", json!(known).to_string());
         }
         let timeout = names.timeout_ms(&moved.view.machine, &moved.action);
         if let Some(ms) = timeout.filter(|_| is(RefusalKind::ActionTimeout)) {
             set("timeout_ms", ms.to_string());
         }
-        if let Some(waits) = &moved.view.waits {
+        if let Some(waits) = &moved.view.waits(names) {
             set("waits", waiting(waits).to_string());
         }
     } else {
@@ -46,10 +48,10 @@ pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue
             state: state(&moved.view),
             session: moved.view.session.as_str(),
             seq: moved.view.seq,
-            valid_next_actions: moved.view.legal(),
-            next_action_schemas: moved.view.schemas(),
+            valid_next_actions: moved.view.offered(names),
+            next_action_schemas: moved.view.schemas(names),
             next_hint: hint,
-            waits: moved.view.waits.as_ref().map(waiting),
+            waits: moved.view.waits(names).as_ref().map(waiting),
         };
         set("data", serde_json::to_string(&body).unwrap_or_else(|_| "{}".to_owned()));
     }
@@ -76,22 +78,29 @@ struct Done<'a> {
 pub fn next_body(view: &View, names: &Names) -> Value {
     let mut body = json!({
         "machine": view.machine, "state": view.state, "seq": view.seq, "over": view.over,
-        "valid_next_actions": view.legal(), "next_action_schemas": view.schemas(), "next_hint": hint(view, names),
+        "valid_next_actions": view.offered(names), "next_action_schemas": view.schemas(names),
+        "next_hint": hint(view, names),
     });
-    let about: Map<String, Value> = view
-        .next
-        .iter()
-        .filter_map(|next| Some((next.action.clone(), Value::String(next.description.clone()?))))
-        .collect();
+    let called = |next: &Next| names.called(&view.machine, &next.action).to_owned();
+    let about: Map<String, Value> =
+        view.next.iter().filter_map(|next| Some((called(next), Value::String(next.description.clone()?)))).collect();
     if !about.is_empty() {
         body["descriptions"] = Value::Object(about);
     }
-    name_walk(&mut body, view);
+    name_walk(&mut body, view, names);
     body
 }
 
+/// Every action there is where the walk is, by the names under which they are taken.
+fn known<'a>(view: &'a View, names: &'a Names) -> Vec<&'a str> {
+    if view.is_nowhere() {
+        return view.next.iter().map(|next| next.action.as_str()).collect();
+    }
+    names.known(&view.machine).into_iter().map(|action| names.called(&view.machine, action)).collect()
+}
+
 /// Where a walk is, as it is read.
-pub fn state_body(view: &View) -> Value {
+pub fn state_body(view: &View, names: &Names) -> Value {
     let mut body = json!({ "state": state(view), "seq": view.seq, "over": view.over });
     if view.frames.len() > 1 {
         body["frames"] = view
@@ -100,15 +109,15 @@ pub fn state_body(view: &View) -> Value {
             .map(|frame| json!({ "machine": frame.machine, "state": frame.state, "moves": frame.moves }))
             .collect();
     }
-    name_walk(&mut body, view);
+    name_walk(&mut body, view, names);
     body
 }
 
-fn name_walk(body: &mut Value, view: &View) {
+fn name_walk(body: &mut Value, view: &View, names: &Names) {
     if !view.session.as_str().is_empty() {
         body["session"] = json!(view.session);
     }
-    if let Some(waits) = &view.waits {
+    if let Some(waits) = &view.waits(names) {
         body["waits"] = waiting(waits);
     }
 }

@@ -88,14 +88,20 @@ pub fn definition(tool: Tool, name: &str, machines: &[&Machine]) -> String {
         .to_string()
 }
 
-/// The tool of one action, served under that name.
-pub fn action_tool(name: &str, machine: &Machine, action_name: &str, action: &Action) -> String {
-    let mut input = match &action.input {
+/// The tool of one action, served under that name, with the schema of its inputs.
+pub fn action_tool(
+    name: &str,
+    machine: &Machine,
+    action_name: &str,
+    action: &Action,
+    schema: Option<&Value>,
+) -> String {
+    let mut input = match schema {
         Some(Value::Object(schema)) => schema.clone(),
         _ => Map::new(),
     };
     input.insert("type".into(), json!("object"));
-    let (session, expect) = extras(action.input.as_ref());
+    let (session, expect) = extras(schema);
     let properties = input.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
         properties.insert(session.into(), json!({ "type": "string", "description": SESSION_WORDS }));

@@ -215,13 +215,16 @@ fn tools_are_defined_as_their_goldens_say() {
     }
     for (name, action) in machine.actions() {
         let served = names.action(machine.name(), name.as_str()).unwrap();
-        tools.push(serde_json::from_str(&action_tool(served, &machine, name.as_str(), action)).unwrap());
+        tools.push(
+            serde_json::from_str(&action_tool(served, &machine, name.as_str(), action, action.input.as_ref())).unwrap(),
+        );
     }
     let resources: Vec<Value> =
         What::ALL.iter().map(|what| serde_json::from_str(&resource(*what).1).unwrap()).collect();
     let templates: Vec<Value> =
         What::ALL.iter().map(|what| serde_json::from_str(&template(*what).1).unwrap()).collect();
-    let read = json!({ "next": next_body(&view("ordered", 1), &names), "state": state_body(&view("ordered", 1)) });
+    let read =
+        json!({ "next": next_body(&view("ordered", 1), &names), "state": state_body(&view("ordered", 1), &names) });
     golden("tools", &json!({ "tools": tools, "resources": resources, "templates": templates, "read": read }));
 }
 

@@ -47,7 +47,8 @@ pub struct Names {
 impl Names {
     /// The names of those of our tools, and of those actions that are tools of their own, where `taken` says which are not free.
     ///
-    /// The name of an action that two machines have is given to neither: each gets its machine's before it.
+    /// The name of an action that two machines have is given to neither: each gets its machine's before it. So does an action of a
+    /// stage whose name a tool has, since that is most often the tool it calls.
     pub fn assign(tools: &[Tool], actions: &[(MachineName, ActionName)], taken: impl Fn(&str) -> bool) -> Self {
         let free = |name: String| if taken(&name) { format!("amends_{name}") } else { name };
         let own: BTreeMap<Tool, String> = tools.iter().map(|tool| (*tool, free(tool.as_str().to_owned()))).collect();
@@ -55,7 +56,10 @@ impl Names {
         for (machine, action) in actions {
             let alike = actions.iter().filter(|(_, other)| other == action).count();
             let ours = names.own.values().any(|name| name == action.as_str());
-            let plain = if alike > 1 || ours { format!("{machine}_{action}") } else { action.as_str().to_owned() };
+            // The name of a stage has a dot in it, which not every client takes in a tool's name.
+            let (stage, of) = (machine.as_str().contains('.'), machine.as_str().replace('.', "_"));
+            let whole = alike > 1 || ours || (stage && taken(action.as_str()));
+            let plain = if whole { format!("{of}_{action}") } else { action.as_str().to_owned() };
             names.actions.insert((machine.clone(), action.clone()), free(plain));
         }
         names
@@ -91,6 +95,11 @@ impl Names {
         self.actions.get(&(machine.clone(), ActionName::new(action))).map(String::as_str)
     }
 
+    /// What an agent calls to take an action: its own tool where it has one, else the action's name, which another tool is given.
+    pub fn called<'a>(&'a self, machine: &MachineName, action: &'a str) -> &'a str {
+        self.action(machine, action).unwrap_or(action)
+    }
+
     /// Which of our tools has that name.
     pub fn find(&self, name: &str) -> Option<Tool> {
         self.own.iter().find(|(_, own)| *own == name).map(|(tool, _)| *tool)
@@ -124,5 +133,19 @@ mod tests {
         assert_eq!(names.find("step"), None);
         assert_eq!(names.find_action("trip_pay").map(|(machine, _)| machine.as_str()), Some("trip"));
         assert_eq!(names.all().count(), 9);
+        assert_eq!(names.called(&MachineName::new("trip"), "reset"), "trip_reset");
+        assert_eq!(names.called(&MachineName::new("alone"), "go"), "go", "one that has no tool is called by its name");
+    }
+
+    #[test]
+    fn the_actions_of_a_stage_are_called_so_that_nobody_takes_them_for_the_tools() {
+        let action = |machine: &str, action: &str| (MachineName::new(machine), ActionName::new(action));
+        let actions = [action("trip", "look"), action("trip.look", "search"), action("trip.look", "complete")];
+        let names = Names::assign(&[Tool::Walk], &actions, |name| name == "search");
+        let of = |action: &str| names.action(&MachineName::new("trip.look"), action);
+        assert_eq!((of("search"), of("complete")), (Some("trip_look_search"), Some("complete")));
+        let two = [action("trip.look", "complete"), action("trip.stay", "complete")];
+        let names = Names::assign(&[], &two, |_| false);
+        assert_eq!(names.all().collect::<Vec<_>>(), ["trip_look_complete", "trip_stay_complete"]);
     }
 }

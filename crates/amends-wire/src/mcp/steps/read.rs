@@ -22,6 +22,8 @@ pub const EXPECT_SEQ: &str = "expect_seq";
 pub const INPUTS_BYTES_MAX: usize = 1 << 20;
 /// How many characters the handle of a walk may have.
 pub const SESSION_CHARS_MAX: usize = 128;
+/// How many bytes of what was given a template says again; more is to be given once more.
+pub(super) const TEMPLATE_BYTES_MAX: usize = 4096;
 /// How many characters of a value are said again.
 const SHOWN_CHARS_MAX: usize = 60;
 /// How many characters an action's name may have.
@@ -190,13 +192,15 @@ pub(super) fn extras(schema: Option<&Value>) -> (&'static str, &'static str) {
 /// Arguments that are looked at member by member.
 struct Given<'a> {
     object: Option<Object<'a>>,
+    /// The members there can be; any, where nothing is said.
+    known: Option<&'a [&'a str]>,
     faults: Vec<ArgumentFault>,
 }
 
 impl<'a> Given<'a> {
     /// Arguments that may have those members and no others.
-    fn new(text: &'a str, known: &[&str]) -> Self {
-        let mut given = Self::open(text);
+    fn new(text: &'a str, known: &'a [&'a str]) -> Self {
+        let mut given = Self { known: Some(known), ..Self::open(text) };
         let names: Vec<String> =
             given.object.iter().flat_map(Object::members).map(|member| member.name().into_owned()).collect();
         for name in names.iter().filter(|name| !known.contains(&name.as_str())).take(8) {
@@ -213,7 +217,7 @@ impl<'a> Given<'a> {
     /// Arguments that may have any members.
     fn open(text: &'a str) -> Self {
         let object = Object::parse(text);
-        let mut given = Self { object, faults: Vec::new() };
+        let mut given = Self { object, known: None, faults: Vec::new() };
         match &given.object {
             None => given.fault("", "an object", Some(cut(text))),
             Some(object) => {
@@ -338,21 +342,49 @@ impl<'a> Given<'a> {
         let more = if self.faults.len() > 1 { format!(" (and {} more)", self.faults.len() - 1) } else { String::new() };
         let message = format!("`{name}` does not take these arguments: {what}{more}; nothing was done");
         let mut refusal = Refusal::of(RefusalKind::ValidationFailed, message);
-        let mut args = Map::new();
-        if let (Wanted::Step { action, .. }, false) = (&wanted, self.faults.iter().any(|fault| fault.field == "action"))
-            && self.has("action")
-        {
-            args.insert("action".into(), Value::String(action.clone()));
-        }
-        if let Some(session) = wanted.session() {
-            args.insert(SESSION.into(), Value::String(session.to_owned()));
-        }
-        let missing = |fault: &&ArgumentFault| fault.expected != NO_SUCH_FIELD && !fault.field.is_empty();
-        let missing = self.faults.iter().filter(missing).map(|fault| fault.field.clone()).collect();
+        let (args, missing) = self.again(&wanted);
         let template = Template { tool: name.to_owned(), args, missing };
         refusal.recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
         refusal.details = self.faults;
         Err(Box::new(refusal))
+    }
+}
+
+impl Given<'_> {
+    /// What was right of the arguments, and what is still to be given. What was meant and is left out would make another wish of
+    /// it: a member that is not known is to be given under the name it is near to, else as inputs where there were none.
+    fn again(&self, wanted: &Wanted) -> (Map<String, Value>, Vec<String>) {
+        let (mut args, mut missing) = (Map::new(), Vec::new());
+        for fault in self.faults.iter().filter(|fault| !fault.field.is_empty()) {
+            let field = match fault.expected.as_str() {
+                NO_SUCH_FIELD => fault.nearest.first().filter(|near| !self.has(near)).cloned(),
+                _ => Some(fault.field.clone()),
+            };
+            let inputs = matches!(wanted, Wanted::Step { .. }) && fault.nearest.is_empty() && !self.has("inputs");
+            missing.extend(field.or_else(|| (inputs && self.known.is_some()).then(|| "inputs".to_owned())));
+        }
+        let is_wrong = |name: &str| {
+            let within =
+                |field: &str| field.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+            self.faults.iter().any(|fault| within(&fault.field))
+        };
+        for member in self.object.iter().flat_map(Object::members) {
+            let name = member.name();
+            let known = self.known.is_none_or(|known| known.contains(&&*name));
+            let Some(raw) = self.get(&name).filter(|_| known && !is_wrong(&name)) else { continue };
+            let value = match wanted {
+                Wanted::Step { inputs, .. } if self.known.is_some() && name == "inputs" => {
+                    Ok(Value::Object(inputs.value.clone()))
+                }
+                _ => serde_json::from_str(raw.get()),
+            };
+            match value {
+                Ok(value) if raw.get().len() <= TEMPLATE_BYTES_MAX => drop(args.insert(name.into_owned(), value)),
+                _ => missing.push(name.into_owned()),
+            }
+        }
+        missing.dedup();
+        (args, missing)
     }
 }
 
@@ -436,6 +468,32 @@ mod tests {
         let refusal = read(Tool::Step, "step", Some(&raw(r#"{"action":"a","sesion":"s"}"#))).unwrap_err();
         assert_eq!(refusal.details[0].nearest, ["session"]);
         assert!(refusal.message.starts_with("`step` does not take these arguments: there is no `sesion`"));
+    }
+
+    #[test]
+    fn what_was_right_is_given_again_and_nothing_that_was_meant_is_left_out() {
+        let again = |tool, text: &str| {
+            let template = read(tool, "t", Some(&raw(text))).unwrap_err().recovery.unwrap().template.unwrap();
+            (Value::Object(template.args), template.missing)
+        };
+        let inputs = json!({ "n": 5 });
+        assert_eq!(
+            again(Tool::Step, r#"{"action":"a","inputs":{"n":5},"sesion":"ses_1"}"#),
+            (json!({ "action": "a", "inputs": inputs }), vec!["session".to_owned()])
+        );
+        assert_eq!(
+            again(Tool::Step, r#"{"action":"a","inputs":"{\"n\":5}","machine":"m","session":"s","expect_seq":"x"}"#),
+            (json!({ "action": "a", "inputs": inputs, "machine": "m", "session": "s" }), vec!["expect_seq".to_owned()])
+        );
+        let flat = again(Tool::Step, r#"{"action":"a","amount":5}"#);
+        assert_eq!(flat, (json!({ "action": "a" }), vec!["inputs".to_owned()]), "inputs that stand beside");
+        assert_eq!(
+            again(Tool::Fork, r#"{"seq":-1,"session":"s"}"#),
+            (json!({ "session": "s" }), vec!["seq".to_owned()])
+        );
+        let own = read_action("pay", "m", "pay", None, Some(&raw(r#"{"n":5,"expect_seq":"x"}"#))).unwrap_err();
+        let template = own.recovery.unwrap().template.unwrap();
+        assert_eq!((Value::Object(template.args), template.missing), (inputs, vec!["expect_seq".to_owned()]));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub fn text(answer: &Envelope, moved: &Moved, names: &Names) -> String {
     if !failed && !view.fields.is_empty() {
         lines.push(spelled("The fields are", &Value::Object(view.fields.clone()).to_string()));
     }
-    let schemas = view.schemas();
+    let schemas = view.schemas(names);
     if schemas.values().any(|schema| schema.as_object().is_some_and(|schema| !schema.is_empty())) {
         lines.push(spelled("The inputs of each", &Value::Object(schemas).to_string()));
     }

@@ -6,6 +6,8 @@ use amends_core::walk::Frame;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::names::Names;
+
 /// Where a walk is, and what may be done there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
@@ -13,7 +15,7 @@ pub struct View {
     pub session: SessionId,
     /// The machine it walks.
     pub root: MachineName,
-    /// The machine it is in: the walked one, or one that runs within it.
+    /// The machine it is in: the walked one, or one that runs within it. Nothing while it is not said with which to begin.
     pub machine: MachineName,
     /// The state of that.
     pub state: StateName,
@@ -83,14 +85,35 @@ pub struct Moved {
 }
 
 impl View {
-    /// The names of what may be done now.
+    /// The actions that may be taken now.
     pub fn legal(&self) -> Vec<String> {
         self.next.iter().map(|next| next.action.clone()).collect()
     }
 
+    /// What may be called now: each of those actions under the name by which an agent takes it.
+    pub fn offered(&self, names: &Names) -> Vec<String> {
+        self.next.iter().map(|next| names.called(&self.machine, &next.action).to_owned()).collect()
+    }
+
     /// The input schema of each of them; an action without one takes nothing that is checked.
-    pub fn schemas(&self) -> Map<String, Value> {
+    pub fn schemas(&self, names: &Names) -> Map<String, Value> {
         let schema = |next: &Next| next.schema.clone().unwrap_or_else(|| Value::Object(Map::new()));
-        self.next.iter().map(|next| (next.action.clone(), schema(next))).collect()
+        self.next.iter().map(|next| (names.called(&self.machine, &next.action).to_owned(), schema(next))).collect()
+    }
+
+    /// Why nothing, or only one thing, may be done, with the action under the name by which an agent takes it.
+    pub(super) fn waits(&self, names: &Names) -> Option<Waits> {
+        let mut waits = self.waits.clone()?;
+        let (Waits::Open { action }
+        | Waits::Unsettled { action, .. }
+        | Waits::Unknown { action }
+        | Waits::Later { action, .. }) = &mut waits;
+        *action = names.called(&self.machine, action).to_owned();
+        Some(waits)
+    }
+
+    /// Whether it is in no machine: there are several that it could begin with, and none was named.
+    pub fn is_nowhere(&self) -> bool {
+        self.machine.as_str().is_empty()
     }
 }

@@ -111,9 +111,14 @@ fn machines(config: &Config, served: &BTreeMap<&str, &LiveTool>, is_known: impl 
         Some(schema)
     };
     for machine in config.machines.declared() {
-        let found = machine.look(facts).into_iter().chain(machine.misfits(schema));
+        let found = config.machines.look(machine, facts).into_iter().chain(machine.misfits(schema));
         for finding in found.filter(|finding| finding.weight == Weight::Error) {
             fit.problems.push(format!("machine `{}`: {finding}", machine.name()));
+        }
+        // What the file alone tells was said of it.
+        let known = config.renamed(machine, |tool| config.facts(tool.as_str()));
+        for finding in config.renamed(machine, facts).into_iter().filter(|finding| !known.contains(finding)) {
+            fit.warnings.push(format!("machine `{}`: {finding}", machine.name()));
         }
     }
 }

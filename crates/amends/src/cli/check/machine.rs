@@ -42,7 +42,7 @@ impl CheckedMachine {
                 })
         });
         let enclosed = enclosed.map(|tool| tool.as_str().to_owned()).collect();
-        let found = machine.look(|tool| config.facts(tool.as_str()));
+        let found = config.look_at_machine(machine, |tool| config.facts(tool.as_str()));
         let line = |finding: &Finding| source.line(&format!("machines.{name}.{}", finding.at.join(".")));
         let placed = |finding: &Finding| match line(finding) {
             Some(line) => format!("line {line}: {finding}"),

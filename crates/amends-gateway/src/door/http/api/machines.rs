@@ -46,7 +46,7 @@ pub(crate) async fn walk(gateway: &Arc<Gateway>, trace: &Trace) -> Result<Record
 pub(crate) fn told(trace: &Trace, walk: &Recorded) -> Value {
     json!({
         "session": trace.session,
-        "state": state_body(&walk.view),
+        "state": state_body(&walk.view, &walk.names),
         "next": next_body(&walk.view, &walk.names),
         "moves": history(trace.events.iter().map(|stored| &stored.event)),
     })

@@ -1,0 +1,398 @@
+//! What is wrong with a declaration that an operator writes today. A walk goes on by the declaration it began with, so that what
+//! was taken once is still read; see [`Machine::read`] for what no machine can do without.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::flow::Flow;
+use super::inputs::closed_properties;
+use super::satisfiable::{nothing_fits, nothing_given};
+use super::{Action, Does, Finding, Machine, Machines};
+use crate::expression::{Expression, Path};
+use crate::id::{ActionName, StateName};
+use crate::nearest::nearest;
+
+impl Machine {
+    /// What is wrong with it beside what keeps it from being read, among the machines that it is declared with.
+    pub(super) fn faults(&self, others: &Machines) -> Vec<Finding> {
+        let mut found = Vec::new();
+        self.bounds_of_nothing(&mut found);
+        self.out_of_steps(&mut found);
+        self.endless_behind(&mut found);
+        for (name, action) in &self.actions {
+            self.nameless(name, action, &mut found);
+            self.ungivable(name, action, &mut found);
+            self.unknown(name, action, others, &mut found);
+        }
+        found
+    }
+
+    fn bounds_of_nothing(&self, found: &mut Vec<Finding>) {
+        let bounds = self.bounds;
+        let limits = [
+            (bounds.steps_max == Some(0), "steps", "drop it, or say how many actions may be taken in all"),
+            (bounds.loops_max == Some(0), "loops", "drop it, or say how often the same action may be taken"),
+            (bounds.time_ms_max == Some(0), "time", "drop it, or say how long a walk may take"),
+        ];
+        for (_, bound, fix) in limits.into_iter().filter(|(nothing, ..)| *nothing) {
+            let message = format!("nothing can be done in it: `{bound}` is bounded to nothing");
+            found.push(Finding::error(&["limits", bound], message, fix));
+        }
+        for (name, action) in &self.actions {
+            let limits = [
+                (action.times_max == Some(0), "times", "it can never be taken", "drop it, or say how often"),
+                (action.timeout_ms == Some(0), "timeout", "it has no time at all", "drop it, or give it some"),
+            ];
+            for (_, bound, message, fix) in limits.into_iter().filter(|(nothing, ..)| *nothing) {
+                found.push(Finding::error(&["actions", name.as_str(), bound], message, fix));
+            }
+        }
+    }
+
+    /// What lies further away than the machine may go.
+    fn out_of_steps(&self, found: &mut Vec<Finding>) {
+        let Some(most) = self.bounds.steps_max.filter(|most| *most > 0) else { return };
+        let far = self.distances();
+        for (name, action) in &self.actions {
+            let nearest = action.from.iter().filter_map(|from| far.get(from)).min();
+            if let Some(moves) = nearest.filter(|moves| **moves >= most) {
+                let message =
+                    format!("it can never be taken: {moves} actions come before it, and `limits.steps` is {most}");
+                let fix = format!("allow at least {} steps", moves + 1);
+                found.push(Finding::error(&["actions", name.as_str(), "from"], message, fix));
+            }
+        }
+    }
+
+    /// How many moves it takes at least to reach each state.
+    fn distances(&self) -> BTreeMap<&StateName, u32> {
+        let mut far = BTreeMap::from([(&self.initial, 0)]);
+        let mut last = vec![&self.initial];
+        // Ends: a state is added once, and there are finitely many.
+        for moves in 1.. {
+            let ways = self.actions.values().filter(|action| last.iter().any(|state| action.from.contains(*state)));
+            let new: Vec<&StateName> =
+                ways.flat_map(|action| action.to.states()).filter(|to| !far.contains_key(to)).collect();
+            if new.is_empty() {
+                break;
+            }
+            far.extend(new.iter().map(|state| (*state, moves)));
+            last = new;
+        }
+        far
+    }
+
+    /// Circles that begin behind an action that can be taken only so often.
+    fn endless_behind(&self, found: &mut Vec<Finding>) {
+        let bounds = self.bounds;
+        if bounds.steps_max.is_some() || bounds.loops_max.is_some() || bounds.time_ms_max.is_some() {
+            return;
+        }
+        let reached = Flow::of(self).reach([&self.initial]);
+        for cycle in Flow::through(self, |action| action.times_max.is_none()).cycles_among(reached) {
+            let states: Vec<&str> = cycle.iter().map(|state| state.as_str()).collect();
+            let message = format!("it can go round `{}` without an end", states.join("`, `"));
+            let fix = "bound it: `limits = { loops = 10 }` for the machine, or `times = 3` for an action on the way";
+            found.push(Finding::error(&["limits"], message, fix));
+        }
+    }
+
+    fn nameless(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
+        let part = match &action.does {
+            Does::Tool(_) => "tool",
+            Does::Parallel(_) => "parallel",
+            Does::Allowed(_) => "allowed",
+            Does::Function(_) => "function",
+            Does::Nothing | Does::Machine(_) => return,
+        };
+        let function = matches!(&action.does, Does::Function(function) if function.as_str().is_empty());
+        let allowed =
+            matches!(&action.does, Does::Allowed(allowed) if allowed.tools.iter().any(|tool| tool.as_str().is_empty()));
+        let tool = action.does.tools().any(|used| used.tool.as_str().is_empty());
+        if function || allowed || tool {
+            let message = "it calls something that has no name";
+            found.push(Finding::error(&["actions", name.as_str(), part], message, "name it, or drop the key"));
+        }
+    }
+
+    fn ungivable(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
+        let fix = "mend the schema, so that an agent can give what it asks for";
+        if let Some(reason) = action.input.as_ref().and_then(nothing_given) {
+            let message = format!("no inputs fit its schema: {reason}");
+            found.push(Finding::error(&["actions", name.as_str(), "input"], message, fix));
+        }
+        if let Does::Allowed(allowed) = &action.does
+            && let Some(reason) = allowed.completion.as_ref().and_then(nothing_given)
+        {
+            let message = format!("nothing fits its schema: {reason}");
+            found.push(Finding::error(&["actions", name.as_str(), "completion"], message, fix));
+        }
+        if let Some(reason) =
+            self.schema.as_ref().filter(|_| self.actions.keys().next() == Some(name)).and_then(nothing_fits)
+        {
+            found.push(Finding::error(&["state"], format!("no fields fit it: {reason}"), "mend the schema"));
+        }
+    }
+
+    /// Names that lead nowhere, in the expressions of an action.
+    fn unknown(&self, name: &ActionName, action: &Action, others: &Machines, found: &mut Vec<Finding>) {
+        let fields = self.known_fields();
+        for (part, expression) in action.expressions() {
+            let at = ["actions", name.as_str(), part];
+            for function in expression.unknown_functions() {
+                let message = format!("`{}` calls `{function}`, and there is no such function", expression.source());
+                let known = ["size", "has", "contains", "startsWith", "endsWith", "int", "string", "double"];
+                let fix = match nearest(&function, known).first() {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "say it with the functions of CEL, such as `size`, `contains` and `startsWith`".to_owned(),
+                };
+                found.push(Finding::error(&at, message, fix));
+            }
+            for path in expression.paths() {
+                let lost = match path.variable.as_str() {
+                    "state" => {
+                        among(&path, 0, fields.iter().copied()).or_else(|| beyond(&path, 0, self.schema.as_ref()))
+                    }
+                    "inputs" => beyond(&path, 0, action.input.as_ref()),
+                    "result" if path.fields.first().is_some_and(|first| first == "fields") => match &action.does {
+                        Does::Machine(run) => {
+                            let known = others.get(run).map(|run| run.known_fields());
+                            known.and_then(|known| among(&path, 1, known.iter().copied()))
+                        }
+                        Does::Allowed(allowed) => {
+                            let properties = allowed.completion.as_ref().and_then(|schema| schema.get("properties"));
+                            let known = properties.and_then(Value::as_object);
+                            among(&path, 1, known.into_iter().flat_map(|known| known.keys().map(String::as_str)))
+                        }
+                        Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) => None,
+                    },
+                    _ => None,
+                };
+                // What the first look at a declaration finds is said there.
+                if let Some(lost) = lost.filter(|lost| !said(expression, &path, lost)) {
+                    let message = format!("`{}` reads `{}`, which there is not", expression.source(), lost.path);
+                    found.push(Finding::error(&at, message, lost.fix));
+                }
+            }
+        }
+    }
+}
+
+/// A name that leads nowhere.
+struct Nowhere {
+    path: String,
+    fix: String,
+}
+
+/// Whether the name at that place of a path is none of those.
+fn among<'a>(path: &Path, at: usize, known: impl IntoIterator<Item = &'a str>) -> Option<Nowhere> {
+    let known: Vec<&str> = known.into_iter().collect();
+    let field = path.fields.get(at).filter(|field| !known.contains(&field.as_str()))?;
+    let before = Path { fields: path.fields[..at].to_vec(), ..path.clone() };
+    let fix = match nearest(field, known.iter().copied()).first() {
+        Some(near) => format!("did you mean `{before}.{near}`?"),
+        None if known.is_empty() => format!("there is nothing in `{before}`"),
+        None => format!("known: `{}`", known.join("`, `")),
+    };
+    Some(Nowhere { path: format!("{before}.{field}"), fix })
+}
+
+/// Whether a path leads to what a schema does not allow, from that place on.
+fn beyond(path: &Path, at: usize, schema: Option<&Value>) -> Option<Nowhere> {
+    let schema = schema?;
+    if let Some(known) = closed_properties(Some(schema))
+        && let Some(nowhere) = among(path, at, known)
+    {
+        return Some(nowhere);
+    }
+    beyond(path, at + 1, Some(schema.get("properties")?.get(path.fields.get(at)?)?))
+}
+
+/// Whether reading the declaration finds the same: fields that are named with a dot, and not within others.
+fn said(expression: &Expression, path: &Path, lost: &Nowhere) -> bool {
+    let (needed, tested) = expression.fields(&path.variable);
+    let first = path.fields.first();
+    let short = first.is_some_and(|first| lost.path == format!("{}.{first}", path.variable));
+    short && first.is_some_and(|first| needed.contains(first) || tested.contains(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
+    use crate::id::MachineName;
+    use crate::machine::{Finding, MachineSpec, Machines, ToolFacts, Weight};
+
+    fn machines(declared: Value) -> Machines {
+        let specs: BTreeMap<MachineName, MachineSpec> = serde_json::from_value(declared).unwrap();
+        Machines::read(&specs).unwrap_or_else(|found| panic!("it is read: {found:?}"))
+    }
+
+    fn looked(machines: &Machines, weight: Weight) -> Vec<String> {
+        let known = |tool: &crate::ToolName| {
+            Some(ToolFacts { reads: tool.as_str() == "get", reversible: tool.as_str() == "reversible" })
+        };
+        let found = machines.declared().flat_map(|machine| machines.look(machine, known));
+        found.filter(|finding| finding.weight == weight).map(|finding: Finding| finding.to_string()).collect()
+    }
+
+    fn errors(machine: Value) -> Vec<String> {
+        looked(&machines(json!({ "m": machine })), Weight::Error)
+    }
+
+    /// A machine of one action from `a` to `z`, with more said of both.
+    fn one(machine: Value, action: Value) -> Value {
+        let mut whole =
+            json!({ "initial": "a", "terminal": ["z"], "actions": { "end": { "from": ["a"], "to": "z" } } });
+        whole["actions"]["end"].as_object_mut().unwrap().extend(action.as_object().unwrap().clone());
+        whole.as_object_mut().unwrap().extend(machine.as_object().unwrap().clone());
+        whole
+    }
+
+    #[test]
+    fn what_leaves_nothing_to_be_done_is_refused() {
+        let two = json!({
+            "initial": "a", "terminal": ["z"], "limits": { "steps": 1 },
+            "actions": { "go": { "from": ["a"], "to": "b" }, "end": { "from": ["b"], "to": "z" } },
+        });
+        for (machine, said) in [
+            (one(json!({ "limits": { "steps": 0 } }), json!({})), "limits.steps: nothing can be done in it"),
+            (one(json!({ "limits": { "loops": 0 } }), json!({})), "limits.loops: nothing can be done in it"),
+            (one(json!({ "limits": { "time": "0s" } }), json!({})), "limits.time: nothing can be done in it"),
+            (
+                one(json!({}), json!({ "times": 0 })),
+                "actions.end.times: it can never be taken; drop it, or say how often",
+            ),
+            (one(json!({}), json!({ "tool": "get", "timeout": "0s" })), "actions.end.timeout: it has no time at all"),
+            (
+                two,
+                "actions.end.from: it can never be taken: 1 actions come before it, and `limits.steps` is 1; allow at least 2 steps",
+            ),
+            (one(json!({}), json!({ "tool": "" })), "actions.end.tool: it calls something that has no name"),
+        ] {
+            let found = errors(machine);
+            assert!(found.len() == 1 && found[0].starts_with(said), "{said}: {found:#?}");
+        }
+        let enough = one(json!({ "limits": { "steps": 1, "loops": 1, "time": "1s" } }), json!({ "times": 1 }));
+        assert_eq!(errors(enough), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_circle_behind_an_action_with_a_bound_is_a_circle() {
+        let behind = |loops: Value| {
+            json!({
+                "initial": "a", "terminal": ["z"],
+                "actions": {
+                    "go": { "from": ["a"], "to": "b", "times": 1 }, "round": loops,
+                    "end": { "from": ["b"], "to": "z" },
+                },
+            })
+        };
+        let found = errors(behind(json!({ "from": ["b"], "to": "b" })));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("limits: it can go round `b` without an end; bound it"), "{found:?}");
+        assert_eq!(errors(behind(json!({ "from": ["b"], "to": "b", "times": 3 }))), Vec::<String>::new());
+    }
+
+    #[test]
+    fn names_that_lead_nowhere_are_found_however_they_are_written() {
+        let typed = json!({
+            "fields": { "order": { "id": 1 } },
+            "state": {
+                "properties": { "order": { "properties": { "id": {} }, "additionalProperties": false } },
+                "additionalProperties": false,
+            },
+        });
+        let closed = json!({ "properties": { "to": { "properties": { "city": {} }, "additionalProperties": false } } });
+        let stage = |writes: &str| {
+            json!({
+                "allowed": ["get"], "completion": { "properties": { "reason": {} }, "required": ["reason"] },
+                "writes": { "why": writes },
+            })
+        };
+        for (machine, said) in [
+            (
+                one(json!({ "fields": { "item": 1 } }), json!({ "guard": "state['itm'] == 1" })),
+                "actions.end.guard: `state['itm'] == 1` reads `state.itm`, which there is not; did you mean `state.item`?",
+            ),
+            (
+                one(typed.clone(), json!({ "guard": "state.order.idd == 1" })),
+                "actions.end.guard: `state.order.idd == 1` reads `state.order.idd`, which there is not; did you mean `state.order.id`?",
+            ),
+            (
+                one(json!({}), json!({ "input": closed, "guard": "inputs.to.cty == 'x'" })),
+                "actions.end.guard: `inputs.to.cty == 'x'` reads `inputs.to.cty`, which there is not; did you mean `inputs.to.city`?",
+            ),
+            (
+                one(json!({}), stage("result.fields.reson")),
+                "actions.end.writes: `result.fields.reson` reads `result.fields.reson`, which there is not; did you mean `result.fields.reason`?",
+            ),
+            (
+                one(json!({ "fields": { "n": 1 } }), json!({ "guard": "foo(state.n)" })),
+                "actions.end.guard: `foo(state.n)` calls `foo`, and there is no such function",
+            ),
+            (
+                one(json!({ "fields": { "n": "" } }), json!({ "writes": { "n": "state.n.startswith('a')" } })),
+                "actions.end.writes: `state.n.startswith('a')` calls `startswith`, and there is no such function; did you mean `startsWith`?",
+            ),
+        ] {
+            let found = errors(machine);
+            assert!(found.len() == 1 && found[0].starts_with(said), "{said}: {found:#?}");
+        }
+        for sound in [
+            one(typed, json!({ "guard": "state.order.id == 1 && state['order']['id'] == 1" })),
+            one(json!({}), stage("result.fields.reason")),
+            one(json!({ "fields": { "n": {} } }), json!({ "guard": "state.n.anything > size(state.n)" })),
+        ] {
+            assert_eq!(errors(sound), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn what_another_machine_gives_is_known() {
+        let runs = |writes: &str| {
+            let machine = json!({ "machine": "inner", "writes": { "note": writes } });
+            let inner = one(json!({ "fields": { "note": "" } }), json!({}));
+            looked(&machines(json!({ "m": one(json!({}), machine), "inner": inner })), Weight::Error)
+        };
+        assert_eq!(runs("result.fields.note"), Vec::<String>::new());
+        let found = runs("result.fields.nte");
+        assert!(
+            found[0].contains("reads `result.fields.nte`, which there is not; did you mean `result.fields.note`?"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_undone_within_another_machine_is_a_point_of_no_return() {
+        let order = |tool: &str| {
+            let outer = json!({
+                "initial": "a", "terminal": ["z"],
+                "actions": {
+                    "go": { "from": ["a"], "to": "b", "machine": "inner" },
+                    "end": { "from": ["b"], "to": "z", "tool": "reversible" },
+                },
+            });
+            let inner = one(json!({}), json!({ "tool": tool }));
+            looked(&machines(json!({ "m": outer, "inner": inner })), Weight::Warning)
+        };
+        let found = order("irreversible");
+        let said = "actions.end: it can be undone, and comes after `go`, which cannot";
+        assert!(found.iter().any(|found| found.starts_with(said)), "{found:?}");
+        for harmless in ["reversible", "get"] {
+            let found = order(harmless);
+            assert!(!found.iter().any(|found| found.contains("it can be undone")), "{harmless}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_taken_once_is_still_read() {
+        let spec: MachineSpec =
+            serde_json::from_value(one(json!({ "limits": { "steps": 0 } }), json!({ "guard": "foo(inputs.n)" })))
+                .unwrap();
+        assert!(crate::machine::Machine::read("m", &spec).is_ok(), "a walk goes on by what it began with");
+    }
+}

@@ -1,0 +1,80 @@
+//! Why a guard does not hold.
+
+use serde_json::Value;
+
+use super::Action;
+use crate::expression::Expression;
+use crate::limits::GUARD_VALUES_MAX;
+
+/// Why a guard does not hold: the part of it that is at fault, and what it speaks of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unmet {
+    /// The first of the parts that it joins with `&&` which does not hold; all of it where there is only one.
+    pub part: String,
+    /// Whether that is all of it.
+    pub whole: bool,
+    /// What that part speaks of, by its name; nothing for what is not there.
+    pub values: Vec<(String, Option<Value>)>,
+}
+
+impl Action {
+    /// Why its guard does not hold over those fields and inputs; nothing where it does.
+    pub fn unmet(&self, state: &Value, inputs: &Value) -> Option<Unmet> {
+        let guard = self.guard.as_ref()?;
+        let asked = |part: &Expression| part.evaluate(&[("state", state), ("inputs", inputs)]).ok();
+        if asked(guard) == Some(Value::Bool(true)) {
+            return None;
+        }
+        let parts = guard.conjuncts();
+        let whole = parts.len() == 1;
+        let parts: Vec<Expression> = parts.into_iter().filter_map(|part| Expression::parse(part).ok()).collect();
+        let answers: Vec<Option<Value>> = parts.iter().map(asked).collect();
+        // What is plainly false says more than what gives no answer.
+        let is_false = answers.iter().position(|answer| *answer == Some(Value::Bool(false)));
+        let at = is_false.or_else(|| answers.iter().position(|answer| *answer != Some(Value::Bool(true))));
+        let part = at.map_or(guard, |at| &parts[at]);
+        let value = |path: &crate::expression::Path| {
+            let of = if path.variable == "state" { state } else { inputs };
+            path.find(of).cloned()
+        };
+        let named = part.paths().into_iter().filter(|path| !path.fields.is_empty()).take(GUARD_VALUES_MAX);
+        let values = named.map(|path| (path.to_string(), value(&path))).collect();
+        Some(Unmet { part: part.source().to_owned(), whole, values })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{ActionSpec, Machine, MachineSpec};
+    use serde_json::json;
+
+    fn unmet(guard: &str, state: Value, inputs: Value) -> Option<(String, bool, Value)> {
+        let act = ActionSpec::new(["a"], "b").guard(guard);
+        let fields = ["total", "open", "order"].map(|field| (field.to_owned(), Value::Null));
+        let spec = MachineSpec { fields: fields.into_iter().collect(), ..MachineSpec::new("a").terminal(["b"]) };
+        let machine = Machine::read("m", &spec.action("act", act)).unwrap();
+        let unmet = machine.action("act").unwrap().1.unmet(&state, &inputs)?;
+        Some((unmet.part, unmet.whole, json!(unmet.values)))
+    }
+
+    #[test]
+    fn the_part_that_is_false_is_named_with_what_it_speaks_of() {
+        let guard = "state.open && inputs.amount <= state.total && inputs.memo != ''";
+        let state = json!({ "open": true, "total": 100 });
+        let no = unmet(guard, state.clone(), json!({ "amount": 500, "memo": "" })).unwrap();
+        let values = json!([["inputs.amount", 500], ["state.total", 100]]);
+        assert_eq!(no, ("inputs.amount <= state.total".to_owned(), false, values));
+        let lacks = unmet(guard, state.clone(), json!({ "amount": 5 })).unwrap();
+        assert_eq!(lacks, ("inputs.memo != ''".to_owned(), false, json!([["inputs.memo", null]])));
+        assert_eq!(unmet(guard, state, json!({ "amount": 5, "memo": "x" })), None);
+        let alone = unmet("state.order.sum > 3", json!({ "order": { "sum": 1 } }), json!({})).unwrap();
+        assert_eq!(alone, ("state.order.sum > 3".to_owned(), true, json!([["state.order.sum", 1]])));
+    }
+
+    #[test]
+    fn what_is_false_comes_before_what_gives_no_answer() {
+        let no = unmet("inputs.a > 1 && state.open", json!({ "open": false }), json!({})).unwrap();
+        assert_eq!(no.0, "state.open");
+    }
+}

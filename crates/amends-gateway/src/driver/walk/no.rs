@@ -1,0 +1,119 @@
+//! Our No to a wish, as far as its inputs and the fields say it. What a trace may not show is not quoted in it.
+
+use amends_core::failure::bounded;
+use amends_core::id::{ActionName, MachineName};
+use amends_core::machine::Unmet;
+use amends_core::refusal::ArgumentFault;
+use amends_core::{Refusal, RefusalKind};
+use amends_wire::Schema;
+use amends_wire::mcp::steps::{Names, mended};
+use serde_json::{Map, Value};
+
+use super::super::session::Session;
+
+/// How many characters of a value are told.
+const TOLD_CHARS_MAX: usize = 60;
+
+impl Session {
+    /// The refusal of inputs that do not fit, with the same action and those that do.
+    pub(super) fn unfit(
+        &self,
+        schema: &Schema,
+        inputs: &Value,
+        at: (&MachineName, &ActionName),
+        names: &Names,
+    ) -> Refusal {
+        let mut faults = schema.check(inputs);
+        let first = faults.first().map(|fault| {
+            let field = if fault.field.is_empty() { "the inputs".to_owned() } else { format!("`{}`", fault.field) };
+            format!(": {field}: expected {}", fault.expected)
+        });
+        let message = format!("`{}` does not take these inputs{}", at.1, first.unwrap_or_default());
+        let private = self.private(at.1, inputs);
+        let own = |field: &str| field.split('.').next().unwrap_or_default().to_owned();
+        for fault in faults.iter_mut().filter(|fault| private.contains_key(&own(&fault.field))) {
+            fault.got = None;
+        }
+        let recovery = mended(schema, inputs, &private, &self.id, at, names);
+        Refusal { details: faults, recovery, ..Refusal::of(RefusalKind::ValidationFailed, message) }
+    }
+
+    /// The refusal of an action whose guard does not hold: which part of it, over which values.
+    pub(super) fn guarded(
+        &self,
+        name: &ActionName,
+        guard: &str,
+        reason: Option<&str>,
+        unmet: Option<Unmet>,
+    ) -> Refusal {
+        let mut message = format!("`{name}` is not allowed now: its guard `{guard}` does not hold");
+        let mut details = Vec::new();
+        if let Some(unmet) = unmet {
+            if !unmet.whole {
+                message.push_str(&format!(": not `{}`", unmet.part));
+            }
+            let told: Vec<(String, Option<String>)> = unmet
+                .values
+                .iter()
+                .map(|(path, value)| (path.clone(), self.told(name, path, value.as_ref())))
+                .collect();
+            let words: Vec<String> = told
+                .iter()
+                .map(|(path, value)| match value {
+                    Some(value) => format!("`{path}` is {value}"),
+                    None => format!("`{path}` is not there"),
+                })
+                .collect();
+            if reason.is_none() && !words.is_empty() {
+                message.push_str(&format!(" ({})", words.join(", ")));
+            }
+            let expected = format!("`{}` to hold", unmet.part);
+            details.extend(told.into_iter().map(|(field, got)| ArgumentFault {
+                field,
+                expected: expected.clone(),
+                got,
+                nearest: Vec::new(),
+            }));
+        }
+        if let Some(reason) = reason {
+            message.push_str(&format!(" ({})", bounded(reason)));
+        }
+        Refusal { details, ..Refusal::of(RefusalKind::InvalidTransition, message) }
+    }
+
+    /// A value that a guard speaks of, in a few characters and with what is private masked; nothing for what is not there.
+    fn told(&self, action: &ActionName, path: &str, value: Option<&Value>) -> Option<String> {
+        let value = value?;
+        let config = self.gateway.config();
+        let mask = config.privacy.of(action.as_str());
+        if !mask.shows_arguments() {
+            return Some("not shown".to_owned());
+        }
+        // Masks know private fields by their paths within the fields or the inputs.
+        let mut names: Vec<&str> = path.split('.').skip(1).collect();
+        let mut document = value.clone();
+        while let Some(name) = names.pop() {
+            document = Value::Object(Map::from_iter([(name.to_owned(), document)]));
+        }
+        let mut masked = mask.masked(&document);
+        if let Value::Object(fields) = &mut masked {
+            config.pii.shared().hide(fields);
+        }
+        let found = path.split('.').skip(1).try_fold(&masked, |value, name| value.get(name));
+        let shown = bounded(&found.unwrap_or(&masked).to_string());
+        Some(match shown.char_indices().nth(TOLD_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", &shown[..end]),
+            None => shown,
+        })
+    }
+
+    /// The inputs that a trace may not show as they are.
+    fn private(&self, action: &ActionName, inputs: &Value) -> Map<String, Value> {
+        let config = self.gateway.config();
+        let mask = config.privacy.of(action.as_str());
+        let masked = mask.masked(inputs);
+        let given = inputs.as_object().into_iter().flatten();
+        let differs = |name: &str, value: &Value| !mask.shows_arguments() || masked.get(name) != Some(value);
+        given.filter(|(name, value)| differs(name, value)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
