@@ -25,7 +25,7 @@ use crate::playbook::Origin;
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
-use crate::walk::{Beginning, Taking, Weighed};
+use crate::walk::{Beginning, Left, Taking, Weighed};
 
 /// The version of the stored shape. Every version ever stored keeps loading.
 pub const VERSION: u32 = 1;
@@ -40,8 +40,9 @@ impl Decider {
     /// The one that wrote no name of its own.
     pub const FIRST: Self = Self(1);
     /// The one of this program. The second measures a wait for quiet anew when a session is taken up; the third clears up after
-    /// a move whose time is over, and tells its agent that a person is asked about a call of it.
-    pub const THIS: Self = Self(3);
+    /// a move whose time is over, and tells its agent that a person is asked about a call of it; the fourth says what stays done
+    /// of a walk that is given up.
+    pub const THIS: Self = Self(4);
 
     /// Whether it is the one that wrote no name of its own.
     pub fn is_first(&self) -> bool {
@@ -206,6 +207,9 @@ pub enum Fact {
         /// Whether a person allowed it after its agent had gone: the next equal call needs no other permission.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         granted: bool,
+        /// Whether it did, or may have done, something for a move that no token undoes.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        lasts: bool,
     },
     /// Who must say yes before the call is sent did.
     CallApproved {
@@ -543,6 +547,12 @@ pub enum Fact {
         /// The calls that were not.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         failed: Vec<CallId>,
+        /// The calls that no token undoes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<Left>,
+        /// How many more of them there were, before those.
+        #[serde(default, skip_serializing_if = "is_none_left")]
+        more: u32,
     },
     /// Input that makes no sense here.
     Ignored {
@@ -556,4 +566,9 @@ pub enum Fact {
         /// Why it does not matter.
         reason: String,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+const fn is_none_left(more: &u32) -> bool {
+    *more == 0
 }

@@ -9,6 +9,7 @@ use crate::interaction::Form;
 use crate::limits::{GRANTED_FOR_MS, HOLD_MS};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
+use crate::walk::Declared;
 
 /// A run that stands for an upstream whose restarts are not ours to see.
 pub const UNSEEN_RUN: u64 = 0;
@@ -51,6 +52,9 @@ pub struct Gates {
     /// The tool before which it is asked, where it is a question of a task: the task goes on with the call of that tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<ToolName>,
+    /// The machine as it is declared now, where a walk that begins again is to begin under that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<Box<Declared>>,
 }
 
 /// Which policies decided about a call, and why. It is for whoever runs the gateway: no answer shows it to an agent.

@@ -62,6 +62,8 @@ pub const STAGE_TURNS_MAX: u32 = 256;
 pub const STAGE_LEGS_MAX: usize = 8;
 /// How long each call that a stage makes last may take, however little time is left: what an agent bears beyond its patience.
 pub const EXIT_MS: u64 = 5_000;
+/// How many calls of a walk are remembered by name for the day on which it is given up; those before them are counted.
+pub const DEEDS_MAX: usize = 256;
 /// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
 pub const EXPRESSION_BYTES_MAX: usize = 1024;
 

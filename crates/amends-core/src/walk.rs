@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::Payload;
 use crate::call::CallKey;
-use crate::id::{ActionName, CallId, Digest, MachineName, Principal, SessionId, StateName};
+use crate::id::{ActionName, CallId, Digest, MachineName, Principal, SessionId, StateName, ToolName};
 use crate::machine::MachineSpec;
 use crate::time::Timestamp;
 
@@ -27,6 +27,15 @@ pub struct Beginning {
     pub from: Option<Fork>,
     /// The digest and size of its fields.
     pub fields: Payload,
+}
+
+/// A machine as it is declared now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Declared {
+    /// The machine, and every other that it uses.
+    pub definition: BTreeMap<MachineName, MachineSpec>,
+    /// The digest of all of that.
+    pub hash: Digest,
 }
 
 /// The past of another walk.
@@ -187,4 +196,74 @@ pub struct Arrival {
     pub to: Vec<StateName>,
     /// The digest and size of what it writes into the fields.
     pub fields: Payload,
+}
+
+/// A call whose effect stays when its walk is given up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// The call.
+    pub call: CallId,
+    /// Its tool.
+    pub tool: ToolName,
+}
+
+/// A walk that was given up: what became of what was done in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenUp {
+    /// How much can be undone.
+    pub undoing: u32,
+    /// How much was undone; nothing while that goes on.
+    pub undone: Option<u32>,
+    /// The tools of what stays, the newest first.
+    pub left: Vec<ToolName>,
+    /// How much else stays.
+    pub more: u32,
+}
+
+/// How many tools are named of what stays.
+const NAMED_MAX: usize = 8;
+
+impl GivenUp {
+    /// How much stays.
+    pub fn stays(&self) -> usize {
+        self.left.len() + self.more as usize
+    }
+
+    /// The same in words.
+    pub fn words(&self) -> String {
+        let mut words = match self.undone {
+            Some(undone) => format!("{undone} undone"),
+            None => format!("{} being undone", self.undoing),
+        };
+        if self.stays() > 0 {
+            let mut named: Vec<String> = Vec::new();
+            for name in self.left.iter().map(|tool| format!("`{tool}`")) {
+                if !named.contains(&name) && named.len() < NAMED_MAX {
+                    named.push(name);
+                }
+            }
+            words.push_str(&format!(", {} cannot be undone ({})", self.stays(), named.join(", ")));
+        }
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_is_counted_and_its_tools_are_named_once() {
+        let given_up = |undone, left: &[&str], more| GivenUp {
+            undoing: 2,
+            undone,
+            left: left.iter().map(|tool| ToolName::new(*tool)).collect(),
+            more,
+        };
+        assert_eq!(given_up(None, &[], 0).words(), "2 being undone");
+        assert_eq!(given_up(Some(2), &[], 0).words(), "2 undone");
+        let some = given_up(Some(1), &["pay", "send", "pay"], 0);
+        assert_eq!(some.words(), "1 undone, 3 cannot be undone (`pay`, `send`)");
+        assert_eq!(given_up(None, &["pay"], 4).words(), "2 being undone, 5 cannot be undone (`pay`)");
+    }
 }

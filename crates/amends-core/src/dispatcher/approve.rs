@@ -235,6 +235,7 @@ impl Dispatcher {
                 attempt: None,
                 replayed: false,
                 granted: true,
+                lasts: false,
             },
         );
         self.reply(id.clone(), Answer::Envelope(Envelope::of(Body::Refused { error })), true);

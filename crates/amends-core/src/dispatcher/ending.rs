@@ -104,6 +104,7 @@ impl Dispatcher {
             attempt: Some(attempt.clone()),
             replayed: true,
             granted: false,
+            lasts: false,
         };
         self.emit(now, fact);
         self.reply(attempt.call.clone(), Answer::Recorded { attempt: attempt.clone() }, true);
@@ -143,6 +144,7 @@ impl Dispatcher {
         if let Answer::Forward { envelope, .. } | Answer::Envelope(envelope) = &mut answer {
             envelope.reversal = reversal_note(call, now);
         }
+        let lasts = call.lasts(certainty);
         let changes = claim_changes(call, now);
         self.step.claims.extend(changes);
         self.withdraw(now, id);
@@ -150,7 +152,7 @@ impl Dispatcher {
         self.settle_tokens(now, id);
         self.emit(
             now,
-            Fact::CallEnded { call: id.clone(), outcome, certainty, attempt, replayed: false, granted: false },
+            Fact::CallEnded { call: id.clone(), outcome, certainty, attempt, replayed: false, granted: false, lasts },
         );
         self.reply(id.clone(), answer, true);
     }

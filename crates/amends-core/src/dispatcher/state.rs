@@ -1,6 +1,8 @@
 //! What a session knows, and how each event changes it.
 
 mod call;
+mod deed;
+mod fit;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -311,7 +313,9 @@ impl Session {
                     }
                 }
             }
-            Fact::CallEnded { call, replayed, outcome, certainty, granted, .. } => {
+            Fact::CallEnded { call, replayed, outcome, certainty, granted, lasts, .. } => {
+                let done = self.walk.as_mut().zip(self.calls.get(call)).filter(|_| !*replayed);
+                done.into_iter().for_each(|(walk, it)| walk.deeds.add(&it.received, *outcome, *certainty, *lasts));
                 let code = self.calls.get(call).and_then(CallState::last_failed);
                 let (outcome, certainty, granted) = (*outcome, *certainty, *granted);
                 self.leg_ends(call, LegEnd { outcome, certainty, code, granted });

@@ -52,9 +52,14 @@ impl Dispatcher {
     }
 
     pub(super) fn migrate(&mut self, now: Timestamp, definition: BTreeMap<MachineName, MachineSpec>, hash: Digest) {
-        let fits = |walk: &WalkState| walk.open.is_none() && walk.unsettled.is_none() && walk.fits(&definition);
-        if !self.state.walk.as_ref().is_some_and(fits) {
-            return self.ignore(now, "the walk does not fit the machine as it is declared now".to_owned());
+        let Some(walk) = &self.state.walk else {
+            return self.ignore(now, "there is no walk that could follow its machine".to_owned());
+        };
+        if walk.open.is_some() || walk.unsettled.is_some() {
+            return self.ignore(now, "the walk follows its machine once its move is settled".to_owned());
+        }
+        if let Some(why) = walk.unfit(&definition) {
+            return self.ignore(now, format!("the walk does not fit the machine as it is declared now: {why}"));
         }
         self.emit(now, Fact::WalkMigrated { definition, hash });
     }

@@ -65,6 +65,11 @@ impl Course {
         self.levels.last().map_or(&Value::Null, |level| &level.fields)
     }
 
+    /// The fields of every machine it is in, the one it began in first.
+    pub fn levels(&self) -> impl Iterator<Item = &Value> {
+        self.levels.iter().map(|level| &level.fields)
+    }
+
     /// Where an action leads by what it gave: the innermost state first, and one more for each machine that it ends. Also what
     /// that writes.
     pub fn leads(

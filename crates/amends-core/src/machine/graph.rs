@@ -34,7 +34,7 @@ impl Machine {
         for state in &self.terminal {
             text.push_str(&format!("    s{} --> [*]\n", id(state)));
         }
-        if let Some(now) = &marks.now {
+        if let Some(now) = marks.now.as_ref().filter(|now| ids.contains(now)) {
             text.push_str(&format!("    classDef now stroke-width:4px,font-weight:bold\n    class s{} now\n", id(now)));
         }
         text

@@ -2,7 +2,7 @@
 
 mod stages;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use amends_core::dispatcher::walk::Standing as LookStanding;
 use amends_core::id::{ActionName, MachineName, StateName};
@@ -29,6 +29,8 @@ pub(crate) struct WalkView {
     aborted: bool,
     /// What was done in it is not undone yet.
     unwinding: bool,
+    /// What was told to stay when it was given up.
+    stays: BTreeSet<CallId>,
     /// Who wrote into the fields, by the number of the move.
     written: BTreeMap<u64, String>,
 }
@@ -247,13 +249,16 @@ impl Watch {
                 Ok(())
             }
             Fact::WalkAborted { of } => self.aborts(session, of),
-            Fact::WalkUnwound { of, .. } => match self.walks.get_mut(session).filter(|view| view.unwinding) {
-                Some(view) => {
-                    view.unwinding = false;
-                    Ok(())
+            Fact::WalkUnwound { of, left, more, .. } => {
+                self.tells_what_stays(session, of, left, *more)?;
+                match self.walks.get_mut(session).filter(|view| view.unwinding) {
+                    Some(view) => {
+                        view.unwinding = false;
+                        Ok(())
+                    }
+                    None => Err(self.broken("follows_declaration", Some(of.clone()), "nothing is being undone".into())),
                 }
-                None => Err(self.broken("follows_declaration", Some(of.clone()), "nothing is being undone".into())),
-            },
+            }
             _ => Ok(()),
         }
     }
@@ -285,6 +290,7 @@ impl Watch {
             tried: Vec::new(),
             aborted: false,
             unwinding: false,
+            stays: BTreeSet::new(),
             written: BTreeMap::from([(0, "began".to_owned())]),
         };
         self.walks.insert(session.clone(), view);

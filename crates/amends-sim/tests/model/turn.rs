@@ -221,7 +221,8 @@ impl State {
         let over = |fact: &Fact| matches!(fact, Fact::CallEnded { call: ended, .. } if *ended == call);
         if world.flaw == Some(Flaw::EndAgain) && driver.queue.len() == 1 && driver.facts().any(over) {
             let (outcome, certainty) = (Outcome::SucceededAfterCompensation, Certainty::Processed);
-            let fact = Fact::CallEnded { call, outcome, certainty, attempt: None, replayed: false, granted: false };
+            let (replayed, granted, lasts) = (false, false, false);
+            let fact = Fact::CallEnded { call, outcome, certainty, attempt: None, replayed, granted, lasts };
             let seq = driver.durable.value.len() as u64 + 1;
             driver.queue.clear();
             driver.record(&[Event { v: VERSION, seq, at: Timestamp::from_ms(self.now), fact }]);

@@ -245,6 +245,13 @@ impl CallState {
         self.received.repeat_of.as_ref().filter(|held| is_doubt(held.state)).map_or(self.at, |held| held.since)
     }
 
+    /// Whether what it does for a move stays when the walk is given up: no token undoes it.
+    pub(in crate::dispatcher) fn lasts(&self, certainty: Certainty) -> bool {
+        let acts = self.received.leg.as_ref().is_some_and(|leg| leg.part == Part::Act);
+        let writes = acts && !self.effect().is_read() && !self.is_repeat();
+        writes && self.received.reversal.is_none() && !certainty.nothing_happened()
+    }
+
     /// Whether it only waits for another call's answer, and holds nothing itself.
     pub(in crate::dispatcher) fn is_repeat(&self) -> bool {
         !self.succeeds && self.attempts.iter().any(|attempt| attempt.purpose == Purpose::Join)

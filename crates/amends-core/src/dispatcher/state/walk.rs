@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::deed::{Deeds, Unwound};
 use crate::certainty::Certainty;
 use crate::dispatcher::Deadline;
 use crate::dispatcher::cancel::CancelReason;
 use crate::event::Fact;
 use crate::id::{ActionName, CallId, Digest, InteractionId, MachineName, StateName};
-use crate::machine::{Action, Machine, MachineSpec, Machines, Position};
+use crate::machine::{Action, Machine, Machines, Position};
 use crate::outcome::Outcome;
 use crate::registry::Code;
 use crate::time::Timestamp;
-use crate::walk::{Beginning, Frame, Part, Taking, Weighed};
+use crate::walk::{Beginning, Declared, Frame, Part, Taking, Weighed};
 
 /// How many moves are remembered for their repeats.
 const RECENT_MAX: usize = 64;
@@ -42,6 +43,8 @@ pub(in crate::dispatcher) struct WalkState {
     pub(in crate::dispatcher) granted: Option<Digest>,
     /// The wish to begin again that is being looked at.
     resets: Option<Taking>,
+    /// The declaration under which it would begin, where that is another.
+    begins_under: Option<Declared>,
     /// The moves that were made and whose answer may not have arrived.
     pub(in crate::dispatcher) recent: VecDeque<Made>,
     /// How often what was done is done again on purpose, since the last move.
@@ -50,6 +53,10 @@ pub(in crate::dispatcher) struct WalkState {
     pub(in crate::dispatcher) aborted_by: Option<CallId>,
     /// What was done in it is not undone yet.
     pub(in crate::dispatcher) unwinding: bool,
+    /// What was done in it.
+    pub(in crate::dispatcher) deeds: Deeds,
+    /// What became of that, once it was given up.
+    pub(super) unwound: Option<Unwound>,
 }
 
 /// A move that was made.
@@ -231,20 +238,15 @@ impl WalkState {
             later: BTreeMap::new(),
             granted: None,
             resets: None,
+            begins_under: None,
             recent: VecDeque::new(),
             redone: 0,
             aborted_by: None,
             unwinding: false,
+            deeds: Deeds::default(),
+            unwound: None,
             machines: Arc::new(machines),
         })
-    }
-
-    /// Whether it can go on under that declaration: it is somewhere there.
-    pub(in crate::dispatcher) fn fits(&self, definition: &BTreeMap<MachineName, MachineSpec>) -> bool {
-        let Ok(machines) = Machines::read(definition) else { return false };
-        let has =
-            |frame: &Frame| machines.get(&frame.machine).is_some_and(|machine| machine.states().contains(&frame.state));
-        self.frames.iter().all(has)
     }
 
     /// The machine it is in, and where.
@@ -351,9 +353,10 @@ impl WalkState {
                     self.hash = hash.clone();
                 }
             }
-            Fact::MoveReceived { taking, .. } => {
+            Fact::MoveReceived { taking, gates } => {
                 if taking.reset {
                     self.resets = Some((**taking).clone());
+                    self.begins_under = gates.declared.as_deref().cloned();
                     return;
                 }
                 // It is open once something hangs on it: a refusal or a join follows in the same step.
@@ -378,7 +381,7 @@ impl WalkState {
                 if self.open.as_ref().is_some_and(|open| open.taking.id == *of) {
                     self.open = None;
                 }
-                self.resets = None;
+                (self.resets, self.begins_under) = (None, None);
             }
             Fact::MoveWeighed { weighed, .. } => {
                 let gates =
@@ -439,10 +442,17 @@ impl WalkState {
                 }
             }
             Fact::WalkReset { moves, .. } => {
+                let declared = self.begins_under.take();
+                let read = declared.and_then(|now| Some((Machines::read(&now.definition).ok()?, now.hash)));
+                // What cannot be read was refused when the configuration was read.
+                if let Some((machines, hash)) = read.filter(|(machines, _)| machines.get(&self.root).is_some()) {
+                    (self.machines, self.hash) = (Arc::new(machines), hash);
+                }
                 let machine = self.machines.get(&self.root).expect("a walk's own machine was read when it began");
                 self.frames = vec![frame(machine, None)];
                 self.moves = *moves;
                 (self.unsettled, self.granted, self.redone, self.aborted_by) = (None, None, 0, None);
+                self.unwound = None;
                 self.later.clear();
                 // An equal wish is another one by now, unless it brings the same key.
                 self.recent.retain(|made| made.taking.key.is_some());
@@ -456,7 +466,10 @@ impl WalkState {
                 self.aborted_by = Some(of.clone());
                 self.unwinding = true;
             }
-            Fact::WalkUnwound { .. } => self.unwinding = false,
+            Fact::WalkUnwound { undone, failed, left, more, .. } => {
+                self.unwinding = false;
+                self.unwound = Some(self.deeds.unwound(*undone, failed, left, *more));
+            }
             Fact::AnswerDelivered { call } => {
                 if let Some(made) = self.recent.iter_mut().find(|made| made.id == *call) {
                     made.delivered = true;
@@ -486,7 +499,10 @@ impl WalkState {
                     open.cancel = open.cancel.or(Some(CancelReason::Disconnected));
                 }
             }
-            Fact::DoubtResolved { call, certainty, .. } => self.settle(call, *certainty),
+            Fact::DoubtResolved { call, certainty, .. } => {
+                self.deeds.settle(call, *certainty);
+                self.settle(call, *certainty);
+            }
             _ => {}
         }
     }

@@ -22,7 +22,10 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::{Class, Code, WhoMustAct};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
-use crate::walk::Weighed;
+use crate::walk::{GivenUp, Weighed};
+
+/// How many calls a person is told of that could not be undone.
+const TOLD_MAX: usize = 32;
 
 impl Dispatcher {
     pub(super) fn refuse_move(&mut self, now: Timestamp, of: &CallId, refusal: Refusal) {
@@ -100,7 +103,8 @@ impl Dispatcher {
         let aborts = resolution == Some(Resolution::AbortWorkflow);
         let question = open.question.clone().filter(|id| self.state.questions.contains_key(id));
         let quoted = self.quoted(open, &end);
-        let trouble = trouble(open, &end, outcome, not_before, now, quoted);
+        let given_up = aborts.then(|| walk.deeds.undoing());
+        let trouble = trouble(open, &end, outcome, not_before, now, quoted, given_up);
         if let Some(interaction) = question {
             self.emit(now, Fact::InteractionWithdrawn { interaction: interaction.clone() });
             self.step.effects.push(Effect::Withdraw(interaction));
@@ -135,9 +139,18 @@ impl Dispatcher {
         if !self.state.unwinds(&of) || !unwinding {
             return self.ignore(now, format!("nothing is being undone that was given up with `{of}`"));
         }
-        let left: Vec<String> = failed.iter().map(ToString::to_string).collect();
-        self.emit(now, Fact::WalkUnwound { of: of.clone(), undone, failed });
-        let Some(walk) = self.state.walk.as_ref().filter(|_| !left.is_empty() && self.can_ask()) else { return };
+        let Some(walk) = &self.state.walk else { return };
+        let (left, more) = walk.deeds.left();
+        let stayed = failed.iter().map(|call| (call, walk.deeds.tool(call)));
+        let stayed = stayed.chain(left.iter().map(|left| (&left.call, left.tool.clone())));
+        let named: Vec<String> = stayed.take(TOLD_MAX).map(|(call, tool)| format!("`{tool}` ({call})")).collect();
+        let stays = failed.len() + left.len() + more as usize;
+        self.emit(now, Fact::WalkUnwound { of: of.clone(), undone, failed, left, more });
+        let Some(walk) = self.state.walk.as_ref().filter(|_| stays > 0 && self.can_ask()) else { return };
+        let others = match stays - named.len() {
+            0 => String::new(),
+            others => format!(" and {others} more"),
+        };
         let name = of.as_str().strip_prefix("call_").unwrap_or(of.as_str());
         let interaction = Interaction {
             id: InteractionId::new(format!("int_{name}_undo")),
@@ -149,9 +162,9 @@ impl Dispatcher {
             kind: InteractionKind::Confirm,
             subject: Subject::Notice,
             question: format!(
-                "take notice: `{}` was given up, and what `{}` did could not be undone",
+                "take notice: `{}` was given up; {undone} undone, and {stays} could not be undone: {}{others}",
                 walk.root,
-                left.join("`, `")
+                named.join(", ")
             ),
             view: None,
             options: vec![choice::SEEN.to_owned()],
@@ -297,6 +310,7 @@ fn trouble(
     not_before: Option<Timestamp>,
     now: Timestamp,
     quoted: Option<Trouble>,
+    given_up: Option<GivenUp>,
 ) -> Trouble {
     let action = &open.taking.action;
     let certainty = open.certainty();
@@ -337,9 +351,14 @@ fn trouble(
         Certainty::InDoubt => {
             "; it may have happened and is being settled: the machine stays where it is, and nothing else can be done in it until then"
         }
-        Certainty::Processed => "; it was done, and the machine stays where it is",
-        Certainty::NotProcessed => "; nothing was done, and the machine stays where it is",
-        Certainty::NotSent => "; nothing was sent, and the machine stays where it is",
+        Certainty::Processed => "; it was done",
+        Certainty::NotProcessed => "; nothing was done",
+        Certainty::NotSent => "; nothing was sent",
+    };
+    let where_it_is = match &given_up {
+        _ if certainty == Certainty::InDoubt => String::new(),
+        Some(given_up) => format!(", and the walk is given up: {}", given_up.words()),
+        None => ", and the machine stays where it is".to_owned(),
     };
     let safe = certainty.nothing_happened();
     let mut trouble = Trouble {
@@ -350,9 +369,9 @@ fn trouble(
             _ => quoted.as_ref().and_then(|trouble| trouble.verdict),
         },
         requested: action.to_string(),
-        message: format!("{what}{consequence}"),
+        message: format!("{what}{consequence}{where_it_is}"),
         certainty,
-        retryable: safe && code.retryable(),
+        retryable: safe && code.retryable() && given_up.is_none(),
         safe_to_repeat: safe,
         who_must_act: match outcome {
             Outcome::Unresolved if certainty == Certainty::InDoubt => WhoMustAct::Nobody,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::dispatcher::Dispatcher;
-use crate::dispatcher::state::LegState;
+use crate::dispatcher::state::{LegState, WalkState};
 use crate::id::{ActionName, CallId, Digest, MachineName};
 use crate::machine::Machines;
 use crate::time::Timestamp;
-use crate::walk::{Frame, Part};
+use crate::walk::{Frame, GivenUp, Part};
 
 /// A walk as others see it.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub struct Look<'a> {
     pub open: Option<Underway<'a>>,
     /// The same for the calls of a move that is not settled.
     pub unsettled: Vec<Leg<'a>>,
+    /// What became of what was done in it, where it was given up.
+    pub given_up: Option<GivenUp>,
 }
 
 /// A move that is being made.
@@ -76,6 +78,13 @@ pub enum Standing<'a> {
     Done(&'a ActionName),
 }
 
+impl Look<'_> {
+    /// Why it cannot go on in those machines, as far as where it is says so; nothing where it can.
+    pub fn unfit(&self, machines: &Machines) -> Option<String> {
+        WalkState::unfit_there(self.frames, machines)
+    }
+}
+
 impl Dispatcher {
     /// Lets the walk use the same machines as others, where they are equal: they are large, and walks are many.
     pub fn share_machines(&mut self, machines: &Arc<Machines>) {
@@ -115,6 +124,7 @@ impl Dispatcher {
             later: here.map(|((_, action), until)| (action, *until)).collect(),
             open,
             unsettled: past.map(leg).collect(),
+            given_up: walk.given_up(),
         })
     }
 }

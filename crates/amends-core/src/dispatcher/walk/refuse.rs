@@ -84,8 +84,8 @@ impl WalkState {
         if taking.reset {
             return gates.refusal.as_deref().cloned();
         }
-        if self.aborted_by.is_some() {
-            let message = "the walk was given up, and what was done in it is undone; reset it to begin again";
+        if let Some(given_up) = self.given_up() {
+            let message = format!("the walk was given up: {}; reset it to begin again", given_up.words());
             return Some(Refusal::of(RefusalKind::InvalidTransition, message));
         }
         if let Err(no) = machine.find(&self.position(), action, None) {

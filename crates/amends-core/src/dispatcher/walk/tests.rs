@@ -21,6 +21,8 @@ use crate::registry::Code;
 use crate::walk::{Arrival, Fork, Weighing};
 
 mod again;
+mod drift;
+mod given_up;
 mod stages;
 
 const BEGAN_MS: u64 = 10_000_000;
@@ -43,6 +45,8 @@ struct World {
     gates: Gates,
     /// What the next call repeats.
     held: Option<crate::claim::Held>,
+    /// Whether the next calls can be undone.
+    undoable: bool,
 }
 
 fn rules() -> Arc<Rules> {
@@ -96,6 +100,7 @@ impl World {
             unwound: false,
             gates: Gates::default(),
             held: None,
+            undoable: false,
         };
         world.put(Input::Begin(Box::new(beginning)));
         world
@@ -103,7 +108,11 @@ impl World {
 
     fn put(&mut self, input: Input) {
         let gates = if matches!(input, Input::Call(_)) { self.gates.clone() } else { Gates::default() };
-        let Step { events, effects, .. } = self.dispatcher.handle(self.now, &gates, input);
+        self.put_with(&gates, input);
+    }
+
+    fn put_with(&mut self, gates: &Gates, input: Input) {
+        let Step { events, effects, .. } = self.dispatcher.handle(self.now, gates, input);
         self.trace.extend(events);
         // Whatever was recorded gives back what is live, and is decided again as it was.
         let rules = |_: &Digest| Some(self.rules.clone());
@@ -145,7 +154,7 @@ impl World {
             effect_key: String::new(),
             repeat_of: self.held.clone(),
             evidence: Vec::new(),
-            reversal: None,
+            reversal: self.undoable.then(|| Digest::new(format!("token {}", self.minted))),
             redeems: None,
             view: None,
             leg: Some(wish.leg),

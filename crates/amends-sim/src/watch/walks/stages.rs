@@ -1,10 +1,11 @@
 //! What belongs to one move is done in its order: first the act, then what is called last; a walk that is given up is undone.
 
 use amends_core::machine::{Action, Does, Resolution};
-use amends_core::walk::{LegOf, Part};
+use amends_core::walk::{Left, LegOf, Part};
 use amends_core::{CallId, Certainty, SessionId};
 
 use super::WalkView;
+use crate::watch::view::CallView;
 use crate::watch::{Verdicts, Watch};
 
 impl Watch {
@@ -79,6 +80,28 @@ impl Watch {
         }
         if let Some(view) = self.walks.get_mut(session) {
             (view.aborted, view.unwinding) = (true, true);
+        }
+        Ok(())
+    }
+
+    /// What was done in a walk that is given up, and what no token undoes, is told of.
+    pub(super) fn tells_what_stays(&mut self, session: &SessionId, of: &CallId, left: &[Left], more: u32) -> Verdicts {
+        let Some(walk) = self.walks.get(session) else { return Ok(()) };
+        let told = |call: &CallId| walk.stays.contains(call) || left.iter().any(|left| left.call == *call);
+        let stays = |call: &CallView| {
+            let acts = call.received.leg.as_ref().is_some_and(|leg| leg.part == Part::Act);
+            let done = call.ended.as_ref().is_some_and(|end| end.certainty == Certainty::Processed);
+            let alone = !call.refused && !call.is_join() && !call.superseded;
+            acts && done && alone && !call.effect().is_read() && call.received.reversal.is_none()
+        };
+        let of_walk = self.calls.iter().filter(|(_, call)| call.session == *session && stays(call));
+        let untold = of_walk.map(|(id, _)| id).find(|id| more == 0 && !told(id));
+        if let Some(untold) = untold {
+            let what = format!("{untold} cannot be undone, and nobody is told");
+            return Err(self.broken("tells_what_stays", Some(of.clone()), what));
+        }
+        if let Some(walk) = self.walks.get_mut(session) {
+            walk.stays.extend(left.iter().map(|left| left.call.clone()));
         }
         Ok(())
     }

@@ -1,0 +1,158 @@
+//! What was done in a walk, for the day on which it is given up.
+
+use std::collections::VecDeque;
+
+use super::walk::WalkState;
+use crate::call::Received;
+use crate::certainty::Certainty;
+use crate::id::{CallId, ToolName};
+use crate::limits::DEEDS_MAX;
+use crate::outcome::Outcome;
+use crate::walk::{GivenUp, Left};
+
+/// What the calls of a walk did, or may have done, the oldest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::dispatcher) struct Deeds {
+    done: VecDeque<Deed>,
+    /// How many were forgotten that no token undoes.
+    more: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Deed {
+    call: CallId,
+    tool: ToolName,
+    /// No token undoes it.
+    lasts: bool,
+}
+
+/// What became of what was done in a walk that was given up.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct Unwound {
+    undone: u32,
+    left: Vec<ToolName>,
+    more: u32,
+}
+
+impl Deeds {
+    /// A call of a move ended.
+    pub(super) fn add(&mut self, received: &Received, outcome: Outcome, certainty: Certainty, lasts: bool) {
+        let undoable = received.reversal.is_some() && outcome != Outcome::Reversed && !certainty.nothing_happened();
+        if received.leg.is_none() || !(lasts || undoable) {
+            return;
+        }
+        // A call that goes on with another one's key did what that one was about.
+        if let Some(held) = &received.repeat_of {
+            self.forget(&held.call);
+        }
+        self.done.push_back(Deed { call: received.call.clone(), tool: received.tool.clone(), lasts });
+        if self.done.len() > DEEDS_MAX
+            && let Some(oldest) = self.done.pop_front()
+        {
+            self.more += u32::from(oldest.lasts);
+        }
+    }
+
+    /// Something becomes known of a call that ended in doubt.
+    pub(super) fn settle(&mut self, call: &CallId, certainty: Certainty) {
+        if certainty.nothing_happened() {
+            self.forget(call);
+        }
+    }
+
+    fn forget(&mut self, call: &CallId) {
+        self.done.retain(|deed| deed.call != *call);
+    }
+
+    /// What no token undoes, the newest first, and how much more there is of that.
+    pub(in crate::dispatcher) fn left(&self) -> (Vec<Left>, u32) {
+        let lasting = self.done.iter().rev().filter(|deed| deed.lasts);
+        (lasting.map(|deed| Left { call: deed.call.clone(), tool: deed.tool.clone() }).collect(), self.more)
+    }
+
+    /// The tool of a call; the call itself where that is forgotten.
+    pub(in crate::dispatcher) fn tool(&self, call: &CallId) -> ToolName {
+        let found = self.done.iter().find(|deed| deed.call == *call);
+        found.map_or_else(|| ToolName::new(call.as_str()), |deed| deed.tool.clone())
+    }
+
+    /// A walk that is being undone.
+    pub(in crate::dispatcher) fn undoing(&self) -> GivenUp {
+        let (left, more) = self.left();
+        let undoing = self.done.iter().filter(|deed| !deed.lasts).count() as u32;
+        GivenUp { undoing, undone: None, left: left.into_iter().map(|left| left.tool).collect(), more }
+    }
+
+    /// It is undone, but for those and for what no token undoes. The walk may begin again, and that is told only once.
+    pub(super) fn unwound(&mut self, undone: u32, failed: &[CallId], left: &[Left], more: u32) -> Unwound {
+        let failed = failed.iter().map(|call| self.tool(call));
+        let left = failed.chain(left.iter().map(|left| left.tool.clone())).collect();
+        *self = Self::default();
+        Unwound { undone, left, more }
+    }
+}
+
+impl WalkState {
+    /// What became of what was done in it, where it was given up.
+    pub(in crate::dispatcher) fn given_up(&self) -> Option<GivenUp> {
+        self.aborted_by.as_ref()?;
+        Some(self.unwound.as_ref().map_or_else(|| self.deeds.undoing(), Unwound::told))
+    }
+}
+
+impl Unwound {
+    pub(super) fn told(&self) -> GivenUp {
+        GivenUp { undoing: 0, undone: Some(self.undone), left: self.left.clone(), more: self.more }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attempt::Payload;
+    use crate::walk::{LegOf, Part};
+
+    fn received(n: usize) -> Received {
+        let of = CallId::new("move_1");
+        Received {
+            call: CallId::new(format!("call_{n}")),
+            tool: ToolName::new(format!("tool_{n}")),
+            upstream: "shop".into(),
+            rules: "rules".into(),
+            arguments: Payload { digest: "d".into(), size: 2 },
+            principal: "local".into(),
+            deadline: Default::default(),
+            key: None,
+            claims: Vec::new(),
+            effect_key: String::new(),
+            repeat_of: None,
+            evidence: Vec::new(),
+            reversal: None,
+            redeems: None,
+            view: None,
+            leg: Some(LegOf { of, part: Part::Act, name: "act".into(), attempt: 1 }),
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_is_still_counted() {
+        let mut deeds = Deeds::default();
+        for n in 0..DEEDS_MAX + 2 {
+            deeds.add(&received(n), Outcome::Succeeded, Certainty::Processed, true);
+        }
+        let (left, more) = deeds.left();
+        assert_eq!((left.len(), more), (DEEDS_MAX, 2));
+        assert_eq!(left[0].tool.as_str(), format!("tool_{}", DEEDS_MAX + 1), "the newest first");
+        assert_eq!(deeds.undoing().stays(), DEEDS_MAX + 2);
+    }
+
+    #[test]
+    fn what_turns_out_not_to_be_done_does_not_stay() {
+        let mut deeds = Deeds::default();
+        deeds.add(&received(1), Outcome::Unresolved, Certainty::InDoubt, true);
+        deeds.add(&received(2), Outcome::Succeeded, Certainty::Processed, true);
+        deeds.settle(&"call_2".into(), Certainty::Processed);
+        deeds.settle(&"call_1".into(), Certainty::NotProcessed);
+        assert_eq!(deeds.left().0, [Left { call: "call_2".into(), tool: "tool_2".into() }]);
+    }
+}

@@ -1,0 +1,133 @@
+//! A walk that is given up says what is undone of it and what stays.
+
+use super::*;
+use crate::walk::Left;
+
+fn exchange() -> Value {
+    json!({ "order": {
+        "initial": "created", "terminal": ["done"], "limits": { "loops": 9 },
+        "actions": {
+            "look": { "from": ["created"], "to": "created" },
+            "pay": { "from": ["created"], "to": "paid", "tool": "charge_card" },
+            "send": { "from": ["paid"], "to": "sent", "tool": "charge_card" },
+            "end": { "from": ["sent"], "to": "done", "tool": "charge_card", "resolution": "abort_workflow" },
+        },
+    }})
+}
+
+/// Pays for good, sends what can be taken back, and fails at the end.
+fn given_up() -> (World, CallId) {
+    let mut world = World::new(exchange());
+    world.wish("pay");
+    world.done();
+    world.undoable = true;
+    world.wish("send");
+    world.done();
+    world.undoable = false;
+    let end = world.wish("end");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    (world, end)
+}
+
+fn resets(world: &mut World, id: &str) {
+    let reset = Taking { reset: true, ..world.taking(id, "reset") };
+    world.put(Input::Move(Box::new(reset)));
+}
+
+fn told(world: &World) -> String {
+    world.dispatcher.walk().unwrap().given_up.expect("it was given up").words()
+}
+
+/// What a person hears of it.
+fn heard(world: &World) -> Option<String> {
+    let mut asked = world.dispatcher.state.questions.iter().filter(|(id, _)| id.as_str().ends_with("_undo"));
+    asked.next().map(|(_, asked)| asked.interaction.question.clone())
+}
+
+#[test]
+fn what_was_done_before_and_cannot_be_undone_is_told_at_once() {
+    let (world, end) = given_up();
+    assert!(world.unwound);
+    let error = world.answer(&end).error().unwrap();
+    let words = "nothing was done, and the walk is given up: 1 being undone, 1 cannot be undone (`charge_card`)";
+    assert!(error.message.ends_with(words), "{}", error.message);
+    assert!(!error.retryable);
+    assert_eq!(told(&world), "1 being undone, 1 cannot be undone (`charge_card`)");
+}
+
+#[test]
+fn a_person_hears_of_what_stays_though_every_undoing_went_well() {
+    let (mut world, end) = given_up();
+    world.put(Input::Unwound { of: end, undone: 1, failed: Vec::new() });
+    let unwound = world.trace.iter().find_map(|event| match &event.fact {
+        Fact::WalkUnwound { left, undone, failed, .. } => Some((left.clone(), *undone, failed.len())),
+        _ => None,
+    });
+    let (left, undone, failed) = unwound.expect("it is undone");
+    assert_eq!((left.len(), undone, failed), (1, 1, 0));
+    let Left { call, tool } = &left[0];
+    assert_eq!(tool.as_str(), "charge_card");
+    let question = heard(&world).expect("a person hears of it");
+    assert!(question.contains("1 undone, and 1 could not be undone") && question.contains(call.as_str()), "{question}");
+    let again = world.wish_with("end", "again", None);
+    let message = &world.answer(&again).error().unwrap().message;
+    assert!(message.contains("given up: 1 undone, 1 cannot be undone (`charge_card`)"), "{message}");
+}
+
+#[test]
+fn what_failed_to_be_undone_is_named_by_its_tool_and_nobody_is_asked_where_nothing_stays() {
+    let (mut world, end) = given_up();
+    let token = world.trace.iter().find_map(|event| match &event.fact {
+        Fact::ReversalMinted { call, .. } => Some(call.clone()),
+        _ => None,
+    });
+    world.put(Input::Unwound { of: end, undone: 0, failed: token.into_iter().collect() });
+    assert_eq!(told(&world), "0 undone, 2 cannot be undone (`charge_card`)");
+
+    let mut world = World::new(exchange());
+    world.undoable = true;
+    for action in ["pay", "send"] {
+        world.wish(action);
+        world.done();
+    }
+    let end = world.wish("end");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    world.put(Input::Unwound { of: end, undone: 2, failed: Vec::new() });
+    assert_eq!(told(&world), "2 undone");
+    assert_eq!(heard(&world), None);
+}
+
+#[test]
+fn what_was_told_of_is_not_told_of_again_when_the_walk_began_anew() {
+    let (mut world, end) = given_up();
+    world.put(Input::Unwound { of: end, undone: 1, failed: Vec::new() });
+    resets(&mut world, "reset_1");
+    assert!(world.dispatcher.walk().unwrap().given_up.is_none());
+    world.now = world.now + 1;
+    world.undoable = true;
+    for action in ["pay", "send"] {
+        world.wish_with(action, "anew", None);
+        world.done();
+    }
+    let end = world.wish_with("end", "anew", None);
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    assert_eq!(told(&world), "2 being undone");
+    world.put(Input::Unwound { of: end, undone: 2, failed: Vec::new() });
+    assert_eq!(told(&world), "2 undone");
+}
+
+#[test]
+fn what_only_reads_does_not_stay() {
+    let mut world = World::new(exchange());
+    world.rules = Arc::new(Rules {
+        contract: Contract { effect: EffectKind::Read, ..rules().contract.clone() },
+        playbook: rules().playbook.clone(),
+    });
+    for action in ["pay", "send"] {
+        world.wish(action);
+        world.done();
+    }
+    let end = world.wish("end");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    assert!(world.answer(&end).error().unwrap().message.ends_with("the walk is given up: 0 being undone"));
+}
