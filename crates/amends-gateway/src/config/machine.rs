@@ -403,7 +403,7 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
             "terminal = [\"paid\"]\nfields = { n = 1 }\nstate = { properties = { n = { type = \"integer\" } } }";
         let text = ORDER.replace("terminal = [\"paid\"]", typed);
         let refused = settled(&format!("{text}writes = {{ n = \"'x'\" }}\n")).unwrap_err().to_string();
-        let said = "test:19: `machines.order.actions.pay.writes.n`: `'x'` does not fit `state`: `n` is expected to be a whole number";
+        let said = "test:17: `machines.order.actions.pay.writes.n`: `'x'` does not fit `state`: `n` is expected to be a whole number";
         assert!(refused.starts_with(said), "{refused}");
         settled(&format!("{text}writes = {{ n = \"2\" }}\n")).unwrap();
     }

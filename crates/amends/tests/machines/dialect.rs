@@ -54,6 +54,16 @@ fn each_kind_of_answer_has_its_fields_and_no_others() {
     assert_eq!(taken["state"], json!({ "item": "latte", "order": "ord_lost" }), "{taken}");
     assert_eq!(taken["next_action_schemas"]["pay"]["amount"]["type"], "number", "{taken}");
     assert_eq!(taken["next_action_schemas"]["drop_order"], json!({}), "{taken}");
+    let stale = agent.takes_with("pay", json!({ "amount": 5 }), json!({ "expect_seq": 7 }), meta());
+    refused(&stale, "stale_state", false, &["message"]);
+    let nowhere = agent.client.run(json!({
+        "op": "call", "tool": "step", "args": { "action": "pay", "session": "ses_unknown" }, "meta": meta(),
+    }));
+    let nowhere = body(&nowhere["result"], false);
+    assert_eq!(nowhere["error"], "unknown_action", "{nowhere}");
+    let told = ["known_actions", "next_hint", "next_action_schemas", "valid_next_actions"];
+    assert!(told.iter().all(|member| nowhere.get(*member).is_some()), "{nowhere}");
+    let mut take = |action: &str, inputs: Value| agent.takes_with(action, inputs, json!({}), meta());
     let timed_out = take("pay", json!({ "amount": 5 }));
     let timed_out = refused(&timed_out, "action_timeout", true, &["message", "timeout_seconds"]);
     assert_eq!(timed_out["timeout_seconds"], 3.0, "{timed_out}");

@@ -20,5 +20,6 @@ mod order;
 mod private;
 mod recover;
 mod resources;
+mod served;
 mod waits;
 mod wrapped;
