@@ -11,6 +11,7 @@ mod support;
 
 mod command_line;
 mod dialect;
+mod drift;
 mod ends;
 mod examples;
 mod listed;
@@ -20,5 +21,6 @@ mod order;
 mod private;
 mod recover;
 mod resources;
+mod together;
 mod waits;
 mod wrapped;
