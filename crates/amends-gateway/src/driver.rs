@@ -48,7 +48,7 @@ pub use retire::{Retirement, retire, retire_old};
 pub(crate) use session::Mail;
 pub(crate) use stop::stop;
 pub use undo::token_digest;
-pub(crate) use walk::{MoveWish, look_from_outside, past, raise_walk, told};
+pub(crate) use walk::{MoveWish, course, look_from_outside, past, raise_walk, told};
 
 use crate::gateway::Gateway;
 use crate::mint;
@@ -160,11 +160,6 @@ impl SessionHandle {
         // It is a walk: its driver, which knows the door, makes its calls.
         let door = Arc::from("");
         Some(Self { id, gateway: gateway.clone(), principal: principal.clone(), door, user })
-    }
-
-    /// Who uses it.
-    pub(crate) fn principal(&self) -> &Principal {
-        &self.principal
     }
 
     /// Sends something to its driver; it comes back where that has ended.

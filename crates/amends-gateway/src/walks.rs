@@ -1,5 +1,6 @@
 //! The walks of this process: whose they are, where they are, and what is taken in them.
 
+pub(crate) mod drift;
 pub(crate) mod kit;
 pub(crate) mod owners;
 mod recorded;
@@ -14,9 +15,10 @@ use std::time::Duration;
 use amends_core::attempt::Payload;
 use amends_core::dispatcher::walk::{Look, Standing};
 use amends_core::id::{ActionName, MachineName};
-use amends_core::machine::{Course, Does, Drift};
+use amends_core::machine::{Course, Does};
+use amends_core::recovery::NextCall;
 use amends_core::refusal::ArgumentFault;
-use amends_core::walk::Beginning;
+use amends_core::walk::{Beginning, Declared};
 use amends_core::{Code, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
 use amends_wire::mcp::steps::Inputs;
 use serde_json::value::RawValue;
@@ -24,9 +26,11 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use crate::catalogue::{Listing, schema};
-use crate::driver::{CallHandle, Listener, Mail, MoveWish, SessionHandle, look_from_outside, past, raise_walk, told};
+use crate::clock;
+use crate::driver::{CallHandle, Listener, Mail, MoveWish, SessionHandle, course, past, raise_walk, told};
 use crate::gateway::Gateway;
 use crate::mint;
+use drift::{Drifted, Seen};
 pub use recorded::{Recorded, recorded};
 use view::View;
 
@@ -114,7 +118,6 @@ pub async fn order(
         }
         Wish::Reset | Wish::Fork(_) | Wish::Cancel => ("reset".to_owned(), Map::new(), "{}".into(), None, None, true),
     };
-    let refusal = drifted(gateway, &session).map(Box::new);
     let wish = MoveWish {
         id: id.clone(),
         action,
@@ -125,7 +128,6 @@ pub async fn order(
         key: order.key,
         deadline_ms: order.deadline_ms,
         reset,
-        refusal,
         subject: order.subject,
         answer: answer_to,
         listener,
@@ -182,7 +184,7 @@ fn begin(
     let (machine_name, fields) = (machine.clone(), payload(gateway, &course));
     let beginning = Beginning { machine: machine_name, definition, hash: hash.clone(), from: None, fields };
     let session = SessionHandle::walk(gateway, principal, door, id, beginning, course);
-    gateway.owners.remember(&session.id, principal, machine, hash);
+    gateway.owners.remember(&session.id, principal);
     Ok(session)
 }
 
@@ -223,7 +225,7 @@ async fn read(gateway: &Arc<Gateway>, principal: &Principal, id: &SessionId) -> 
     let walks = events.iter().any(|event| matches!(event.fact, Fact::WalkBegan { .. }));
     match events.first().map(|event| &event.fact) {
         Some(Fact::SessionOpened { principal: owner, .. }) if walks && owner == principal => {
-            gateway.owners.read(id, owner, &events);
+            gateway.owners.remember(id, owner);
             Ok(events)
         }
         _ => Err(unknown()),
@@ -232,13 +234,22 @@ async fn read(gateway: &Arc<Gateway>, principal: &Principal, id: &SessionId) -> 
 
 /// Where a walk of that principal is.
 pub async fn look(gateway: &Arc<Gateway>, principal: &Principal, session: &SessionId) -> Result<View, Box<Refusal>> {
+    look_at(gateway, principal, session).await.map(|seen| seen.view)
+}
+
+/// The same, with the machines it is in.
+pub(crate) async fn look_at(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    session: &SessionId,
+) -> Result<Seen, Box<Refusal>> {
     if let Some(mail) = gateway.driver_of(session) {
         whose(gateway, principal, session).await?;
         let (answer, seen) = oneshot::channel();
         if mail.send(Mail::Look(answer)).is_ok()
-            && let Ok(Some(view)) = seen.await
+            && let Ok(Some(seen)) = seen.await
         {
-            return Ok(view);
+            return Ok(seen);
         }
     }
     let events = read(gateway, principal, session).await?;
@@ -248,11 +259,8 @@ pub async fn look(gateway: &Arc<Gateway>, principal: &Principal, session: &Sessi
         unfit()
     })?;
     let walk = folded.walk().ok_or_else(unknown)?;
-    let mut view =
-        look_from_outside(session, &walk, &events, &written).map_err(|error| unread(&error))?.ok_or_else(unknown)?;
-    gateway.config().pii.shared().hide(&mut view.fields);
-    fill_in_schemas(&mut view, &walk, &gateway.catalogue.now());
-    Ok(view)
+    let course = course(&events, &written, walk.machines).map_err(|error| unread(&error))?;
+    drift::seen(gateway, session, &walk, &course, clock::now()).ok_or_else(unknown)
 }
 
 /// Another walk, begun where one was.
@@ -271,33 +279,39 @@ async fn fork(
         _ => None,
     });
     let at = seq.or(made).unwrap_or_default();
-    let Some((from, course)) = past(id, &events, &written, at).map_err(|error| unread(&error))? else {
+    let Some((from, course, folded)) = past(id, &events, &written, at).map_err(|error| unread(&error))? else {
         let made = made.unwrap_or_default();
         let message = format!("the walk never was at move {at}; it made {made} moves");
         let expected = format!("a whole number from 0 to {made}");
         let fault = ArgumentFault { field: "seq".into(), expected, got: Some(at.to_string()), nearest: Vec::new() };
         return Err(Box::new(Refusal { details: vec![fault], ..Refusal::of(RefusalKind::ValidationFailed, message) }));
     };
-    let upto = |event: &&Event| !matches!(&event.fact, Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } if *moves > at);
-    let mut declared = None;
-    for event in events.iter().take_while(upto) {
-        match &event.fact {
-            Fact::WalkBegan { beginning } => {
-                declared = Some((beginning.machine.clone(), beginning.definition.clone(), beginning.hash.clone()));
-            }
-            Fact::WalkMigrated { definition, hash } => {
-                declared = declared.map(|(machine, ..)| (machine, definition.clone(), hash.clone()));
-            }
-            _ => {}
-        }
-    }
-    let (machine, definition, hash) = declared.ok_or_else(unknown)?;
+    let look = folded.walk().ok_or_else(unknown)?;
+    let machine = look.root.clone();
+    // Nothing is being done in a walk that begins.
+    let declared = match drift::drifted(gateway, &look, &course, false) {
+        Drifted::Follows(declared, _) => declared,
+        Drifted::No => Declared { definition: look.machines.definition(look.root), hash: look.hash.clone() },
+        stops @ Drifted::Stops { .. } => return Err(stopped(gateway, id, stops)),
+    };
+    let Declared { definition, hash } = declared;
     let beginning = Beginning { machine, definition, hash, from: Some(from), fields: payload(gateway, &course) };
-    let owned = (beginning.machine.clone(), beginning.hash.clone());
     let session = SessionHandle::walk(gateway, principal, door, mint::session(), beginning, course);
-    gateway.owners.remember(&session.id, principal, &owned.0, &owned.1);
+    gateway.owners.remember(&session.id, principal);
     let told = told_of_fork(id, &events, at);
     seen(gateway, &session, "fork", serde_json::value::to_raw_value(&told).ok()).await
+}
+
+/// The refusal of a fork of a walk that does not go on, with the way on that the walk has.
+fn stopped(gateway: &Gateway, id: &SessionId, stops: Drifted) -> Box<Refusal> {
+    let resets = matches!(stops, Drifted::Stops { resets: true, .. });
+    let mut refusal = stops.refusal().unwrap_or_else(|| *unknown());
+    let listing = gateway.catalogue.now();
+    if let Some(tool) = listing.machines().names().own(steps::Tool::Reset).filter(|_| resets) {
+        let args = Map::from_iter([("session".to_owned(), json!(id))]);
+        refusal.recovery.get_or_insert_default().call = Some(NextCall { tool: tool.to_owned(), args });
+    }
+    Box::new(refusal)
 }
 
 /// What whoever forks a walk should know: from where it begins, and what was done after that, which a fork does not undo.
@@ -356,7 +370,7 @@ async fn seen(
     let (answer, looked) = oneshot::channel();
     // Should it end just now, there is nothing to see.
     let _ = session.post(Mail::Look(answer));
-    let view = looked.await.ok().flatten().ok_or_else(|| Box::new(told::elsewhere()))?;
+    let Seen { view, .. } = looked.await.ok().flatten().ok_or_else(|| Box::new(told::elsewhere()))?;
     let data = amends_core::envelope::Data::Value(serde_json::Value::Null);
     let body = amends_core::envelope::Body::Success { outcome: amends_core::Outcome::Succeeded, data };
     let names = gateway.catalogue.now().machines().names().clone();
@@ -365,33 +379,6 @@ async fn seen(
     // It is taken a line further on.
     let _ = answer_to.send(told::answered(rendered));
     Ok(session.waiting(mint::call(), answer))
-}
-
-/// What is in the way of a walk whose machine is declared otherwise by now; where it can follow, it does.
-fn drifted(gateway: &Arc<Gateway>, session: &SessionHandle) -> Option<Refusal> {
-    let (machine, hash) = gateway.owners.machine(&session.id)?;
-    let config = gateway.config();
-    let now = config.machine_digests.get(&machine)?;
-    if *now == hash {
-        return None;
-    }
-    let declared = config.machines.get(&machine);
-    match declared.map(amends_core::machine::Machine::drift) {
-        Some(Drift::Keep) | None => None,
-        Some(Drift::Migrate) => {
-            // Should it end just now, whoever takes it up tries again.
-            let definition = config.machines.definition(&machine);
-            let _ = session.post(Mail::Migrate { definition, hash: now.clone() });
-            gateway.owners.remember(&session.id, session.principal(), &machine, now);
-            None
-        }
-        Some(Drift::Refuse) => {
-            let message = format!(
-                "the machine `{machine}` is declared otherwise by now, and its walks do not go on; begin a new one"
-            );
-            Some(Refusal::of(RefusalKind::SchemaDrift, message))
-        }
-    }
 }
 
 /// The input schemas of actions that are tools as they are.

@@ -9,9 +9,7 @@ use amends_core::contract::Contract;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::EvidenceSource;
 use amends_core::failure::bounded;
-use amends_core::id::MachineName;
 use amends_core::interaction::SignInAt;
-use amends_core::machine::MachineSpec;
 use amends_core::walk::LegOf;
 use amends_core::{
     Approval, AttemptId, Call, CallId, Certainty, Code, Digest, Dispatcher, Gates, Input, Inquiry, InteractionId,
@@ -41,6 +39,7 @@ use crate::restraint::Occupied;
 use crate::spending::Reserved;
 use crate::upstream::openapi::etag;
 use crate::upstream::{Aside, RpcFault, Upstream};
+use crate::walks::drift::Seen;
 use crate::walks::view::View;
 use crate::witness::Witness;
 
@@ -58,8 +57,7 @@ pub(crate) enum Mail {
     Answer { interaction: InteractionId, answer: Box<PersonAnswer> },
     Delivered { call: CallId, leaving: Option<Leaving> },
     Move(Box<MoveWish>),
-    Migrate { definition: BTreeMap<MachineName, MachineSpec>, hash: Digest },
-    Look(oneshot::Sender<Option<View>>),
+    Look(oneshot::Sender<Option<Seen>>),
     Stop(oneshot::Sender<Option<View>>),
     Unwound { of: CallId, undone: u32, failed: Vec<CallId> },
     Rest,
@@ -429,10 +427,9 @@ impl Session {
                 }
             }
             Mail::Move(wish) => self.wished(*wish),
-            Mail::Migrate { definition, hash } => self.take(Input::Migrate { definition, hash }, Gates::default()),
             Mail::Look(answer) => {
                 // Whoever looks may be gone.
-                let _ = answer.send(self.view());
+                let _ = answer.send(self.seen());
             }
             Mail::Stop(answer) => {
                 let open = self.dispatcher.walk().and_then(|walk| walk.open.map(|open| open.id.clone()));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use amends_core::attempt::Payload;
 use amends_core::id::{ActionName, MachineName};
 use amends_core::machine::{Course, Known, Machines, No, Position, Written};
-use amends_core::walk::{Beginning, Part, Taking};
+use amends_core::walk::{Beginning, Declared, Part, Taking};
 use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, RefusalKind};
 use amends_ledger::{Append, Error, StoredArguments, StoredFields, Trace, keyed_digest};
 use bytes::Bytes;
@@ -25,11 +25,12 @@ use super::listener::Listener;
 use super::session::{Mail, Session};
 use super::turn::Turn;
 use crate::clock;
+use crate::walks::drift::{self, Drifted, Seen};
 use crate::walks::kit::Kit;
 use crate::walks::view::View;
 
 pub(super) use load::walking;
-pub(crate) use load::{look_from_outside, past, raise_walk};
+pub(crate) use load::{course, look_from_outside, past, raise_walk};
 
 /// For how long an agent waits for a move where it does not say.
 const DEADLINE_MS: u64 = 50_000;
@@ -79,8 +80,6 @@ pub(crate) struct MoveWish {
     pub(crate) key: Option<String>,
     pub(crate) deadline_ms: Option<u64>,
     pub(crate) reset: bool,
-    /// What stands in its way outside of the walk.
-    pub(crate) refusal: Option<Box<Refusal>>,
     /// The tool that was called, and its arguments as they were written.
     pub(crate) subject: Option<(String, String)>,
     pub(crate) answer: oneshot::Sender<Answered>,
@@ -129,9 +128,12 @@ impl Session {
             let _ = wish.answer.send(told::answered(told::refused(&wish.action, &refusal)));
             return;
         }
-        let mut gates = Gates { refusal: wish.refusal.clone(), ..Gates::default() };
-        if gates.refusal.is_none() && !wish.reset {
-            gates.refusal = self.objection(&wish).map(Box::new);
+        let mut gates = Gates::default();
+        if wish.reset {
+            let look = self.dispatcher.walk();
+            gates.declared = look.and_then(|look| drift::begins_under(&self.gateway, &look)).map(Box::new);
+        } else {
+            gates.refusal = self.keep_up().or_else(|| self.objection(&wish)).map(Box::new);
         }
         let inputs = Value::Object(wish.inputs);
         let canonical = serde_json_canonicalizer::to_vec(&inputs).unwrap_or_default();
@@ -180,6 +182,20 @@ impl Session {
             walking.moves.insert(wish.id, LiveMove { results, gave, ..live });
         }
         self.take(Input::Move(Box::new(taking)), gates);
+    }
+
+    /// Follows the machine where that is declared otherwise by now. What is in the way of that is a No to every wish.
+    fn keep_up(&mut self) -> Option<Refusal> {
+        let (look, walking) = (self.dispatcher.walk()?, self.walking.as_ref()?);
+        match drift::drifted(&self.gateway, &look, &walking.course, drift::is_busy(&look)) {
+            Drifted::No => None,
+            Drifted::Follows(Declared { definition, hash }, kit) => {
+                self.take(Input::Migrate { definition, hash }, Gates::default());
+                self.dispatcher.share_machines(&kit.machines);
+                None
+            }
+            stops @ Drifted::Stops { .. } => stops.refusal(),
+        }
     }
 
     /// What is wrong with a wish by its inputs and the fields.
@@ -253,7 +269,6 @@ impl Session {
                 key: taking.key.as_ref().map(|key| key.0.clone()),
                 deadline_ms: Some(taking.deadline.since_ms(now)),
                 reset: taking.reset,
-                refusal: None,
                 subject: live.subject,
                 answer,
                 listener: live.listener.unwrap_or_else(Listener::of_the_answer),
@@ -298,6 +313,8 @@ impl Session {
                     if let Some(machine) = look.machines.get(look.root) {
                         walking.course = Course::begin(machine, Map::new());
                     }
+                    // It may begin under another declaration than it had.
+                    walking.kit = self.gateway.kits.of(look.hash, look.machines);
                     walking.past.clear();
                 }
                 Fact::MoveEnded { of, .. } => {
@@ -362,12 +379,12 @@ impl Session {
 
     /// Where the walk is, as agents are shown it.
     pub(super) fn view(&self) -> Option<View> {
+        self.seen().map(|seen| seen.view)
+    }
+
+    /// The same, with the machines it is in.
+    pub(super) fn seen(&self) -> Option<Seen> {
         let (look, walking) = (self.dispatcher.walk()?, self.walking.as_ref()?);
-        let fields = walking.course.fields().as_object().cloned().unwrap_or_default();
-        let listing = self.gateway.catalogue.now();
-        let mut view = crate::walks::view::view(&self.id, &look, fields, self.now())?;
-        self.gateway.config().pii.shared().hide(&mut view.fields);
-        crate::walks::fill_in_schemas(&mut view, &look, &listing);
-        Some(view)
+        drift::seen(&self.gateway, &self.id, &look, &walking.course, self.now())
     }
 }

@@ -11,8 +11,12 @@ pub use amends_wire::mcp::steps::{Moved, Next, View, Waits};
 pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, now: Timestamp) -> Option<View> {
     let frame = look.frames.last()?;
     let machine = look.machines.get(&frame.machine)?;
+    // By the machines it is shown in, which may be others than it was in.
+    let over = look.given_up.is_some() || (look.frames.len() == 1 && machine.is_terminal(&frame.state));
     let at = Position { state: frame.state.clone(), fields, seq: frame.moves, taken: frame.taken.clone() };
     let later = look.later.iter().find(|(_, until)| *until > now);
+    // What could be taken next is of no use in a walk that was given up.
+    let given_up = look.given_up.clone().map(Waits::GivenUp);
     let (next, waits) = match look.standing {
         Standing::Open(action) => (Vec::new(), Some(Waits::Open { action: action.to_string() })),
         Standing::InDoubt(action) => (Vec::new(), Some(Waits::Unsettled { action: action.to_string(), done: false })),
@@ -42,9 +46,9 @@ pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, no
         state: at.state,
         seq: look.moves,
         fields: at.fields,
-        over: look.over,
-        next: if look.over { Vec::new() } else { next },
-        waits,
+        over,
+        next: if over { Vec::new() } else { next },
+        waits: given_up.or(waits),
         frames: look.frames.to_vec(),
     })
 }

@@ -1,8 +1,8 @@
-//! Walks that are given up, and walks whose machine is declared otherwise by now.
+//! Walks that are given up.
 
 use serde_json::{Value, json};
 
-use crate::order::{ORDER, assert_legal, assert_refused, serve};
+use crate::order::{assert_legal, assert_refused, serve};
 use crate::support::{Gateway, Place, eventually};
 
 /// A refund that is taken back where the card cannot be charged.
@@ -108,51 +108,56 @@ fn a_walk_is_undone_newest_first_and_a_person_hears_of_what_could_not_be() {
     assert_eq!(reset["data"]["state"]["name"], "asked", "{reset}");
 }
 
-#[test]
-fn what_a_walk_that_followed_its_machine_is_given_is_checked_as_declared_now() {
-    let place = Place::new();
-    let mut gateway = serve(&place, ORDER);
-    let inputs = json!({ "item": "latte", "order": "ord_1" });
-    let session = step(&gateway, json!({ "action": "take_order", "inputs": inputs }))["data"]["session"].clone();
-    gateway.kill();
-    let changed = ORDER
-        .replace("initial = \"created\"", "initial = \"created\"\ndrift = \"migrate\"")
-        .replace("exclusiveMinimum = 0", "exclusiveMinimum = 100");
-    let gateway = serve(&place, &changed);
-    let little = step(&gateway, json!({ "action": "pay", "inputs": { "amount": 5 }, "session": session }));
-    assert_refused(&little, "validation_failed", &["drop_order", "pay"]);
-    let paid = step(&gateway, json!({ "action": "pay", "inputs": { "amount": 500 }, "session": session }));
-    assert_eq!(paid["data"]["state"]["name"], "paid", "{paid}");
-}
+/// A charge that nothing undoes, after the refund.
+const CHARGED: &str = r#"
+[machines.exchange.actions.charge_some]
+from = ["paid_back"]
+to = "paid_back"
+times = 1
+tool = "charge_card"
+args = { order = "inputs.order", amount = "3" }
+input = { type = "object", properties = { order = { type = "string" } }, required = ["order"] }
+"#;
 
 #[test]
-fn a_walk_whose_machine_changed_keeps_it_or_follows_or_is_refused_as_declared() {
-    for drift in ["keep", "migrate", "refuse"] {
-        let place = Place::new();
-        let mut gateway = serve(&place, ORDER);
-        let inputs = json!({ "item": "latte", "order": "ord_1" });
-        let ordered = step(&gateway, json!({ "action": "take_order", "inputs": inputs }));
-        let session = ordered["data"]["session"].clone();
-        gateway.kill();
-        let changed = ORDER
-            .replace("initial = \"created\"", &format!("initial = \"created\"\ndrift = \"{drift}\""))
-            .replace("[machines.order.actions.drop_order]", "[machines.order.actions.forget]");
-        let gateway = serve(&place, &changed);
-        let seen = step(&gateway, json!({ "action": "forget", "session": session }));
-        match drift {
-            "keep" => {
-                assert_refused(&seen, "unknown_action", &["drop_order", "pay"]);
-                let dropped = step(&gateway, json!({ "action": "drop_order", "session": session }));
-                assert_eq!(dropped["status"], "success", "{dropped}");
-            }
-            "migrate" => assert_eq!(seen["data"]["state"]["name"], "dropped", "{seen}"),
-            _ => {
-                assert_eq!(seen["error"]["kind"], "schema_drift", "{seen}");
-                assert_eq!(seen["error"]["code"], "ManifestDrift", "{seen}");
-                let pay = json!({ "action": "pay", "inputs": { "amount": 5 }, "session": session });
-                assert_eq!(step(&gateway, pay)["error"]["code"], "ManifestDrift");
-            }
-        }
-        assert_eq!(place.requests("charge_card"), 0);
-    }
+fn what_stays_of_a_walk_that_is_given_up_is_told_to_its_agent_and_to_a_person() {
+    let place = Place::new();
+    let gateway = serve(&place, &format!("{EXCHANGE}{CHARGED}"));
+    let paid = step(&gateway, json!({ "action": "pay_back", "inputs": { "order": "ord_1" } }));
+    let session = paid["data"]["session"].clone();
+    let charged =
+        step(&gateway, json!({ "action": "charge_some", "inputs": { "order": "ord_1" }, "session": session }));
+    assert_eq!(charged["data"]["seq"], 2, "{charged}");
+    let failed = step(&gateway, json!({ "action": "charge", "session": session }));
+    let message = failed["error"]["message"].as_str().unwrap_or_default();
+    let words = "the walk is given up: 1 being undone, 1 cannot be undone (`charge_card`)";
+    assert!(message.ends_with(words), "{failed}");
+    assert!(failed["next_hint"].as_str().is_some_and(|hint| hint.contains("1 cannot be undone")), "{failed}");
+    assert_legal(&failed, &[]);
+
+    eventually("what can be undone is", || place.events_named("walk_unwound").len() == 1);
+    let unwound = &place.events_named("walk_unwound")[0];
+    let left = &unwound["left"];
+    assert_eq!((&unwound["undone"], &left[0]["tool"], &left[1]), (&json!(1), &json!("charge_card"), &Value::Null));
+    let (_, queue) = place.amends(&["queue", "--json"]);
+    assert!(queue.contains("1 undone, and 1 could not be undone: `charge_card`"), "{queue}");
+    let (_, trace) = place.amends(&["trace", session.as_str().expect("a handle")]);
+    assert!(trace.contains("1 undone, 1 not: `charge_card`"), "{trace}");
+
+    let seen = gateway.call("walk", &failed["error"]["recovery"]["call"]["args"].to_string()).1;
+    let waits = json!({ "for": "given_up", "undone": 1, "not_undone": 1, "left": ["charge_card"] });
+    assert_eq!(seen["data"]["waits"], waits, "{seen}");
+    let hint = seen["data"]["next_hint"].as_str().unwrap_or_default();
+    assert!(hint.contains("given up: 1 undone, 1 cannot be undone (`charge_card`)"), "{seen}");
+    let over = step(&gateway, json!({ "action": "charge", "session": session }));
+    assert_refused(&over, "invalid_transition", &[]);
+    let message = over["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("given up: 1 undone, 1 cannot be undone (`charge_card`)"), "{over}");
+    let call = &over["error"]["recovery"]["call"];
+    assert_eq!(call["tool"], "reset", "{over}");
+    let (_, reset) = gateway.call("reset", &call["args"].to_string());
+    assert_legal(&reset["data"], &["pay_back"]);
+    assert_eq!(reset["data"]["waits"], Value::Null, "{reset}");
+    assert_eq!((place.effects("charge_card"), place.effects("cancel_refund")), (1, 1));
+    place.settled();
 }

@@ -11,6 +11,7 @@ mod support;
 
 mod command_line;
 mod dialect;
+mod drift;
 mod ends;
 mod examples;
 mod listed;
@@ -21,5 +22,6 @@ mod private;
 mod recover;
 mod resources;
 mod served;
+mod together;
 mod waits;
 mod wrapped;

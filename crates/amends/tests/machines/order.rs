@@ -100,12 +100,7 @@ pub(crate) fn serve(place: &Place, machine: &str) -> Gateway {
 
 /// The same with more said of the upstream.
 pub(crate) fn serve_with(place: &Place, upstream: &str, machine: &str) -> Gateway {
-    let text = format!(
-        "[ledger]\nurl = \"{}\"\n[listen]\nhttp = \"127.0.0.1:0\"\n[upstreams.shop]\n{}{upstream}\n{machine}\n",
-        place.ledger(),
-        shop(place)
-    );
-    let config = place.write("serve.toml", &text);
+    let config = place.write("serve.toml", &config(place, upstream, machine));
     let mut command = Command::new(AMENDS);
     command.arg("serve").arg("--config").arg(config);
     // A test that wants a slow disk writes so into this file.
@@ -115,6 +110,26 @@ pub(crate) fn serve_with(place: &Place, upstream: &str, machine: &str) -> Gatewa
         gateway.call("get_order", r#"{"order":"ord_ready"}"#).1["status"] == "success"
     });
     gateway
+}
+
+/// What such a gateway is served with.
+fn config(place: &Place, upstream: &str, machine: &str) -> String {
+    format!(
+        "[ledger]\nurl = \"{}\"\n[listen]\nhttp = \"127.0.0.1:0\"\n[upstreams.shop]\n{}{upstream}\n{machine}\n",
+        place.ledger(),
+        shop(place)
+    )
+}
+
+/// Has a gateway serve that machine from now on.
+pub(crate) fn declare(place: &Place, gateway: &Gateway, machine: &str) {
+    let reloads = || crate::bare::health(gateway)["config"]["reloads"].as_u64().expect("a number");
+    let before = reloads();
+    let beside = place.write("serve.new", &config(place, "", machine));
+    std::fs::rename(beside, place.path("serve.toml")).expect("a file");
+    let told = Command::new("kill").args(["-HUP", &gateway.id().to_string()]).status();
+    assert!(told.is_ok_and(|status| status.success()));
+    eventually("the configuration is read anew", || reloads() > before);
 }
 
 /// The machine with a tool for each action.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{OwnWalks, unfit};
 use crate::driver::{Answered, Form, Rendered};
 use crate::gateway::Gateway;
-use crate::walks;
+use crate::walks::{self, drift::Seen};
 
 /// How many moves or events of a walk an answer tells.
 const TOLD_MAX: usize = 500;
@@ -79,13 +79,12 @@ pub(crate) async fn look(
     let listing = gateway.catalogue.now();
     let names = listing.machines().names();
     let Some(session) = session else { return before(gateway, what) };
-    let view = walks::look(gateway, principal, &session).await?;
+    let Seen { view, machines } = walks::look_at(gateway, principal, &session).await?;
     match what {
         What::Next => Ok(Shown::Data(next_body(&view, names))),
         What::State => Ok(Shown::Data(state_body(&view, names))),
         What::Graph | What::GraphMermaid | What::GraphDot => {
-            let config = gateway.config();
-            let machine = config.machines.get(&view.machine).ok_or_else(|| gone(&view.machine))?;
+            let machine = machines.get(&view.machine).ok_or_else(|| gone(&view.machine))?;
             Ok(drawn(machine, &view, what))
         }
         What::History | What::Trace => told(gateway, &session, what).await,

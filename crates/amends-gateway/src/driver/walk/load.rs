@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use amends_core::dispatcher::walk::{Leg, Look};
+use amends_core::id::MachineName;
 use amends_core::machine::{Course, Machines, Written};
 use amends_core::walk::{Fork, Frame, Part};
 use amends_core::{Dispatcher, Event, Fact, SessionId};
@@ -75,36 +76,58 @@ async fn results(gateway: &Gateway, legs: &[Leg<'_>]) -> Result<BTreeMap<(Part, 
     Ok(found)
 }
 
-/// The fields that those events led to.
-fn course<'a>(
-    events: impl IntoIterator<Item = &'a Event>,
+/// The fields that those events led to. Each is read with what was declared when it happened; `newest` is what was declared last.
+pub(crate) fn course<'a>(
+    events: impl IntoIterator<Item = &'a Event, IntoIter: Clone>,
     written: &[(u64, Bytes)],
-    machines: &Machines,
+    newest: &Machines,
 ) -> Result<Course, Error> {
     let corrupt =
         || Error::Corrupt { reason: "what a walk wrote into its fields is missing or cannot be read".to_owned() };
     let at = |seq: u64| written.iter().find(|(its, _)| *its == seq).map(|(_, body)| body).ok_or_else(corrupt);
-    let mut walked: Option<Course> = None;
-    let mut root = None;
+    let read = |definition: &_| Machines::read(definition).map_err(|_| corrupt());
+    let events = events.into_iter();
+    // Most walks have one declaration, which is read already.
+    let redeclared = events.clone().any(|event| match &event.fact {
+        Fact::WalkMigrated { .. } => true,
+        Fact::MoveReceived { gates, .. } => gates.declared.is_some(),
+        _ => false,
+    });
+    let mut then: Option<Machines> = None;
+    let mut begins_under = None;
+    let mut walked: Option<(&MachineName, Course)> = None;
     for event in events {
         match &event.fact {
             Fact::WalkBegan { beginning } => {
-                root = machines.get(&beginning.machine);
-                walked = Some(serde_json::from_slice(at(0)?).map_err(|_| corrupt())?);
+                if redeclared {
+                    then = Some(read(&beginning.definition)?);
+                }
+                let course = serde_json::from_slice(at(0)?).map_err(|_| corrupt())?;
+                walked = Some((&beginning.machine, course));
             }
+            Fact::WalkMigrated { definition, .. } => then = Some(read(definition)?),
+            Fact::MoveReceived { taking, gates } if taking.reset => begins_under = gates.declared.as_deref(),
             Fact::MoveMade { to, enters, moves, .. } => {
                 let written: Written = serde_json::from_slice(at(*moves)?).map_err(|_| corrupt())?;
-                let Some(course) = &mut walked else { return Err(corrupt()) };
+                let Some((_, course)) = &mut walked else { return Err(corrupt()) };
+                let machines = then.as_ref().unwrap_or(newest);
                 match enters {
                     Some(machine) => course.enter(machines.get(machine).ok_or_else(corrupt)?, written),
                     None => course.arrive(to.len(), written),
                 }
             }
-            Fact::WalkReset { .. } => walked = root.map(|machine| Course::begin(machine, Map::new())),
+            Fact::WalkReset { .. } => {
+                if let Some(declared) = begins_under.take() {
+                    then = Some(read(&declared.definition)?);
+                }
+                let Some((root, course)) = &mut walked else { return Err(corrupt()) };
+                let machine = then.as_ref().unwrap_or(newest).get(root).ok_or_else(corrupt)?;
+                *course = Course::begin(machine, Map::new());
+            }
             _ => {}
         }
     }
-    walked.ok_or_else(corrupt)
+    walked.map(|(_, course)| course).ok_or_else(corrupt)
 }
 
 /// A walk that nobody drives here, as it is on the ledger.
@@ -119,13 +142,13 @@ pub(crate) fn look_from_outside(
     Ok(crate::walks::view::view(id, look, fields, clock::now()))
 }
 
-/// Where a walk was after that many moves: its frames and its fields. Nothing where it never was.
+/// Where a walk was after that many moves: its frames, its fields, and what else was known of it. Nothing where it never was.
 pub(crate) fn past(
     id: &SessionId,
     events: &[Event],
     written: &[(u64, Bytes)],
     seq: u64,
-) -> Result<Option<(Fork, Course)>, Error> {
+) -> Result<Option<(Fork, Course, Dispatcher)>, Error> {
     let led = |event: &Event| match &event.fact {
         Fact::WalkBegan { beginning } => beginning.from.as_ref().map_or(0, |fork| fork.seq) == seq,
         Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } => *moves == seq,
@@ -144,5 +167,5 @@ pub(crate) fn past(
     let Some(look) = folded.walk() else { return Ok(None) };
     let frames: Vec<Frame> = look.frames.to_vec();
     let course = course(events, written, look.machines)?;
-    Ok(Some((Fork { session: id.clone(), seq, frames }, course)))
+    Ok(Some((Fork { session: id.clone(), seq, frames }, course, folded)))
 }

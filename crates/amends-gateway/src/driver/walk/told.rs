@@ -8,6 +8,7 @@ use amends_core::envelope::{Body, DegradationReason, Trouble};
 use amends_core::{CallId, Envelope, Outcome, Refusal, RefusalKind};
 use amends_ledger::Appended;
 use amends_wire::mcp::Receipt;
+use amends_wire::mcp::steps::Names;
 use serde_json::value::RawValue;
 
 use super::super::Delivery;
@@ -29,15 +30,22 @@ impl Session {
         let form = match self.view() {
             Some(view) => {
                 let moved = Moved { action: live.action.to_string(), result: self.may_leave(live.gave.clone()), view };
-                Form::Moved {
-                    envelope,
-                    moved: Box::new(moved),
-                    names: self.gateway.catalogue.now().machines().names().clone(),
-                }
+                Form::Moved { envelope, moved: Box::new(moved), names: self.names() }
             }
             None => Form::Envelope { envelope, payload: None },
         };
         Rendered { form, replayed: false }
+    }
+
+    /// The names of our tools, with the actions of the walk's own machines: they may be declared otherwise by now.
+    fn names(&self) -> Arc<Names> {
+        let names = self.gateway.catalogue.now().machines().names().clone();
+        match self.dispatcher.walk() {
+            Some(look) if self.gateway.config().machine_digests.get(look.root) != Some(look.hash) => {
+                Arc::new(Names::clone(&names).knowing(look.machines.all()))
+            }
+            _ => names,
+        }
     }
 
     /// What a move gave, with what an agent must not see masked.
@@ -153,7 +161,7 @@ pub(crate) fn seen(
     result: Option<Box<RawValue>>,
     envelope: Envelope,
     view: crate::walks::view::View,
-    names: Arc<amends_wire::mcp::steps::Names>,
+    names: Arc<Names>,
 ) -> Rendered {
     let moved = Box::new(Moved { action: action.to_owned(), result, view });
     Rendered { form: Form::Moved { envelope: Box::new(envelope), moved, names }, replayed: false }

@@ -134,5 +134,10 @@ fn waiting(waits: &Waits) -> Value {
         Waits::Later { action, not_before_ms } => {
             json!({ "for": "later", "action": action, "not_before": not_before_ms })
         }
+        Waits::GivenUp(given_up) => {
+            let stays = given_up.stays();
+            json!({ "for": "given_up", "undone": given_up.undone, "not_undone": stays, "left": given_up.left })
+        }
+        Waits::Drifted { why, .. } => json!({ "for": "drift", "why": why }),
     }
 }

@@ -24,7 +24,7 @@ pub fn hint(view: &View, names: &Names) -> String {
             "No walk has begun, and there are several machines to begin with: name one. Each begins with one of {ways}."
         );
     }
-    if view.over {
+    if view.over && !matches!(view.waits, Some(Waits::GivenUp(_))) {
         return format!(
             "The walk is over: `{machine}` ended in `{state}`. Nothing more can be done in it; call `{}` to begin again.",
             tool(Tool::Reset)
@@ -60,6 +60,23 @@ pub fn hint(view: &View, names: &Names) -> String {
             format!(
                 "`{action}` can be taken again later, not before `waits.not_before`. Until then, from `{state}`: {ways}."
             )
+        }
+        Some(Waits::GivenUp(given_up)) => {
+            let words = given_up.words();
+            let stays = if given_up.stays() > 0 { " Tell the user what stays; a person hears of it too." } else { "" };
+            let then = match given_up.undone {
+                Some(_) => format!("Call `{}` to begin again.", tool(Tool::Reset)),
+                None => format!("Nothing can be done in it until that is over; look with `{}`.", tool(Tool::Walk)),
+            };
+            format!("The walk was given up: {words}.{stays} {then}")
+        }
+        Some(Waits::Drifted { why, resets: true }) => format!(
+            "The walk does not go on: {why}. Call `{}` to begin again as `{}` is declared now, which undoes nothing.",
+            tool(Tool::Reset),
+            view.root
+        ),
+        Some(Waits::Drifted { why, resets: false }) => {
+            format!("The walk does not go on: {why}. Tell the user, or begin another walk.")
         }
         None if view.next.is_empty() => format!(
             "Nothing can be done from `{state}` of `{machine}` as it is. Tell the user, or call `{}` to begin again.",
@@ -152,6 +169,9 @@ fn next_of(error: &Trouble, view: &View) -> Option<Way> {
         RefusalKind::UnknownName,
         RefusalKind::TooLarge,
     ];
+    if let Some(Waits::Drifted { resets, .. }) = &view.waits {
+        return Some(if *resets { Way::Reset } else { Way::Look });
+    }
     if steps.into_iter().any(is) {
         let stuck = view.over || (view.next.is_empty() && view.waits.is_none());
         return Some(if stuck { Way::Reset } else { Way::Step });

@@ -2,7 +2,7 @@
 
 use amends_core::SessionId;
 use amends_core::id::{MachineName, StateName};
-use amends_core::walk::Frame;
+use amends_core::walk::{Frame, GivenUp};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -70,6 +70,15 @@ pub enum Waits {
         action: String,
         /// Not before this time, in milliseconds since 1970.
         not_before_ms: u64,
+    },
+    /// The walk was given up. It may begin again once what was done in it is undone, as far as that can be.
+    GivenUp(GivenUp),
+    /// The walk does not go on: its machine is declared otherwise by now.
+    Drifted {
+        /// Why it does not.
+        why: String,
+        /// Whether it may begin again, as the machine is declared now.
+        resets: bool,
     },
 }
 

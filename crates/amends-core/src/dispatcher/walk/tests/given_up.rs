@@ -78,7 +78,7 @@ fn a_person_hears_of_what_stays_though_every_undoing_went_well() {
 fn what_failed_to_be_undone_is_named_by_its_tool_and_nobody_is_asked_where_nothing_stays() {
     let (mut world, end) = given_up();
     let token = world.trace.iter().find_map(|event| match &event.fact {
-        Fact::ReversalMinted { call, .. } => Some(call.clone()),
+        Fact::CallReceived { received, .. } => received.reversal.as_ref().map(|_| received.call.clone()),
         _ => None,
     });
     world.put(Input::Unwound { of: end, undone: 0, failed: token.into_iter().collect() });
