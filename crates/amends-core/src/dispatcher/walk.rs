@@ -52,7 +52,7 @@ impl Dispatcher {
     }
 
     pub(super) fn migrate(&mut self, now: Timestamp, definition: BTreeMap<MachineName, MachineSpec>, hash: Digest) {
-        let fits = |walk: &WalkState| walk.open.is_none() && walk.unsettled.is_none() && walk.fits(&definition);
+        let fits = |walk: &WalkState| walk.open.is_none() && walk.fits(&definition);
         if !self.state.walk.as_ref().is_some_and(fits) {
             return self.ignore(now, "the walk does not fit the machine as it is declared now".to_owned());
         }
@@ -193,8 +193,10 @@ impl WalkState {
         // Who counts the moves means the next one, not the one that was made.
         let counts = taking.expect_seq == Some(self.moves);
         // After other moves, a wish to begin again is a new one.
-        let meant = |n: usize| !counts && (n == 0 || !taking.reset);
-        let past = made.enumerate().map(|(n, made)| (&made.taking, !made.delivered, meant(n)));
+        let meant = |n: usize, failed: bool| (!counts || failed) && (n == 0 || !taking.reset);
+        // Who was told that it was not well done, and wishes for the same, wants it done again, whatever the key.
+        let known = made.enumerate().filter(|(_, made)| !(made.failed && made.delivered));
+        let past = known.map(|(n, made)| (&made.taking, !made.delivered, meant(n, made.failed)));
         for (other, undelivered, meant) in open.into_iter().chain(past) {
             let equal = other.fingerprint == taking.fingerprint
                 && other.principal == taking.principal
