@@ -111,6 +111,9 @@ pub struct Received {
     /// The move it is made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leg: Option<LegOf>,
+    /// Whether it changes nothing, where it is made for a move: a walk outlives the rules of its calls.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads: bool,
 }
 
 impl Call {
@@ -133,6 +136,7 @@ impl Call {
             redeems: self.redeems.clone(),
             view: self.view.clone(),
             leg: self.leg.clone(),
+            reads: self.leg.is_some() && self.rules.contract.effect.is_read(),
         }
     }
 }

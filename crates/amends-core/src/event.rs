@@ -41,7 +41,8 @@ impl Decider {
     pub const FIRST: Self = Self(1);
     /// The one of this program. The second measures a wait for quiet anew when a session is taken up; the third clears up after
     /// a move whose time is over, and tells its agent that a person is asked about a call of it; the fourth says what stays done
-    /// of a walk that is given up.
+    /// of a walk that is given up, settles a doubt by a result that comes after the end of its call, and lets a walk go on from a
+    /// move that could not be judged.
     pub const THIS: Self = Self(4);
 
     /// Whether it is the one that wrote no name of its own.
@@ -320,14 +321,18 @@ pub enum Fact {
         /// Why.
         why: Unanswered,
     },
-    /// A person said what became of a call that had ended in doubt.
+    /// It is known what became of a call that had ended in doubt: a person said so, or its result came after all.
     DoubtResolved {
         /// The call.
         call: CallId,
         /// What is known now.
         certainty: Certainty,
-        /// The question that was answered.
-        interaction: InteractionId,
+        /// The question that was answered, or that is pointless by now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interaction: Option<InteractionId>,
+        /// The attempt whose late result showed it, where nobody said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<AttemptId>,
     },
     /// A token was made for a write that is about to be sent.
     ReversalMinted {
@@ -395,7 +400,7 @@ pub enum Fact {
         /// The call.
         call: CallId,
     },
-    /// Input: an attempt's result came after the attempt was over. It changes nothing but what is known.
+    /// Input: an attempt's result came after the attempt was over. It changes nothing but what is known, which may settle a doubt.
     LateResult {
         /// Which one.
         attempt: AttemptId,

@@ -47,6 +47,23 @@ pub struct Fork {
     pub seq: u64,
     /// Where it was then.
     pub frames: Vec<Frame>,
+    /// How much time had been spent in each of them, without people's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spent_ms: Vec<u64>,
+    /// What failed in it for now, until it is forked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<Later>,
+}
+
+/// An action that failed for now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Later {
+    /// The machine whose action it is.
+    pub machine: MachineName,
+    /// The action.
+    pub action: ActionName,
+    /// When it can be taken again.
+    pub until: Timestamp,
 }
 
 /// Where a walk is in one machine. A machine that runs another to its end waits in the frame below.
@@ -56,7 +73,7 @@ pub struct Frame {
     pub machine: MachineName,
     /// Its state.
     pub state: StateName,
-    /// How many moves were made in it.
+    /// How many moves were made in it, and in the machines that it ran to their end.
     pub moves: u64,
     /// How often each action was taken.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

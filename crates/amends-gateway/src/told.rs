@@ -102,7 +102,12 @@ pub fn sentence(event: &Event) -> (&'static str, String) {
         Fact::InquiryWithdrawn { inquiry, .. } => format!("inquiry {inquiry}: the upstream took it back"),
         Fact::WorkNamed { attempt, name } => format!("attempt {}: the upstream calls it {name}", attempt.n),
         Fact::InquiryClosed { inquiry, why, .. } => format!("inquiry {inquiry}: {}", why.as_str()),
-        Fact::DoubtResolved { call, certainty, .. } => format!("{call}: {}, a person says", certainty.as_str()),
+        Fact::DoubtResolved { call, certainty, by: None, .. } => {
+            format!("{call}: {}, a person says", certainty.as_str())
+        }
+        Fact::DoubtResolved { call, certainty, by: Some(by), .. } => {
+            format!("{call}: {}, by the late result of attempt {}", certainty.as_str(), by.n)
+        }
         Fact::ReversalMinted { .. } | Fact::ReversalVoided { .. } => String::new(),
         Fact::ReversalArmed { until, .. } => format!("for {} ms", until.since_ms(event.at)),
         Fact::ReversalRefused { reason, .. } => reason.clone(),

@@ -336,7 +336,7 @@ fn told_of_fork(id: &SessionId, events: &[Event], at: u64) -> Value {
     let unsettled = match look.standing {
         Standing::Open(action) => Some((action, "open")),
         Standing::InDoubt(action) | Standing::Unknown(action) => Some((action, "in_doubt")),
-        Standing::Done(action) => Some((action, "done")),
+        Standing::Done(action) | Standing::Unclear(action) => Some((action, "done")),
         Standing::Free => None,
     };
     since.extend(unsettled.map(|(action, became)| json!({ "action": action, "became": became })));

@@ -213,7 +213,8 @@ impl Witness {
             }
             Fact::WaitBegan { next, .. } => sight.count(&metrics.waits, [("next", Word::Fixed(next.as_str()))]),
             Fact::DoubtSettled { certainty, .. } => sight.settled("upstream", *certainty),
-            Fact::DoubtResolved { certainty, .. } => sight.settled("person", *certainty),
+            Fact::DoubtResolved { certainty, by: None, .. } => sight.settled("person", *certainty),
+            Fact::DoubtResolved { certainty, by: Some(_), .. } => sight.settled("upstream", *certainty),
             Fact::InteractionOpened { .. } => sight.question("opened"),
             Fact::InteractionAnswered { .. } => sight.question("answered"),
             Fact::InteractionLapsed { .. } => sight.question("lapsed"),

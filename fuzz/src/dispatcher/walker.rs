@@ -44,7 +44,9 @@ impl Walker {
             if bytes.once_in(2) {
                 frames.push(frame(bytes, machine, Some(if machine == "inner" { "run" } else { "free" })));
             }
-            Fork { session: "another".into(), seq: bytes.number(), frames }
+            let spent_ms = (0..bytes.number() % 3).map(|_| bytes.number()).collect();
+            let later = Vec::new();
+            Fork { session: "another".into(), seq: bytes.number(), frames, spent_ms, later }
         });
         let (machine, hash) = (MachineName::new("outer"), Digest::new("machine"));
         Input::Begin(Box::new(Beginning { machine, definition: definition(), hash, from, fields: payload() }))

@@ -10,7 +10,7 @@ use crate::dispatcher::wording;
 use crate::effect::{Answer, Effect, Reply};
 use crate::event::Fact;
 use crate::gates::Gates;
-use crate::id::{CallId, InteractionId};
+use crate::id::{AttemptId, CallId, InteractionId};
 use crate::interaction::{PersonAnswer, Subject, choice};
 use crate::outcome::Outcome;
 use crate::refusal::RefusalKind;
@@ -38,8 +38,8 @@ impl Dispatcher {
         self.emit(now, Fact::InteractionAnswered { interaction: id.clone(), answer, gates: gates.clone() });
         let call = question.interaction.call.clone();
         match (question.interaction.subject, picked.as_str()) {
-            (Subject::Doubt, choice::HAPPENED) => self.resolve(now, &question, Certainty::Processed),
-            (Subject::Doubt, _) => self.resolve(now, &question, Certainty::NotProcessed),
+            (Subject::Doubt, choice::HAPPENED) => self.resolve(now, &question, Certainty::Processed, None),
+            (Subject::Doubt, _) => self.resolve(now, &question, Certainty::NotProcessed, None),
             (Subject::Resend, choice::APPROVE) => self.resend_approved(now, gates, &call),
             (Subject::Resend, _) => self.end_failed(now, &call, Outcome::Escalated),
             // `walk_on` goes on with it.
@@ -52,17 +52,26 @@ impl Dispatcher {
         }
     }
 
-    /// A person says what became of a call that ended in doubt: its claims go where they would have gone.
-    fn resolve(&mut self, now: Timestamp, question: &Question, certainty: Certainty) {
-        let (call, interaction) = (question.interaction.call.clone(), question.interaction.id.clone());
-        self.emit(now, Fact::DoubtResolved { call: call.clone(), certainty, interaction });
+    /// A person says what became of a call that ended in doubt, or a late result of that attempt shows it: its claims go where
+    /// they would have gone.
+    pub(super) fn resolve(
+        &mut self,
+        now: Timestamp,
+        question: &Question,
+        certainty: Certainty,
+        by: Option<&AttemptId>,
+    ) {
+        let (call, interaction) = (question.interaction.call.clone(), Some(question.interaction.id.clone()));
+        self.emit(now, Fact::DoubtResolved { call: call.clone(), certainty, interaction, by: by.cloned() });
         let happened = certainty == Certainty::Processed;
         for claim in &question.claims {
             let (name, call) = (claim.name.clone(), call.clone());
             let change = if happened && claim.kind != ClaimKind::Object {
                 ClaimChange::Settle { name, call, state: ClaimState::Complete, until: Some(now + KEY_KEPT_MS) }
-            } else if let Some(until) = question.interaction.arrives_by.filter(|at| !happened && now < *at) {
-                // It has not happened so far. While what was sent can still arrive, it may.
+            } else if let Some(until) =
+                question.interaction.arrives_by.filter(|at| !happened && now < *at && by.is_none())
+            {
+                // It has not happened so far. While what was sent can still arrive, it may. Its own answer says that it did.
                 ClaimChange::Settle { name, call, state: ClaimState::InDoubt, until: Some(until) }
             } else {
                 ClaimChange::Release { name, call }
@@ -70,7 +79,8 @@ impl Dispatcher {
             self.step.claims.push(change);
         }
         if let Some(token) = question.reversal.clone() {
-            // What a person saw happen left no result from which it could be undone.
+            // What a person saw happen left no result from which it could be undone; and when its result comes late, the
+            // contract that says how is no longer at hand.
             self.emit(now, Fact::ReversalVoided { call: call.clone(), token: token.clone() });
             self.step.reversals.push(ReversalChange::Void { token });
         }
@@ -85,7 +95,10 @@ impl Dispatcher {
             }
         }
         if happened {
-            let answer = Answer::Envelope(wording::settled_by_person());
+            let answer = match by {
+                Some(attempt) => wording::came_late(attempt),
+                None => Answer::Envelope(wording::settled_by_person()),
+            };
             self.step.effects.push(Effect::Reply(Box::new(Reply { call, answer, last: true })));
         }
     }

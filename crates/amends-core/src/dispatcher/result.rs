@@ -3,18 +3,20 @@
 use crate::attempt::{Purpose, Report, Suppressed};
 use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
-use crate::dispatcher::state::Phase;
+use crate::dispatcher::state::{Phase, Question};
+use crate::dispatcher::wording;
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::AttemptId;
+use crate::interaction::Subject;
 use crate::outcome::Outcome;
 use crate::time::Timestamp;
 
 impl Dispatcher {
     pub(super) fn result(&mut self, now: Timestamp, gates: &Gates, attempt: AttemptId, report: Box<Report>) {
         let Some(state) = self.state.attempt(&attempt.call, attempt.n) else {
-            return self.emit(now, Fact::LateResult { attempt, report });
+            return self.late_after_end(now, attempt, report);
         };
         if state.end.is_some() {
             return self.late(now, gates, attempt, report);
@@ -46,8 +48,38 @@ impl Dispatcher {
         }
     }
 
-    /// A result that comes after its attempt was over. While the call is open a success still proves what happened; to a
-    /// call that is over it changes nothing.
+    /// A result that comes after its call was over. Where that ended in doubt it may tell what became of it: nobody needs to be
+    /// asked any more, and whoever repeats the call finds what it gave. Nothing else is done about it.
+    fn late_after_end(&mut self, now: Timestamp, attempt: AttemptId, report: Box<Report>) {
+        let done = report.failure.is_none() && report.certainty == Certainty::Processed;
+        // Only its upstream knows what became of what may have been sent.
+        let not_done = report.answered && report.certainty.nothing_happened();
+        let certainty = report.certainty;
+        self.emit(now, Fact::LateResult { attempt: attempt.clone(), report });
+        let asks = |question: &&Question| {
+            // What one attempt did not do, another one may have done.
+            let settles = done || (not_done && question.doubts == [attempt.n]);
+            let doubted = question.doubts.contains(&attempt.n);
+            question.interaction.subject == Subject::Doubt
+                && question.interaction.call == attempt.call
+                && settles
+                && doubted
+        };
+        if let Some(question) = self.state.questions.values().find(asks).cloned() {
+            let interaction = question.interaction.id.clone();
+            self.emit(now, Fact::InteractionWithdrawn { interaction: interaction.clone() });
+            self.step.effects.push(Effect::Withdraw(interaction));
+            return self.resolve(now, &question, certainty, Some(&attempt));
+        }
+        // Nobody was asked about a call that may be made again; its move waits for it all the same.
+        if done && self.state.walk.as_ref().is_some_and(|walk| walk.doubts(&attempt)) {
+            let (call, by) = (attempt.call.clone(), Some(attempt.clone()));
+            self.emit(now, Fact::DoubtResolved { call: call.clone(), certainty, interaction: None, by });
+            self.reply(call, wording::came_late(&attempt), true);
+        }
+    }
+
+    /// A result that comes after its attempt was over. While the call is open, a success still proves what happened.
     fn late(&mut self, now: Timestamp, gates: &Gates, attempt: AttemptId, report: Box<Report>) {
         let proves = report.failure.is_none() && report.certainty == Certainty::Processed;
         self.emit(now, Fact::LateResult { attempt: attempt.clone(), report });

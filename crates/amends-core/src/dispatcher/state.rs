@@ -66,6 +66,8 @@ pub(super) struct Question {
     pub(super) redeems: Option<Redeems>,
     /// Its time is over, and an answer still helps.
     pub(super) overdue: bool,
+    /// The attempts of its call that are in doubt.
+    pub(super) doubts: Vec<u32>,
 }
 
 impl Question {
@@ -242,7 +244,7 @@ impl Session {
             Fact::WalkBegan { beginning } => self.walk = WalkState::begin(beginning, at),
             Fact::CallReceived { received, gates } => {
                 if let (Some(walk), Some(leg)) = (&mut self.walk, &received.leg) {
-                    walk.leg_begins(leg, &received.call);
+                    walk.leg_begins(leg, &received.call, received.reads);
                 }
                 // A repeat is the call that it repeats, and that was counted; one that spends a yes is a call of its own.
                 let counts = received.repeat_of.as_ref().is_none_or(|held| held.state == ClaimState::Granted);
@@ -254,7 +256,7 @@ impl Session {
             Fact::CallRefused { call, refusal } => {
                 self.calls.remove(call);
                 let (outcome, certainty, code) = (Outcome::Refused, Certainty::NotSent, Some(refusal.code));
-                self.leg_ends(call, LegEnd { outcome, certainty, code, granted: false });
+                self.leg_ends(call, LegEnd { outcome, certainty, code, granted: false, doubts: Vec::new() });
             }
             Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, item, .. } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
@@ -318,7 +320,8 @@ impl Session {
                 done.into_iter().for_each(|(walk, it)| walk.deeds.add(&it.received, *outcome, *certainty, *lasts));
                 let code = self.calls.get(call).and_then(CallState::last_failed);
                 let (outcome, certainty, granted) = (*outcome, *certainty, *granted);
-                self.leg_ends(call, LegEnd { outcome, certainty, code, granted });
+                let doubts = self.calls.get(call).map(CallState::doubted).unwrap_or_default();
+                self.leg_ends(call, LegEnd { outcome, certainty, code, granted, doubts });
                 if let Some(state) = self.calls.remove(call)
                     && !state.received.claims.is_empty()
                     && !replayed
@@ -480,12 +483,12 @@ impl Session {
         let open = self.walk.as_mut().and_then(|walk| walk.open.as_mut());
         let open = open.filter(|open| open.taking.id == interaction.call);
         if unwinds || open.is_some() {
-            if let Some(open) = open {
+            if let Some(open) = open.filter(|_| interaction.subject == Subject::Move) {
                 open.question = Some(interaction.id.clone());
             }
             let (claims, reversal, redeems) = (Vec::new(), None, None);
             let interaction = interaction.clone();
-            let question = Question { interaction, claims, reversal, redeems, overdue: false };
+            let question = Question { interaction, claims, reversal, redeems, overdue: false, doubts: Vec::new() };
             self.questions.insert(question.interaction.id.clone(), question);
             return;
         }
@@ -517,6 +520,7 @@ impl Session {
             reversal: call.received.reversal.clone(),
             redeems: call.received.redeems.clone(),
             overdue: false,
+            doubts: call.doubted(),
         };
         self.questions.insert(interaction.id.clone(), question);
     }
@@ -553,8 +557,9 @@ impl Session {
             return;
         }
         let took_ms = at.since_ms(question.interaction.opened);
-        if let Some(walk) = &mut self.walk {
-            walk.person_took(id, &question.interaction.call, took_ms);
+        // Nobody waits for a notice.
+        if let Some(walk) = self.walk.as_mut().filter(|_| question.interaction.subject != Subject::Notice) {
+            walk.person_took(id, &question.interaction.call, took_ms, at);
         }
         if matches!(question.interaction.subject, Subject::Call | Subject::SignIn)
             && let Some(call) = self.calls.get_mut(&question.interaction.call)

@@ -55,7 +55,7 @@ impl Dispatcher {
         let Some(walk) = &self.state.walk else {
             return self.ignore(now, "there is no walk that could follow its machine".to_owned());
         };
-        if walk.open.is_some() || walk.unsettled.is_some() {
+        if walk.open.is_some() || walk.unsettled.as_ref().is_some_and(|past| past.in_doubt()) {
             return self.ignore(now, "the walk follows its machine once its move is settled".to_owned());
         }
         if let Some(why) = walk.unfit(&definition) {
@@ -198,8 +198,10 @@ impl WalkState {
         // Who counts the moves means the next one, not the one that was made.
         let counts = taking.expect_seq == Some(self.moves);
         // After other moves, a wish to begin again is a new one.
-        let meant = |n: usize| !counts && (n == 0 || !taking.reset);
-        let past = made.enumerate().map(|(n, made)| (&made.taking, !made.delivered, meant(n)));
+        let meant = |n: usize, failed: bool| (!counts || failed) && (n == 0 || !taking.reset);
+        // Who was told that it was not well done, and wishes for the same, wants it done again, whatever the key.
+        let known = made.enumerate().filter(|(_, made)| !(made.failed && made.delivered));
+        let past = known.map(|(n, made)| (&made.taking, !made.delivered, meant(n, made.failed)));
         for (other, undelivered, meant) in open.into_iter().chain(past) {
             let equal = other.fingerprint == taking.fingerprint
                 && other.principal == taking.principal

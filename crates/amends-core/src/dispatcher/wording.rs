@@ -6,7 +6,8 @@ use crate::certainty::Certainty;
 use crate::contract::EffectKind;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::{AttemptState, CallState, Phase};
-use crate::envelope::{AttemptLine, Body, DegradationReason, Envelope, Trouble};
+use crate::effect::Answer;
+use crate::envelope::{AttemptLine, Body, Data, DegradationReason, Envelope, Trouble};
 use crate::failure::Failure;
 use crate::id::AttemptId;
 use crate::interaction::Subject;
@@ -41,6 +42,12 @@ pub(super) fn settled_by_person() -> Envelope {
         data: None,
         reason: DegradationReason::SettledByPerson,
     })
+}
+
+/// What a call gave, once it is known after its end.
+pub(super) fn came_late(attempt: &AttemptId) -> Answer {
+    let (outcome, data) = (Outcome::SucceededAfterCompensation, Data::Of(attempt.clone()));
+    Answer::Forward { attempt: attempt.clone(), envelope: Envelope::of(Body::Success { outcome, data }) }
 }
 
 /// A question about a call, in a sentence.

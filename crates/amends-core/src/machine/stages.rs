@@ -47,7 +47,7 @@ impl Machine {
     }
 
     /// Whether the action ends it, wherever it leads. The bound of a stage's steps is for its tools: its end is always free.
-    pub(super) fn ends_stage(&self, action: &Action) -> bool {
+    pub(crate) fn ends_stage(&self, action: &Action) -> bool {
         self.is_stage() && action.to.states().all(|state| self.is_terminal(state))
     }
 }

@@ -58,6 +58,12 @@ impl Rendered {
         }
     }
 
+    /// Whether it says that nobody knows what became of the call.
+    pub(super) fn is_doubtful(&self) -> bool {
+        let Form::Envelope { envelope, .. } = &self.form else { return false };
+        envelope.error().is_some_and(|error| error.certainty == Certainty::InDoubt)
+    }
+
     /// What it says, as an envelope.
     pub fn envelope_json(&self) -> Value {
         serde_json::from_str(self.envelope_raw().get()).unwrap_or(Value::Null)

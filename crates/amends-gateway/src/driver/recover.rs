@@ -47,9 +47,12 @@ impl Session {
                 call.repeat_of = Some((**held).clone());
             }
         }
+        let mut late = None;
         if let Error::Answered { interaction, answer } = &cause
-            && let Some(Turn { input, .. }) = failed.front_mut()
+            && let Some(Turn { input, gates, .. }) = failed.front_mut()
         {
+            // A person was quicker than the result of what they were asked about.
+            late = matches!(input, Input::Result { .. }).then(|| (input.clone(), gates.clone()));
             let bare = PersonAnswer { content: None, ..(**answer).clone() };
             let answer = post::opened(&self.gateway, interaction, (**answer).clone()).await.unwrap_or(bare);
             *input = Input::Answer { interaction: interaction.clone(), answer: Box::new(answer) };
@@ -102,6 +105,9 @@ impl Session {
             if let Some(leg) = leg.filter(|leg| !self.dispatcher.knows(leg)) {
                 self.live.remove(&leg);
             }
+        }
+        if let Some((input, gates)) = late {
+            self.take(input, gates);
         }
     }
 

@@ -391,7 +391,13 @@ impl Session {
                 {
                     tool.upstream.restraint.sample(clock::now(), &tool.upstream.name, &tool.name, &mut gates);
                 }
+                let call = attempt.call.clone();
+                let over = !self.dispatcher.is_open(&call);
                 self.take(Input::Result { attempt, report }, gates);
+                let heard = self.listening.iter().any(|attempt| attempt.call == call);
+                if over && !heard && !self.turns.iter().any(|turn| turn.answers(&call)) {
+                    self.live.remove(&call);
+                }
             }
             Mail::Aside { attempt, aside: Aside::Named(name) } => {
                 if let Some(live) = self.live.get_mut(&attempt.call) {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
 use amends_core::{
-    Attempt, CallId, Certainty, ClaimChange, ClaimState, Code, Fact, Failure, Gates, Input, Outcome, Purpose,
+    Attempt, CallId, Certainty, ClaimChange, ClaimState, Code, Event, Fact, Failure, Gates, Input, Outcome, Purpose,
     RefusalKind, Report, Step, Timestamp, ToolName,
 };
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
@@ -42,6 +42,11 @@ impl Turn {
     /// Whether something is sent once it is durable.
     pub(super) fn sends(&self) -> bool {
         self.effects.iter().any(|act| matches!(act, Act::Do(Effect::Send(_))))
+    }
+
+    /// Whether that call is answered once it is durable.
+    pub(super) fn answers(&self, call: &CallId) -> bool {
+        self.effects.iter().any(|act| matches!(act, Act::Reply(reply, _) if reply.call == *call))
     }
 }
 
@@ -290,8 +295,8 @@ impl Session {
             let Act::Reply(reply, rendered) = act else { continue };
             if self.is_move(&reply.call) {
                 append.answers.extend(stored(&append, reply, rendered, true, false, DAY_MS, now));
-            } else if !self.live.contains_key(&reply.call) {
-                // A person settled a call that had ended.
+            } else if !self.dispatcher.is_open(&reply.call) && settles(&append.events, &reply.call) {
+                // It had ended, and a person or a late result settled it.
                 append.answers.extend(stored(&append, reply, rendered, true, false, DAY_MS, now));
             } else if reply.last
                 && let Some(live) = self.live.get(&reply.call).filter(|live| live.claimed || live.leg.is_some())
@@ -391,6 +396,7 @@ impl Session {
             return;
         };
         let matters = live.claimed && reply.last && !rendered.replayed;
+        let doubtful = rendered.is_doubtful();
         if matters {
             failpoint::reach(Point::BeforeReply);
         }
@@ -423,7 +429,12 @@ impl Session {
         if reply.last {
             live.room = None;
             live.place = None;
-            self.live.remove(&reply.call);
+            live.reserved = None;
+            // What may still come of a doubt is read as it would have been in time.
+            let heard = doubtful && self.listening.iter().any(|attempt| attempt.call == reply.call);
+            if !heard {
+                self.live.remove(&reply.call);
+            }
             self.gateway.answered.notify_waiters();
         }
     }
@@ -460,6 +471,11 @@ fn append_questions(append: &mut Append, input: &Input, acts: &[Act]) {
     }
 }
 
+/// Whether those events say what became of a call that had ended in doubt.
+fn settles(events: &[Event], of: &CallId) -> bool {
+    events.iter().any(|event| matches!(&event.fact, Fact::DoubtResolved { call, .. } if call == of))
+}
+
 fn stored(
     append: &Append,
     reply: &Reply,
@@ -481,10 +497,9 @@ fn stored(
         Fact::DoubtResolved { call, certainty, .. } if *call == reply.call => {
             Some((Outcome::SucceededAfterCompensation, *certainty))
         }
-        // Only what was made is found by its repeat.
+        // Only what was done is found by its repeat.
         Fact::MoveEnded { of, outcome, certainty, .. } if *of == reply.call => {
-            matches!(outcome, Outcome::Succeeded | Outcome::SucceededAfterCompensation)
-                .then_some((*outcome, *certainty))
+            (*certainty == Certainty::Processed).then_some((*outcome, *certainty))
         }
         _ => None,
     });

@@ -24,6 +24,8 @@ pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, no
             let again = named(machine, action.as_str()).into_iter().collect();
             (again, Some(Waits::Unsettled { action: action.to_string(), done: true }))
         }
+        // Only beginning again leads on, and what its agent cannot do.
+        Standing::Unclear(action) => (Vec::new(), Some(Waits::Unclear { action: action.to_string() })),
         Standing::Unknown(action) => {
             let again = named(machine, action.as_str()).into_iter().collect();
             (again, Some(Waits::Unknown { action: action.to_string() }))
@@ -31,12 +33,10 @@ pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, no
         // Its time is over: it can only begin again.
         Standing::Free if look.ends.is_some_and(|ends| ends < now) => (Vec::new(), None),
         Standing::Free => {
-            let free =
-                |next: &Next| !look.later.iter().any(|(name, until)| name.as_str() == next.action && *until > now);
-            let legal = machine.moves(&at).into_iter().filter_map(|legal| named(machine, legal.name.as_str()));
+            let legal = look.moves(&at, now).into_iter().filter_map(|legal| named(machine, legal.name.as_str()));
             let waits =
                 later.map(|(action, until)| Waits::Later { action: action.to_string(), not_before_ms: until.ms() });
-            (legal.filter(free).collect(), waits)
+            (legal.collect(), waits)
         }
     };
     Some(View {

@@ -150,6 +150,7 @@ pub(crate) fn received(call: &str) -> Fact {
         redeems: None,
         view: None,
         leg: None,
+        reads: false,
     };
     Fact::CallReceived { received: Box::new(received), gates: Gates::default() }
 }

@@ -235,7 +235,10 @@ fn short(fact: &Fact) -> String {
         }
         Fact::WorkNamed { attempt, name: work } => format!("{name} {attempt} {work}"),
         Fact::InquiryClosed { call, inquiry, why } => format!("{name} {call} {inquiry} {}", why.as_str()),
-        Fact::DoubtResolved { call, certainty, .. } => format!("{name} {call} {}", certainty.as_str()),
+        Fact::DoubtResolved { call, certainty, by: None, .. } => format!("{name} {call} {}", certainty.as_str()),
+        Fact::DoubtResolved { call, certainty, by: Some(by), .. } => {
+            format!("{name} {call} {} by {by}", certainty.as_str())
+        }
         Fact::ReversalMinted { call, token } | Fact::ReversalVoided { call, token } => format!("{name} {call} {token}"),
         Fact::ReversalArmed { call, token, until } => {
             format!("{name} {call} {token} until {}", until.since_ms(BEGIN))

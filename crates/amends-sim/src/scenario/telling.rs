@@ -323,16 +323,12 @@ impl<'a> Telling<'a> {
         let Some(walk) = self.dispatcher.walk() else { return Vec::new() };
         match walk.standing {
             Standing::Done(action) | Standing::Unknown(action) => return vec![action.to_string()],
-            Standing::Open(_) | Standing::InDoubt(_) => return Vec::new(),
+            Standing::Open(_) | Standing::InDoubt(_) | Standing::Unclear(_) => return Vec::new(),
             Standing::Free if walk.over => return Vec::new(),
             Standing::Free => {}
         }
-        let Some((machine, at)) = self.position() else { return Vec::new() };
-        let later: Vec<&ActionName> =
-            walk.later.iter().filter(|(_, until)| *until > self.now).map(|(action, _)| *action).collect();
-        let Some(machine) = self.machines.get(&machine) else { return Vec::new() };
-        let next = machine.moves(&at).into_iter().filter(|next| !later.contains(&next.name));
-        next.map(|next| next.name.to_string()).collect()
+        let Some((_, at)) = self.position() else { return Vec::new() };
+        walk.moves(&at, self.now).into_iter().map(|next| next.name.to_string()).collect()
     }
 
     /// The machine it is in, and where.

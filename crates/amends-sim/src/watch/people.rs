@@ -129,12 +129,27 @@ impl Watch {
         Ok(())
     }
 
-    /// What a person says of a call is what is recorded of it, and nothing else settles a doubt after the end.
+    /// What a person says of a call is what is recorded of it, and nothing else settles a doubt after the end but the result of
+    /// an attempt that was in doubt.
     pub(crate) fn resolved_by_answer(&self, session: &SessionId, event: &Event) -> Verdicts {
-        let Fact::DoubtResolved { call, certainty, interaction } = &event.fact else {
+        let Fact::DoubtResolved { call, certainty, interaction, by } = &event.fact else {
             return Ok(());
         };
-        let question = self.questions.get(&(session.clone(), interaction.clone()));
+        if let Some(by) = by {
+            let heard = self.heard.get(by).map(|report| (report.certainty, report.failure.is_none()));
+            let tells = match certainty {
+                Certainty::Processed => heard == Some((*certainty, true)),
+                Certainty::NotSent | Certainty::NotProcessed => heard.is_some_and(|(heard, _)| heard == *certainty),
+                Certainty::InDoubt => false,
+            };
+            let open = self.open_about(call, Subject::Doubt).next().is_some();
+            if by.call != *call || !tells || open {
+                let what = format!("it is settled as {certainty:?} by {by}, which says {heard:?}; still asked: {open}");
+                return Err(self.broken("people", Some(call.clone()), what));
+            }
+            return Ok(());
+        }
+        let question = interaction.as_ref().and_then(|id| self.questions.get(&(session.clone(), id.clone())));
         let said = question.and_then(|question| question.answer.as_deref());
         let means = match said {
             Some(choice::HAPPENED) => Some(Certainty::Processed),

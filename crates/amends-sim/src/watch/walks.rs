@@ -403,7 +403,9 @@ impl Watch {
                 format!("it repeats {first}, which is not known"),
             ));
         };
-        let answered = matches!(other.told, Told::Nothing | Told::Awaited | Told::Made);
+        // Of what was done and was not well done, whoever was not told hears so before it is done again.
+        let answered =
+            matches!(other.told, Told::Nothing | Told::Awaited | Told::Made | Told::Ended(Certainty::Processed));
         if view.fingerprint != other.fingerprint || view.action != other.action || !answered {
             let what = format!("it repeats {first}, which is {other:?}");
             return Err(self.broken("one_move_one_wish", Some(of.clone()), what));
@@ -562,10 +564,10 @@ impl WalkView {
             frame.moves += 1;
             frame.state = state.clone();
             if ends {
-                match self.frames.pop().and_then(|frame| frame.via) {
-                    Some(via) => action = via,
-                    None => return false,
-                }
+                let Some(Frame { via: Some(via), moves, .. }) = self.frames.pop() else { return false };
+                // What was done in it counts for the one that ran it.
+                self.frames.iter_mut().last().into_iter().for_each(|outer| outer.moves += moves);
+                action = via;
             }
         }
         !to.is_empty()

@@ -232,14 +232,17 @@ impl Tries {
             Fact::MoveWeighed { weighed: Weighed::Retry, .. } => {
                 self.wanted = self.goes_on || self.last != Some(Part::Setup);
             }
+            Fact::MoveWeighed { weighed, .. } => self.wanted = *weighed == Weighed::Fail,
             Fact::MoveWaits { .. } => {
                 self.redone += u32::from(self.wanted);
                 (self.last, self.wanted, self.goes_on) = (None, false, false);
                 self.acts.clear();
             }
-            Fact::MoveEnded { .. } => {
+            Fact::MoveEnded { certainty, .. } => {
                 let acts = std::mem::take(&mut self.acts);
-                if let Some((_, wish)) = self.wish.take().filter(|_| !acts.is_empty()) {
+                let in_vain = self.wanted && *certainty == Certainty::Processed;
+                self.redone += u32::from(in_vain);
+                if let Some((_, wish)) = self.wish.take().filter(|_| !acts.is_empty() && !in_vain) {
                     self.earlier.insert(wish, acts);
                 }
                 (self.last, self.wanted) = (None, false);

@@ -263,7 +263,12 @@ impl World {
         let Some(look) = past.walk() else {
             return;
         };
-        let from = Fork { session: session.clone(), seq, frames: look.frames.to_vec() };
+        let (frames, spent_ms) = (look.frames.to_vec(), look.spent_ms.clone());
+        let Some(today) = Dispatcher::restore(&events, self.watch.rules()).ok() else {
+            return;
+        };
+        let later = today.walk().map(|look| look.postponed).unwrap_or_default();
+        let from = Fork { session: session.clone(), seq, frames, spent_ms, later };
         let declared = self.walks.courses[course].declared;
         self.walks.courses.push(Course { declared, session: None, from: Some(from) });
         self.set_out(self.walks.courses.len() - 1);

@@ -347,3 +347,35 @@ fn whoever_says_that_it_happened_may_say_what_it_gave() {
         place.settled();
     }
 }
+
+/// What a charge writes is a member that no charge has.
+fn unclear() -> String {
+    ORDER.replace("writes = { charge = \"result.id\" }", "writes = { charge = \"result.no_such_member\" }")
+}
+
+#[test]
+fn what_was_done_and_cannot_be_judged_is_told_and_holds_nobody_for_good() {
+    let place = Place::new();
+    let gateway = serve(&place, &unclear());
+    let session = ordered(&gateway, "ord_1");
+    let told = pay(&gateway, &session);
+    assert_eq!(
+        (&told["error"]["kind"], &told["error"]["certainty"]),
+        (&json!("action_error"), &json!("processed")),
+        "{told}"
+    );
+    let words = told["error"]["message"].as_str().unwrap_or_default();
+    assert!(words.contains("`pay` was done") && words.contains("no_such_member"), "{words}");
+    assert_eq!(told["waits"], json!({ "for": "unclear", "action": "pay" }), "{told}");
+    assert!(told["next_hint"].as_str().is_some_and(|hint| hint.contains("`reset`")), "{told}");
+    let asked = queue(&place);
+    assert!(asked[0]["question"].as_str().is_some_and(|words| words.contains("no_such_member")), "{asked:?}");
+    let other = step(&gateway, json!({ "action": "drop_order", "session": session }));
+    assert_refused(&other, "in_flight", &[]);
+    pay(&gateway, &session);
+    assert_eq!((place.requests_on("charge_card", "ord_1"), queue(&place).len()), (1, 1));
+    let (_, reset) = gateway.call("reset", &json!({ "session": session }).to_string());
+    assert_eq!(reset["data"]["state"]["name"], "created", "{reset}");
+    assert_legal(&reset["data"], &["drop_order", "take_order"]);
+    place.settled();
+}

@@ -101,7 +101,10 @@ fn told(out: &mut String, name: &str, story: &Story) {
                 let queue = rest.split([' ', ',']).nth(1).unwrap_or("");
                 judged.push(format!("asks on the queue {}", code(queue)));
             }
-            "doubt_resolved" => judged.push(format!("settled by a person: {rest}")),
+            "doubt_resolved" => judged.push(match rest.split_once(" by ") {
+                Some((known, _)) => format!("settled: {known}"),
+                None => format!("settled by a person: {rest}"),
+            }),
             "reversal_redeemed" => judged.push("undoes with a token".to_owned()),
             "reversal_armed" => ended.push("can be undone".to_owned()),
             "reversal_refused" => ended.push(format!("not undone: {rest}")),

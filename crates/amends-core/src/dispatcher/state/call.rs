@@ -285,6 +285,13 @@ impl CallState {
         self.inherits_doubt() || self.doubts().next().is_some()
     }
 
+    /// The attempts of which nobody knows what they did; 0 stands for those of the call whose key it goes on with.
+    pub(super) fn doubted(&self) -> Vec<u32> {
+        let inherited = self.inherits_doubt().then_some(0);
+        let own = self.acts().filter(|act| act.end.as_ref().is_none_or(|end| end.certainty == Certainty::InDoubt));
+        inherited.into_iter().chain(own.map(|act| act.n)).collect()
+    }
+
     /// Whether the call whose key it goes on with may have done it.
     pub(in crate::dispatcher) fn inherits_doubt(&self) -> bool {
         self.inherited == Some(Certainty::InDoubt)

@@ -19,6 +19,9 @@ impl WalkState {
     /// Why it cannot go on under that declaration; nothing where it can.
     pub(in crate::dispatcher) fn unfit(&self, definition: &BTreeMap<MachineName, MachineSpec>) -> Option<String> {
         let Ok(machines) = Machines::read(definition) else { return Some("it cannot be read".to_owned()) };
+        if self.unsettled.as_ref().is_some_and(|past| !past.fits(&machines)) {
+            return Some("the move that was not told does not go on there".to_owned());
+        }
         Self::unfit_there(&self.frames, &machines)
     }
 

@@ -8,12 +8,12 @@ use crate::certainty::Certainty;
 use crate::dispatcher::Deadline;
 use crate::dispatcher::cancel::CancelReason;
 use crate::event::Fact;
-use crate::id::{ActionName, CallId, Digest, InteractionId, MachineName, StateName};
-use crate::machine::{Action, Machine, Machines, Position};
+use crate::id::{ActionName, AttemptId, CallId, Digest, InteractionId, MachineName, StateName};
+use crate::machine::{Action, Does, Machine, Machines, Position};
 use crate::outcome::Outcome;
 use crate::registry::Code;
 use crate::time::Timestamp;
-use crate::walk::{Beginning, Declared, Frame, Part, Taking, Weighed};
+use crate::walk::{Beginning, Declared, Frame, Later, Part, Taking, Weighed};
 
 /// How many moves are remembered for their repeats.
 const RECENT_MAX: usize = 64;
@@ -32,9 +32,8 @@ pub(in crate::dispatcher) struct WalkState {
     pub(in crate::dispatcher) frames: Vec<Frame>,
     /// How many moves were made.
     pub(in crate::dispatcher) moves: u64,
-    pub(in crate::dispatcher) began: Timestamp,
-    /// How long people took.
-    pub(super) people_ms: u64,
+    /// The time of each machine it is in, as the frames are.
+    clocks: Vec<Clock>,
     pub(in crate::dispatcher) open: Option<MoveState>,
     pub(in crate::dispatcher) unsettled: Option<Unsettled>,
     /// When actions of a machine can be taken again that failed for now, whatever else is done meanwhile.
@@ -59,13 +58,39 @@ pub(in crate::dispatcher) struct WalkState {
     pub(super) unwound: Option<Unwound>,
 }
 
-/// A move that was made.
+/// The time that a walk spends in one machine.
+#[derive(Clone, Debug, PartialEq)]
+struct Clock {
+    began: Timestamp,
+    /// What the walk had spent before of which this one is a fork.
+    before_ms: u64,
+    /// How long people took.
+    people_ms: u64,
+}
+
+impl Clock {
+    fn new(began: Timestamp) -> Self {
+        Self { began, before_ms: 0, people_ms: 0 }
+    }
+
+    fn ends(&self, most_ms: u64) -> Timestamp {
+        self.began + most_ms.saturating_sub(self.before_ms).saturating_add(self.people_ms)
+    }
+
+    fn spent_ms(&self, at: Timestamp) -> u64 {
+        at.since_ms(self.began).saturating_sub(self.people_ms).saturating_add(self.before_ms)
+    }
+}
+
+/// A move whose answer its repeat finds: one that was made, or that did something and was not well done.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::dispatcher) struct Made {
     pub(in crate::dispatcher) id: CallId,
     pub(in crate::dispatcher) taking: Taking,
     pub(in crate::dispatcher) at: Timestamp,
     pub(in crate::dispatcher) delivered: bool,
+    /// It was not well done: once its agent knows that, an equal wish is another one.
+    pub(in crate::dispatcher) failed: bool,
 }
 
 /// A move that is being made.
@@ -103,6 +128,8 @@ pub(in crate::dispatcher) struct LegState {
     pub(in crate::dispatcher) part: Part,
     pub(in crate::dispatcher) name: String,
     pub(in crate::dispatcher) attempt: u32,
+    /// It changes nothing.
+    pub(in crate::dispatcher) reads: bool,
     /// It is still being settled, and the move waits no longer.
     pub(in crate::dispatcher) overdue: bool,
     /// A person is asked whether it is made, and the agent was told so.
@@ -119,6 +146,8 @@ pub(in crate::dispatcher) struct LegEnd {
     pub(in crate::dispatcher) code: Option<Code>,
     /// Whether a person allowed it when nobody waited any more, so that the next one like it needs no other.
     pub(in crate::dispatcher) granted: bool,
+    /// The attempts of which nobody knows what they did.
+    pub(in crate::dispatcher) doubts: Vec<u32>,
 }
 
 /// A move that may have been made, or was made and not told.
@@ -128,6 +157,8 @@ pub(in crate::dispatcher) struct Unsettled {
     pub(in crate::dispatcher) machine: MachineName,
     /// The calls that it is about, of its last try.
     pub(in crate::dispatcher) legs: Vec<LegState>,
+    /// Why its machine cannot tell what follows from it, where that is why it was not made.
+    pub(in crate::dispatcher) unclear: Option<String>,
 }
 
 impl LegEnd {
@@ -162,6 +193,17 @@ impl Unsettled {
     pub(in crate::dispatcher) fn done(&self) -> bool {
         self.legs.iter().all(|leg| leg.certainty() == Certainty::Processed)
     }
+
+    /// Whether the next equal wish can go on with it under that declaration: its action still wants the same calls made.
+    pub(super) fn fits(&self, machines: &Machines) -> bool {
+        let action = machines.get(&self.machine).and_then(|machine| machine.action(self.taking.action.as_str()));
+        let wants = |name: &str| match action.map(|(_, action)| &action.does) {
+            Some(Does::Tool(_) | Does::Function(_)) => name == "act",
+            Some(Does::Parallel(siblings)) => siblings.contains_key(name),
+            Some(Does::Nothing | Does::Machine(_) | Does::Allowed(_)) | None => false,
+        };
+        !self.in_doubt() && self.legs.iter().all(|leg| wants(&leg.name))
+    }
 }
 
 impl MoveState {
@@ -195,6 +237,17 @@ impl MoveState {
         self.legs.iter().filter(move |leg| leg.part == part && leg.attempt == self.attempt)
     }
 
+    /// Whether it certainly changed something.
+    pub(in crate::dispatcher) fn wrote(&self) -> bool {
+        let wrote = |leg: &LegState| leg.part == Part::Act && !leg.reads && leg.certainty() == Certainty::Processed;
+        self.legs.iter().any(wrote)
+    }
+
+    /// Whether its act was done in its last try, and not well.
+    fn is_not_well(&self) -> bool {
+        matches!(self.weighed, Some(Weighed::Retry | Weighed::Fail))
+    }
+
     /// What is known of what it did, over all its tries.
     pub(in crate::dispatcher) fn certainty(&self) -> Certainty {
         let acts = || self.legs.iter().filter(|leg| leg.part == Part::Act).map(LegState::certainty);
@@ -224,6 +277,10 @@ impl WalkState {
             Some(fork) => (fork.frames.clone(), fork.seq),
             None => (vec![first], 0),
         };
+        let spent_ms = beginning.from.iter().flat_map(|fork| &fork.spent_ms).copied().chain(std::iter::repeat(0));
+        let clocks = frames.iter().zip(spent_ms).map(|(_, before_ms)| Clock { before_ms, ..Clock::new(at) }).collect();
+        let later = beginning.from.iter().flat_map(|fork| &fork.later).filter(|later| later.until > at);
+        let later = later.map(|later| ((later.machine.clone(), later.action.clone()), later.until)).collect();
         let known =
             |frame: &Frame| machines.get(&frame.machine).is_some_and(|machine| machine.states().contains(&frame.state));
         (!frames.is_empty() && frames.iter().all(known)).then(|| Self {
@@ -231,11 +288,10 @@ impl WalkState {
             hash: beginning.hash.clone(),
             frames,
             moves,
-            began: at,
-            people_ms: 0,
+            clocks,
             open: None,
             unsettled: None,
-            later: BTreeMap::new(),
+            later,
             granted: None,
             resets: None,
             begins_under: None,
@@ -277,10 +333,44 @@ impl WalkState {
         self.aborted_by.is_some() || (self.frames.len() == 1 && machine.is_terminal(&frame.state))
     }
 
-    /// When its time is over, where the machine it is in bounds that. The time that people took does not count.
-    pub(in crate::dispatcher) fn ends(&self) -> Option<Timestamp> {
-        let most = self.top().0.bounds().time_ms_max?;
-        Some(self.began + most.saturating_add(self.people_ms))
+    /// When its time is over, where a machine it is in bounds that, and which one does. The time that people took does not count.
+    pub(in crate::dispatcher) fn ends(&self) -> Option<(Timestamp, &Machine)> {
+        let machines = self.frames.iter().filter_map(|frame| self.machines.get(&frame.machine));
+        let bounded = machines.zip(&self.clocks).filter_map(|(machine, clock)| {
+            let most_ms = machine.bounds().time_ms_max?;
+            Some((clock.ends(most_ms), machine))
+        });
+        bounded.min_by_key(|(ends, _)| *ends)
+    }
+
+    /// How much time was spent in each machine it is in, without people's.
+    pub(in crate::dispatcher) fn spent_ms(&self, at: Timestamp) -> Vec<u64> {
+        self.clocks.iter().map(|clock| clock.spent_ms(at)).collect()
+    }
+
+    /// The machine whose steps are used up while another runs within it, and how many it has. What is done in the one within
+    /// counts for those it runs in.
+    pub(in crate::dispatcher) fn out_of_steps(&self) -> Option<(&MachineName, u32)> {
+        let mut within = 0_u64;
+        let mut spent = None;
+        for (depth, frame) in self.frames.iter().rev().enumerate() {
+            within = within.saturating_add(frame.moves);
+            let most = self.machines.get(&frame.machine).and_then(|machine| machine.bounds().steps_max);
+            // Each action that waits for the one within was taken as well.
+            let taken = within.saturating_add(depth as u64);
+            if let Some(most) = most.filter(|most| depth > 0 && taken >= u64::from(*most)) {
+                spent = Some((&frame.machine, most));
+            }
+        }
+        spent
+    }
+
+    /// What failed for now, in any machine.
+    pub(in crate::dispatcher) fn postponed(&self) -> Vec<Later> {
+        let later = self.later.iter();
+        later
+            .map(|((machine, action), until)| Later { machine: machine.clone(), action: action.clone(), until: *until })
+            .collect()
     }
 
     pub(in crate::dispatcher) fn deadline(&self) -> Option<Deadline> {
@@ -323,23 +413,26 @@ impl WalkState {
     }
 
     /// Goes where a move leads.
-    fn arrive(&mut self, action: &ActionName, to: &[StateName], enters: Option<&MachineName>) {
+    fn arrive(&mut self, action: &ActionName, to: &[StateName], enters: Option<&MachineName>, at: Timestamp) {
         if let Some(machine) = enters.and_then(|name| self.machines.get(name)) {
             let entered = frame(machine, Some(action.clone()));
             self.frames.push(entered);
+            self.clocks.push(Clock::new(at));
             return;
         }
         let mut action = Some(action.clone());
         for (n, state) in to.iter().enumerate() {
+            let mut within = 0;
             if n > 0 {
-                self.frames.pop();
+                within = self.frames.pop().map_or(0, |ended| ended.moves);
+                self.clocks.pop();
             }
             let Some(frame) = self.frames.last_mut() else { return };
             if let Some(action) = action.take() {
                 *frame.taken.entry(action).or_default() += 1;
             }
             frame.state = state.clone();
-            frame.moves += 1;
+            frame.moves = frame.moves.saturating_add(within).saturating_add(1);
             action.clone_from(&frame.via);
         }
     }
@@ -351,6 +444,8 @@ impl WalkState {
                 if let Ok(machines) = Machines::read(definition) {
                     self.machines = Arc::new(machines);
                     self.hash = hash.clone();
+                    // What could not be told before may be told now.
+                    self.unsettled.iter_mut().for_each(|past| past.unclear = None);
                 }
             }
             Fact::MoveReceived { taking, gates } => {
@@ -412,7 +507,7 @@ impl WalkState {
                 }
             }
             Fact::MoveMade { of, action, to, enters, moves, .. } => {
-                self.arrive(action, to, enters.as_ref());
+                self.arrive(action, to, enters.as_ref(), at);
                 self.moves = *moves;
                 self.redone = 0;
                 self.unsettled = None;
@@ -420,13 +515,11 @@ impl WalkState {
                 self.later.retain(|_, until| *until > at);
                 if let Some(open) = &self.open {
                     self.later.remove(&(open.machine.clone(), action.clone()));
-                    self.recent.push_back(Made { id: of.clone(), taking: open.taking.clone(), at, delivered: false });
-                    if self.recent.len() > RECENT_MAX {
-                        self.recent.pop_front();
-                    }
+                    let (id, taking) = (of.clone(), open.taking.clone());
+                    self.remember(Made { id, taking, at, delivered: false, failed: false });
                 }
             }
-            Fact::MoveEnded { certainty, outcome, not_before, granted, .. } => {
+            Fact::MoveEnded { of, certainty, outcome, not_before, granted } => {
                 let Some(open) = self.open.take() else { return };
                 if *granted {
                     self.granted = Some(open.taking.fingerprint.clone());
@@ -436,9 +529,21 @@ impl WalkState {
                 }
                 let doubtful = *certainty == Certainty::InDoubt;
                 let untold = *outcome == Outcome::Unresolved && *certainty == Certainty::Processed;
+                if *certainty == Certainty::Processed && open.is_not_well() {
+                    // It was done and is known not to help: taken again, it is done again. Who was not told that repeats it.
+                    self.redone += 1;
+                    if open.wrote() && !open.answered {
+                        let (id, taking) = (of.clone(), open.taking.clone());
+                        self.remember(Made { id, taking, at, delivered: false, failed: true });
+                    }
+                }
                 if doubtful || untold {
                     let legs = open.part(Part::Act).cloned().collect();
-                    self.unsettled = Some(Unsettled { taking: open.taking.clone(), machine: open.machine, legs });
+                    let unclear = match &open.weighed {
+                        Some(Weighed::Unclear { why }) => Some(why.clone()),
+                        _ => None,
+                    };
+                    self.unsettled = Some(Unsettled { taking: open.taking, machine: open.machine, legs, unclear });
                 }
             }
             Fact::WalkReset { moves, .. } => {
@@ -450,17 +555,17 @@ impl WalkState {
                 }
                 let machine = self.machines.get(&self.root).expect("a walk's own machine was read when it began");
                 self.frames = vec![frame(machine, None)];
+                self.clocks = vec![Clock::new(at)];
                 self.moves = *moves;
                 (self.unsettled, self.granted, self.redone, self.aborted_by) = (None, None, 0, None);
                 self.unwound = None;
-                self.later.clear();
+                // What failed for now did so whatever is begun again.
+                self.later.retain(|_, until| *until > at);
                 // An equal wish is another one by now, unless it brings the same key.
                 self.recent.retain(|made| made.taking.key.is_some());
                 if let Some(taking) = self.resets.take() {
-                    self.recent.push_back(Made { id: taking.id.clone(), taking, at, delivered: false });
+                    self.recent.push_back(Made { id: taking.id.clone(), taking, at, delivered: false, failed: false });
                 }
-                self.began = at;
-                self.people_ms = 0;
             }
             Fact::WalkAborted { of } => {
                 self.aborted_by = Some(of.clone());
@@ -507,12 +612,28 @@ impl WalkState {
         }
     }
 
+    /// Remembers a move for its repeats.
+    fn remember(&mut self, made: Made) {
+        self.recent.push_back(made);
+        if self.recent.len() > RECENT_MAX {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Whether a call of the walk ended without anybody knowing what that attempt did, and nothing was found out since.
+    pub(in crate::dispatcher) fn doubts(&self, attempt: &AttemptId) -> bool {
+        let open = self.open.iter().flat_map(|open| &open.legs);
+        let past = self.unsettled.iter().flat_map(|past| &past.legs);
+        let mut ends = open.chain(past).filter(|leg| leg.call == attempt.call).filter_map(|leg| leg.end.as_ref());
+        ends.any(|end| end.certainty == Certainty::InDoubt && end.doubts.contains(&attempt.n))
+    }
+
     /// A call of a move begins.
-    pub(super) fn leg_begins(&mut self, leg: &crate::walk::LegOf, call: &CallId) {
+    pub(super) fn leg_begins(&mut self, leg: &crate::walk::LegOf, call: &CallId, reads: bool) {
         if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == leg.of) {
             open.not_before = None;
             let (call, part, name, attempt) = (call.clone(), leg.part, leg.name.clone(), leg.attempt);
-            open.legs.push(LegState { call, part, name, attempt, overdue: false, asks: false, end: None });
+            open.legs.push(LegState { call, part, name, attempt, reads, overdue: false, asks: false, end: None });
         }
     }
 
@@ -563,8 +684,10 @@ impl WalkState {
     }
 
     /// A person answered, or did not: their time is not the walk's. A No ends the move in the same step.
-    pub(super) fn person_took(&mut self, id: &InteractionId, call: &CallId, ms: u64) {
-        self.people_ms = self.people_ms.saturating_add(ms);
+    pub(super) fn person_took(&mut self, id: &InteractionId, call: &CallId, ms: u64, at: Timestamp) {
+        for clock in &mut self.clocks {
+            clock.people_ms = clock.people_ms.saturating_add(ms.min(at.since_ms(clock.began)));
+        }
         if let Some(open) = self.open.as_mut().filter(|open| open.question.as_ref() == Some(id)) {
             open.deadline = open.deadline + ms;
             open.approved = true;

@@ -7,7 +7,7 @@ use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::approve::COME_BACK_MS;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{MoveState, WalkState};
+use crate::dispatcher::state::{LegState, MoveState, WalkState};
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Data, Envelope, Trouble};
 use crate::event::Fact;
@@ -22,7 +22,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::{Class, Code, WhoMustAct};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
-use crate::walk::{GivenUp, Weighed};
+use crate::walk::{GivenUp, Part, Weighed};
 
 /// How many calls a person is told of that could not be undone.
 const TOLD_MAX: usize = 32;
@@ -85,9 +85,15 @@ impl Dispatcher {
         let end = if open.is_stopped(&end, now) { End::Cancelled } else { end };
         let told = open.answered;
         let settled = certainty != Certainty::InDoubt;
+        let resolution = action.stage.resolution.filter(|_| settled && !open.is_left());
+        let aborts = resolution == Some(Resolution::AbortWorkflow);
+        // What was done and cannot be judged is not forgotten, unless all of it is undone. What only read is just over.
+        let untold = matches!(end, End::Unclear { .. }) && open.wrote() && !aborts;
+        let known = walk.unsettled.as_ref().is_some_and(|past| past.unclear.is_some());
         let outcome = match &end {
             End::Cancelled if settled => Outcome::Cancelled,
             End::Failed { .. } | End::NotWell | End::TimedOut { .. } if settled => Outcome::Exhausted,
+            End::Unclear { .. } if settled && !untold => Outcome::Exhausted,
             End::Cancelled
             | End::Failed { .. }
             | End::NotWell
@@ -95,12 +101,11 @@ impl Dispatcher {
             | End::Unclear { .. }
             | End::Granted => Outcome::Unresolved,
         };
-        let resolution = action.stage.resolution.filter(|_| settled && !open.is_left());
         let not_before = match resolution {
-            Some(Resolution::RetryLater { after_ms }) => Some(now + after_ms),
-            Some(Resolution::Skip | Resolution::AbortWorkflow) | None => None,
+            // Later it would be no clearer.
+            Some(Resolution::RetryLater { after_ms }) if !untold => Some(now + after_ms),
+            Some(Resolution::RetryLater { .. } | Resolution::Skip | Resolution::AbortWorkflow) | None => None,
         };
-        let aborts = resolution == Some(Resolution::AbortWorkflow);
         let question = open.question.clone().filter(|id| self.state.questions.contains_key(id));
         let quoted = self.quoted(open, &end);
         let given_up = aborts.then(|| walk.deeds.undoing());
@@ -108,6 +113,12 @@ impl Dispatcher {
         if let Some(interaction) = question {
             self.emit(now, Fact::InteractionWithdrawn { interaction: interaction.clone() });
             self.step.effects.push(Effect::Withdraw(interaction));
+        }
+        if untold
+            && !known
+            && let End::Unclear { why } = &end
+        {
+            self.tell_unclear(now, why);
         }
         self.emit(now, Fact::MoveEnded { of: of.clone(), outcome, certainty, not_before, granted: false });
         if aborts {
@@ -118,6 +129,38 @@ impl Dispatcher {
             let error = Box::new(trouble);
             self.reply_move(of, Envelope::of(Body::Error { outcome: Some(outcome), error }), true);
         }
+    }
+
+    /// Tells a person that a move was done of which its machine cannot tell what follows: the machine is to be mended.
+    fn tell_unclear(&mut self, now: Timestamp, why: &str) {
+        let Some(open) = self.state.open_move().filter(|_| self.can_ask()) else { return };
+        let name = open.taking.id.as_str().strip_prefix("call_").unwrap_or(open.taking.id.as_str());
+        let interaction = Interaction {
+            id: InteractionId::new(format!("int_{name}_unclear")),
+            session: self.state.id.clone(),
+            call: open.taking.id.clone(),
+            tool: ToolName::new(open.taking.action.as_str()),
+            principal: open.taking.principal.clone(),
+            queue: "default".to_owned(),
+            kind: InteractionKind::Confirm,
+            subject: Subject::Notice,
+            question: format!(
+                "take notice: `{}` of `{}` was done, and its machine cannot tell what follows from it: {}",
+                open.taking.action,
+                open.machine,
+                bounded(why)
+            ),
+            view: open.taking.view.clone(),
+            options: vec![choice::SEEN.to_owned()],
+            default: choice::SEEN.to_owned(),
+            opened: now,
+            due: now + ANSWER_WITHIN_MS,
+            arrives_by: None,
+            grounds: None,
+            gives: None,
+        };
+        self.emit(now, Fact::InteractionOpened { interaction: Box::new(interaction.clone()) });
+        self.step.effects.push(Effect::Ask(Box::new(interaction)));
     }
 
     /// What is told of the call that failed, where it ended in this step.
@@ -285,6 +328,15 @@ impl Dispatcher {
 }
 
 impl MoveState {
+    /// The calls of its last try that changed something, where another one beside them was not done.
+    fn done_alone(&self) -> Vec<&str> {
+        let is_done = |leg: &&LegState| leg.certainty() == Certainty::Processed;
+        if self.part(Part::Act).all(|leg| is_done(&leg)) {
+            return Vec::new();
+        }
+        self.part(Part::Act).filter(is_done).filter(|leg| !leg.reads).map(|leg| leg.name.as_str()).collect()
+    }
+
     /// Whether it ends so because somebody stopped it, and not by itself.
     fn is_stopped(&self, end: &End, now: Timestamp) -> bool {
         self.cancel.is_some_and(CancelReason::is_wish)
@@ -342,25 +394,40 @@ fn trouble(
         End::NotWell => {
             (RefusalKind::ActionError.as_str(), Code::ActionError, format!("`{action}` did not do what it should"))
         }
+        End::Unclear { why } if open.wrote() => {
+            let message =
+                format!("`{action}` was done, and its machine cannot tell what follows from it: {}", bounded(why));
+            (RefusalKind::ActionError.as_str(), Code::OutputMalformed, message)
+        }
         End::Unclear { why } => {
             let message = format!("`{action}` cannot be judged: {}", bounded(why));
             (RefusalKind::ActionError.as_str(), Code::OutputMalformed, message)
         }
     };
+    let done = open.done_alone();
     let consequence = match certainty {
         Certainty::InDoubt => {
-            "; it may have happened and is being settled: the machine stays where it is, and nothing else can be done in it until then"
+            "; it may have happened and is being settled: the machine stays where it is, and nothing else can be done in it until then".to_owned()
         }
-        Certainty::Processed => "; it was done",
-        Certainty::NotProcessed => "; nothing was done",
-        Certainty::NotSent => "; nothing was sent",
+        Certainty::Processed if outcome == Outcome::Unresolved => {
+            "; do not do it again: nothing else can be done in this walk until the machine is mended or the walk is reset, which undoes nothing".to_owned()
+        }
+        Certainty::Processed if !open.wrote() => "; nothing was changed".to_owned(),
+        Certainty::Processed if !done.is_empty() => {
+            format!("; `{}` was done, and is not done again where the same is taken again", done.join("`, `"))
+        }
+        Certainty::Processed => "; it was done".to_owned(),
+        Certainty::NotProcessed => "; nothing was done".to_owned(),
+        Certainty::NotSent => "; nothing was sent".to_owned(),
     };
     let where_it_is = match &given_up {
         _ if certainty == Certainty::InDoubt => String::new(),
         Some(given_up) => format!(", and the walk is given up: {}", given_up.words()),
+        None if certainty == Certainty::Processed && outcome == Outcome::Unresolved => String::new(),
         None => ", and the machine stays where it is".to_owned(),
     };
-    let safe = certainty.nothing_happened();
+    // What only read may always be read again.
+    let safe = certainty.nothing_happened() || (certainty == Certainty::Processed && !open.wrote());
     let mut trouble = Trouble {
         kind,
         code,
@@ -375,6 +442,7 @@ fn trouble(
         safe_to_repeat: safe,
         who_must_act: match outcome {
             Outcome::Unresolved if certainty == Certainty::InDoubt => WhoMustAct::Nobody,
+            _ if matches!(end, End::Unclear { .. }) => WhoMustAct::Operator,
             _ => quoted.as_ref().map_or(code.who_must_act(), |trouble| trouble.who_must_act),
         },
         retry_after_ms: quoted.as_ref().and_then(|trouble| trouble.retry_after_ms),

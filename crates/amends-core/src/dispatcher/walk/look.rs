@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::state::{LegState, WalkState};
 use crate::id::{ActionName, CallId, Digest, MachineName};
-use crate::machine::Machines;
+use crate::machine::{Machines, Move, Position};
 use crate::time::Timestamp;
-use crate::walk::{Frame, GivenUp, Part};
+use crate::walk::{Frame, GivenUp, Later, Part};
 
 /// A walk as others see it.
 #[derive(Clone, Debug)]
@@ -26,10 +26,16 @@ pub struct Look<'a> {
     pub over: bool,
     /// What stands in the way of other moves.
     pub standing: Standing<'a>,
-    /// When its time is over, where the machine it is in bounds that. People's time does not count.
+    /// When its time is over, where a machine it is in bounds that. People's time does not count.
     pub ends: Option<Timestamp>,
+    /// How much time was spent in each machine it is in, without people's, when something happened last.
+    pub spent_ms: Vec<u64>,
+    /// Whether a machine in which another runs has no steps left.
+    pub out_of_steps: bool,
     /// Actions of the machine it is in that can be taken again only later.
     pub later: Vec<(&'a ActionName, Timestamp)>,
+    /// The same for every machine.
+    pub postponed: Vec<Later>,
     /// The open move.
     pub open: Option<Underway<'a>>,
     /// The same for the calls of a move that is not settled.
@@ -74,8 +80,22 @@ pub enum Standing<'a> {
     /// An earlier one may have been done, and nobody finds out any more. An equal wish goes on with it, a person may still say
     /// what became of it, and the walk may begin again.
     Unknown(&'a ActionName),
-    /// An earlier one was done after its time was over; only an equal wish goes on.
+    /// An earlier one was done, and nobody was told; only an equal wish goes on.
     Done(&'a ActionName),
+    /// An earlier one was done, and its machine cannot tell what follows from it. The walk may begin again, or go on with an equal
+    /// wish once the machine is mended.
+    Unclear(&'a ActionName),
+}
+
+impl Look<'_> {
+    /// What may be taken there by that time, where nothing stands in the way.
+    pub fn moves(&self, at: &Position, now: Timestamp) -> Vec<Move<'_>> {
+        let machine = self.frames.last().and_then(|frame| self.machines.get(&frame.machine));
+        let Some(machine) = machine.filter(|_| self.ends.is_none_or(|ends| now <= ends)) else { return Vec::new() };
+        let postponed = |name: &ActionName| self.later.iter().any(|(its, until)| *its == name && *until > now);
+        let spent = |legal: &Move<'_>| self.out_of_steps && !machine.ends_stage(legal.action);
+        machine.moves(at).into_iter().filter(|legal| !postponed(legal.name) && !spent(legal)).collect()
+    }
 }
 
 impl Look<'_> {
@@ -100,6 +120,7 @@ impl Dispatcher {
             (Some(open), _) => Standing::Open(&open.taking.action),
             (None, Some(past)) if past.in_doubt() && self.settling() => Standing::InDoubt(&past.taking.action),
             (None, Some(past)) if past.in_doubt() => Standing::Unknown(&past.taking.action),
+            (None, Some(past)) if past.unclear.is_some() => Standing::Unclear(&past.taking.action),
             (None, Some(past)) => Standing::Done(&past.taking.action),
             (None, None) => Standing::Free,
         };
@@ -120,8 +141,11 @@ impl Dispatcher {
             moves: walk.moves,
             over: walk.is_over(),
             standing,
-            ends: walk.ends(),
+            ends: walk.ends().map(|(ends, _)| ends),
+            spent_ms: walk.spent_ms(self.state.now),
+            out_of_steps: walk.out_of_steps().is_some(),
             later: here.map(|((_, action), until)| (action, *until)).collect(),
+            postponed: walk.postponed(),
             open,
             unsettled: past.map(leg).collect(),
             given_up: walk.given_up(),

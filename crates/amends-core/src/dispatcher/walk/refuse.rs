@@ -1,6 +1,7 @@
 //! Our No to a wish, as far as the order of moves can say it.
 
 use crate::dispatcher::state::{LegState, WalkState};
+use crate::failure::bounded;
 use crate::gates::Gates;
 use crate::id::{ActionName, MachineName};
 use crate::machine::No;
@@ -70,10 +71,18 @@ impl WalkState {
                 );
                 return Some(busy(message, None));
             }
-            if !past.in_doubt() && !same {
-                let message = format!(
-                    "`{its}` was done after its time was over; take it again with the same inputs to go on from there"
-                );
+            if !past.in_doubt() && !same && !taking.reset {
+                let message = match &past.unclear {
+                    Some(why) => format!(
+                        "`{its}` was done, and its machine cannot tell what follows from it: {}; nothing else can be done \
+                         until the machine is mended, or the walk is reset, which undoes nothing",
+                        bounded(why)
+                    ),
+                    None => format!(
+                        "`{its}` was done, and nobody was told; take it again with the same inputs to go on from there, \
+                         which does nothing twice"
+                    ),
+                };
                 return Some(busy(message, None));
             }
         }
@@ -92,10 +101,20 @@ impl WalkState {
             return Some(self.structural(&taking.action, no));
         }
         // What goes on with a move that began in time is not too late.
-        if self.ends().is_some_and(|ends| ends < now) && self.unsettled.is_none() {
-            let most = machine.bounds().time_ms_max.unwrap_or_default();
+        if let Some((_, slow)) = self.ends().filter(|(ends, _)| *ends < now && self.unsettled.is_none()) {
+            let most = slow.bounds().time_ms_max.unwrap_or_default();
+            let who = if slow.name() == &self.root { "the walk".to_owned() } else { format!("`{}`", slow.name()) };
             let message =
-                format!("the walk has gone on for longer than the {most} ms it may take; reset it to begin again");
+                format!("{who} has gone on for longer than the {most} ms it may take; reset it to begin again");
+            return Some(Refusal::of(RefusalKind::InvalidTransition, message));
+        }
+        let ends_stage = known.is_some_and(|(_, action)| machine.ends_stage(action));
+        if let Some((name, most)) = self.out_of_steps().filter(|_| !ends_stage && self.unsettled.is_none()) {
+            let message = format!(
+                "`{action}` cannot be taken: `steps` of `{name}`, in which `{}` runs, is bounded to {most}; reset the walk \
+                 to begin again",
+                machine.name()
+            );
             return Some(Refusal::of(RefusalKind::InvalidTransition, message));
         }
         let named = (machine.name().clone(), taking.action.clone());

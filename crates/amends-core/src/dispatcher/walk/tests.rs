@@ -23,7 +23,10 @@ use crate::walk::{Arrival, Fork, Weighing};
 mod again;
 mod drift;
 mod given_up;
+mod late;
+mod limits;
 mod stages;
+mod unclear;
 
 const BEGAN_MS: u64 = 10_000_000;
 
@@ -260,8 +263,36 @@ impl World {
         self.dispatcher.walk().unwrap().standing
     }
 
+    fn reset(&mut self, id: &str) -> CallId {
+        let taking = Taking { reset: true, ..self.taking(id, "reset") };
+        self.put(Input::Move(Box::new(taking)));
+        id.into()
+    }
+
+    /// Lets its tools have that effect, with nothing else declared of them otherwise.
+    fn of_effect(&mut self, effect: EffectKind, declared: bool) {
+        let contract = Contract { effect, declared, ..rules().contract.clone() };
+        let playbook = Playbook::parse(&PlaybookSpec::default(), &contract).unwrap();
+        self.rules = Arc::new(Rules { contract, playbook });
+    }
+
+    fn message(&self, of: &CallId) -> &str {
+        self.answer(of).error().map_or("", |error| &error.message)
+    }
+
     fn count(&self, name: &str) -> usize {
         self.trace.iter().filter(|event| event.fact.name() == name).count()
+    }
+}
+
+/// The past of that walk, as it is.
+fn fork_of(walk: &Look<'_>) -> Fork {
+    Fork {
+        session: "s".into(),
+        seq: walk.moves,
+        frames: walk.frames.to_vec(),
+        spent_ms: walk.spent_ms.clone(),
+        later: walk.postponed.clone(),
     }
 }
 
@@ -521,7 +552,7 @@ fn a_fork_begins_where_the_other_was() {
     let mut world = World::new(order());
     world.wish("take_order");
     let walk = world.dispatcher.walk().unwrap();
-    let fork = Fork { session: "s".into(), seq: walk.moves, frames: walk.frames.to_vec() };
+    let fork = fork_of(&walk);
     let definition = machines(order());
     let (machine, hash) = ("order".into(), "h".into());
     let mut forked = World::begin(Beginning { machine, definition, hash, from: Some(fork), fields: payload() });

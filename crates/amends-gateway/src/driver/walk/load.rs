@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use amends_core::dispatcher::TraceError;
 use amends_core::dispatcher::walk::{Leg, Look};
 use amends_core::id::MachineName;
 use amends_core::machine::{Course, Machines, Written};
@@ -155,6 +156,7 @@ pub(crate) fn past(
         _ => false,
     };
     let Some(end) = events.iter().position(led) else { return Ok(None) };
+    let whole = events;
     let events = &events[..=end];
     // Rules are only needed for calls that are open.
     let rules = |_: &_| {
@@ -163,9 +165,13 @@ pub(crate) fn past(
             playbook: amends_core::Playbook::default(),
         }))
     };
-    let folded = Dispatcher::restore(events, rules).map_err(|error| Error::Corrupt { reason: error.to_string() })?;
+    let corrupt = |error: TraceError| Error::Corrupt { reason: error.to_string() };
+    let folded = Dispatcher::restore(events, rules).map_err(corrupt)?;
     let Some(look) = folded.walk() else { return Ok(None) };
-    let frames: Vec<Frame> = look.frames.to_vec();
+    let (frames, spent_ms): (Vec<Frame>, _) = (look.frames.to_vec(), look.spent_ms.clone());
     let course = course(events, written, look.machines)?;
-    Ok(Some((Fork { session: id.clone(), seq, frames }, course, folded)))
+    // What failed for now did so whatever is forked, and from where.
+    let today = Dispatcher::restore(whole, rules).map_err(corrupt)?;
+    let later = today.walk().map(|look| look.postponed).unwrap_or_default();
+    Ok(Some((Fork { session: id.clone(), seq, frames, spent_ms, later }, course, folded)))
 }

@@ -131,6 +131,7 @@ fn waiting(waits: &Waits) -> Value {
         Waits::Open { action } => json!({ "for": "open", "action": action }),
         Waits::Unsettled { action, done } => json!({ "for": "unsettled", "action": action, "done": done }),
         Waits::Unknown { action } => json!({ "for": "unknown", "action": action }),
+        Waits::Unclear { action } => json!({ "for": "unclear", "action": action }),
         Waits::Later { action, not_before_ms } => {
             json!({ "for": "later", "action": action, "not_before": not_before_ms })
         }

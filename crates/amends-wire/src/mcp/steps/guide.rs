@@ -51,6 +51,11 @@ pub fn hint(view: &View, names: &Names) -> String {
              undoes nothing.",
             tool(Tool::Reset)
         ),
+        Some(Waits::Unclear { action }) => format!(
+            "`{action}` was done, and its machine cannot tell what follows from it. Do not do it again; tell the user, who can \
+             have the machine mended. Or call `{}` to begin again, which undoes nothing.",
+            tool(Tool::Reset)
+        ),
         Some(Waits::Later { action, .. }) if view.next.is_empty() => {
             format!(
                 "`{action}` can be taken again later, not before `waits.not_before`; nothing else can be done from `{state}`."

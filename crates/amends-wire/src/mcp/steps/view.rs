@@ -64,6 +64,11 @@ pub enum Waits {
         /// Its action.
         action: String,
     },
+    /// A move was made, and its machine cannot tell what follows from it.
+    Unclear {
+        /// Its action.
+        action: String,
+    },
     /// An action can be taken again, not before that time.
     Later {
         /// The action.

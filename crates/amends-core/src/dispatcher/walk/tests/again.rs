@@ -143,3 +143,95 @@ fn a_key_is_known_again_after_the_walk_began_anew() {
     world.wish_with("take_order", "", None);
     assert_eq!(world.state().as_str(), "ordered", "without a key, it is another wish");
 }
+
+fn judged(retry: Value, resolution: Value) -> Value {
+    let later = if resolution.is_null() { Value::Null } else { json!("1m") };
+    json!({ "order": {
+        "initial": "created", "terminal": ["paid"],
+        "actions": { "pay": {
+            "from": ["created"], "to": "paid", "tool": "charge_card", "assert": "'ok'", "retry": retry,
+            "resolution": resolution, "later": later,
+        }},
+    }})
+}
+
+#[test]
+fn what_was_not_well_done_is_done_again_for_whoever_was_told_so() {
+    let mut world = World::new(judged(Value::Null, Value::Null));
+    let pay = world.wish("pay");
+    world.says = vec![Weighed::Fail];
+    world.done();
+    assert_eq!(world.kind(&pay), "action_error");
+    // Whoever lost the answer asks again, and nothing is done a second time.
+    let repeat = world.wish("pay");
+    assert_eq!(world.joined, [(repeat, pay.clone())]);
+    assert_eq!(world.count("attempt_started"), 1);
+    world.put(Input::Delivery { call: pay });
+    world.wish("pay");
+    assert_ne!(world.keys[0], world.keys[1], "it is another intention by now");
+    world.done();
+    assert_eq!(world.state().as_str(), "paid");
+}
+
+#[test]
+fn a_key_names_one_try_until_its_answer_arrived() {
+    let mut world = World::new(judged(Value::Null, Value::Null));
+    let keyed = |world: &World, id| Taking { key: Some(crate::call::CallKey("k".into())), ..world.taking(id, "pay") };
+    let first = keyed(&world, "first");
+    world.put(Input::Move(Box::new(first)));
+    world.says = vec![Weighed::Fail];
+    world.done();
+    let lost = keyed(&world, "lost");
+    world.put(Input::Move(Box::new(lost)));
+    assert_eq!(world.joined, [(CallId::from("lost"), CallId::from("first"))]);
+    world.put(Input::Delivery { call: "first".into() });
+    let again = keyed(&world, "again");
+    world.put(Input::Move(Box::new(again)));
+    world.done();
+    assert_eq!((world.state().as_str(), world.keys.len()), ("paid", 2));
+}
+
+#[test]
+fn what_is_to_be_tried_later_is_tried_then_and_every_try_is_a_new_one() {
+    let retry = json!({ "max_attempts": 2, "backoff": "fixed", "initial": "1s" });
+    let mut world = World::new(judged(retry, json!("retry_later")));
+    for _ in 0..2 {
+        let pay = world.wish("pay");
+        world.says = vec![Weighed::Retry];
+        world.done();
+        world.now = world.dispatcher.deadline().unwrap().at;
+        world.put(Input::Tick);
+        world.says = vec![Weighed::Retry];
+        world.done();
+        assert_eq!(world.kind(&pay), "retry_later");
+        world.put(Input::Delivery { call: pay });
+        world.now = world.now + 60_000;
+    }
+    let mut keys = world.keys.clone();
+    keys.sort();
+    keys.dedup();
+    assert_eq!((keys.len(), world.count("attempt_started")), (4, 4));
+}
+
+#[test]
+fn what_only_read_and_was_not_well_done_is_read_again_at_once() {
+    let mut world = World::new(judged(Value::Null, Value::Null));
+    world.of_effect(EffectKind::Read, true);
+    world.wish("pay");
+    world.says = vec![Weighed::Fail];
+    world.done();
+    world.wish("pay");
+    assert!(world.joined.is_empty());
+    world.done();
+    assert_eq!(world.state().as_str(), "paid");
+}
+
+#[test]
+fn what_is_in_doubt_is_not_another_intention() {
+    let mut world = World::new(judged(Value::Null, Value::Null));
+    world.of_effect(EffectKind::Write, false);
+    world.wish("pay");
+    world.result(failed(Code::ConnectionLost, Certainty::InDoubt));
+    world.wish("pay");
+    assert_eq!(world.keys[0], world.keys[1]);
+}

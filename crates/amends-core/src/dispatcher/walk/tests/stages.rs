@@ -316,3 +316,105 @@ fn tries_of_a_stage_are_made_of_whole_calls_and_each_retry_is_counted_once() {
     let tried_again = json!({ "max_attempts": 3, "backoff": "fixed", "initial": "1s" });
     assert_eq!(ends(tried_again), (3 * sends, 3, 2));
 }
+
+fn siblings() -> Value {
+    json!({ "fan": {
+        "initial": "a", "terminal": ["b"],
+        "actions": { "both": {
+            "from": ["a"], "to": "b", "timeout": "20s",
+            "parallel": { "one": { "tool": "charge_card" }, "two": { "tool": "charge_card" } },
+        } },
+    }})
+}
+
+#[test]
+fn of_two_calls_at_once_it_is_said_which_was_done_and_that_one_is_not_done_again() {
+    let mut world = World::new(siblings());
+    let both = world.wish("both");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    world.done();
+    let error = world.answer(&both).error().unwrap();
+    assert_eq!((error.kind, error.certainty), ("action_error", Certainty::Processed));
+    assert!(error.message.contains("failed in `two`") && error.message.contains("`one` was done"), "{}", error.message);
+    assert_eq!((world.state().as_str(), world.standing()), ("a", Standing::Free));
+    world.wish("both");
+    assert_eq!(world.keys[..2], world.keys[2..], "what was done is found by its key");
+}
+
+#[test]
+fn a_call_that_is_over_its_time_holds_the_walk_up_until_it_is_settled_though_the_other_was_done() {
+    let mut world = World::new(siblings());
+    let both = world.wish("both");
+    let two = world.sent.pop().unwrap();
+    world.done();
+    world.ticks();
+    assert_eq!(world.answer(&both).error().unwrap().certainty, Certainty::InDoubt);
+    assert_eq!(world.standing(), Standing::InDoubt(&"both".into()));
+    world.sent.push(two);
+    world.done();
+    assert_eq!((world.state().as_str(), world.standing()), ("a", Standing::Done(&"both".into())));
+    let sent = world.count("attempt_started");
+    world.wish("both");
+    assert_eq!((world.state().as_str(), world.count("attempt_started")), ("b", sent));
+}
+
+fn staged(more: Value) -> World {
+    let mut action = json!({ "from": ["created"], "to": "paid", "tool": "charge_card" });
+    action.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    World::new(json!({ "order": { "initial": "created", "terminal": ["paid"], "actions": { "pay": action } } }))
+}
+
+#[test]
+fn a_failure_that_is_skipped_leads_on_with_nothing_to_show_unless_it_is_in_doubt() {
+    let mut world = staged(json!({ "resolution": "skip" }));
+    let pay = world.wish("pay");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    assert!(matches!(world.answer(&pay).body, Body::Success { .. }));
+    assert_eq!((world.state().as_str(), world.count("move_made")), ("paid", 1));
+
+    let mut world = staged(json!({ "resolution": "skip" }));
+    let pay = world.wish("pay");
+    world.result(failed(Code::ConnectionLost, Certainty::InDoubt));
+    assert_eq!(world.answer(&pay).error().unwrap().certainty, Certainty::InDoubt);
+    assert_eq!(world.state().as_str(), "created");
+}
+
+#[test]
+fn an_assert_may_pass_over_what_was_done() {
+    let mut world = staged(json!({ "assert": "'ok'" }));
+    let pay = world.wish("pay");
+    world.says = vec![Weighed::Skip];
+    world.done();
+    assert!(matches!(world.answer(&pay).body, Body::Success { .. }));
+    assert_eq!((world.state().as_str(), world.count("attempt_started")), ("paid", 1));
+}
+
+#[test]
+fn a_gate_that_says_retry_is_asked_again_and_nothing_is_done_before_it_opens() {
+    let gate = json!({
+        "setup": [{ "tool": "charge_card", "as": "look" }], "gate": "'proceed'",
+        "retry": { "max_attempts": 3, "backoff": "fixed", "initial": "1s" },
+    });
+    for opens in [true, false] {
+        let mut world = staged(gate.clone());
+        world.of_effect(EffectKind::Read, true);
+        world.says = vec![Weighed::Retry, Weighed::Retry];
+        if !opens {
+            world.says.push(Weighed::Retry);
+        }
+        let pay = world.wish("pay");
+        for _ in 0..2 {
+            world.done();
+            world.now = world.dispatcher.deadline().expect("the next try is due").at;
+            world.put(Input::Tick);
+        }
+        world.done();
+        if opens {
+            world.done();
+            assert_eq!((world.state().as_str(), world.count("attempt_started")), ("paid", 4));
+        } else {
+            assert_eq!((world.kind(&pay), world.state().as_str()), ("action_error", "created"));
+            assert_eq!((world.count("attempt_started"), world.standing()), (3, Standing::Free));
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! How long a walk may go on, and how far.
+
+use super::*;
+
+/// A machine that runs another one.
+fn nested(outer: Value, inner: Value) -> World {
+    World::new(json!({
+        "house": { "initial": "plan", "terminal": ["built"], "limits": outer, "actions": {
+            "draw": { "from": ["plan"], "to": "plan" },
+            "build": { "from": ["plan"], "to": "raw", "machine": "wall" },
+            "paint": { "from": ["raw"], "to": "built" },
+        }},
+        "wall": { "initial": "low", "terminal": ["high"], "limits": inner, "actions": {
+            "lay": { "from": ["low"], "to": "low" },
+            "top": { "from": ["low"], "to": "high" },
+        }},
+    }))
+}
+
+fn legal(world: &World) -> Vec<String> {
+    let walk = world.dispatcher.walk().unwrap();
+    let frame = walk.frames.last().unwrap();
+    let at = crate::machine::Position {
+        state: frame.state.clone(),
+        fields: Default::default(),
+        seq: frame.moves,
+        taken: frame.taken.clone(),
+    };
+    walk.moves(&at, world.now).into_iter().map(|legal| legal.name.to_string()).collect()
+}
+
+#[test]
+fn a_machine_within_another_has_its_own_time_from_when_it_is_entered() {
+    let mut world = nested(json!({ "loops": 9 }), json!({ "time": "1m", "loops": 9 }));
+    world.now = world.now + 120_000;
+    world.wish("build");
+    let entered = world.now;
+    world.now = entered + 60_000;
+    let in_time = world.wish("lay");
+    assert_eq!(world.kind(&in_time), "none");
+    world.now = entered + 60_001;
+    let late = world.wish_with("lay", "late", None);
+    assert_eq!(world.kind(&late), "invalid_transition");
+    assert!(
+        world.message(&late).contains("`wall` has gone on for longer than the 60000 ms"),
+        "{}",
+        world.message(&late)
+    );
+    assert!(legal(&world).is_empty());
+}
+
+#[test]
+fn the_time_of_a_machine_is_its_bound_while_another_runs_within_it() {
+    let mut world = nested(json!({ "time": "1m", "loops": 9 }), json!({ "loops": 9 }));
+    world.wish("build");
+    world.wish("lay");
+    world.now = Timestamp::from_ms(BEGAN_MS) + 60_001;
+    let late = world.wish_with("top", "late", None);
+    assert_eq!(world.kind(&late), "invalid_transition");
+    assert!(world.message(&late).contains("the walk has gone on for longer than the 60000 ms"));
+}
+
+#[test]
+fn steps_are_counted_in_all_also_those_of_a_machine_within() {
+    let mut world = nested(json!({ "steps": 4, "loops": 9 }), json!({ "loops": 9 }));
+    for (action, inputs) in [("build", "1"), ("lay", "1"), ("lay", "2")] {
+        let taken = world.wish_with(action, inputs, None);
+        assert_eq!(world.kind(&taken), "none");
+    }
+    assert_eq!(legal(&world), ["lay", "top"]);
+    world.wish_with("lay", "3", None);
+    let over = world.wish_with("lay", "4", None);
+    assert_eq!(world.kind(&over), "invalid_transition");
+    assert!(world.message(&over).contains("`steps` of `house`"), "{}", world.message(&over));
+    assert!(legal(&world).is_empty());
+}
+
+#[test]
+fn what_was_spent_in_a_machine_within_stays_spent_after_it() {
+    let mut world = nested(json!({ "steps": 3, "loops": 9 }), json!({ "loops": 9 }));
+    for action in ["build", "lay", "top"] {
+        let taken = world.wish(action);
+        assert_eq!(world.kind(&taken), "none");
+    }
+    let over = world.wish("paint");
+    assert_eq!(world.kind(&over), "invalid_transition");
+    assert!(world.message(&over).contains("`steps` is bounded to 3"), "{}", world.message(&over));
+}
+
+#[test]
+fn a_fork_has_the_time_that_was_left() {
+    let mut world = nested(json!({ "time": "1m", "loops": 9 }), json!({ "time": "30s", "loops": 9 }));
+    world.now = world.now + 20_000;
+    world.wish("build");
+    world.now = world.now + 10_000;
+    world.wish("lay");
+    let walk = world.dispatcher.walk().unwrap();
+    assert_eq!(walk.spent_ms, [30_000, 10_000]);
+    let fork = fork_of(&walk);
+    let definition = world.trace.iter().find_map(|event| match &event.fact {
+        Fact::WalkBegan { beginning } => Some(beginning.definition.clone()),
+        _ => None,
+    });
+    let beginning = Beginning {
+        machine: "house".into(),
+        definition: definition.unwrap(),
+        hash: "h".into(),
+        from: Some(fork),
+        fields: payload(),
+    };
+    let mut forked = World::begin(beginning);
+    assert_eq!(forked.dispatcher.walk().unwrap().ends, Some(forked.now + 20_000));
+    forked.now = forked.now + 20_001;
+    let late = forked.wish("lay");
+    assert_eq!(forked.kind(&late), "invalid_transition");
+}
+
+#[test]
+fn what_failed_for_now_is_not_taken_earlier_in_a_walk_that_begins_again_or_elsewhere() {
+    let spec = || {
+        json!({ "order": {
+            "initial": "created", "terminal": ["paid"],
+            "actions": {
+                "pay": { "from": ["created"], "to": "paid", "tool": "charge_card", "resolution": "retry_later", "later": "1m" },
+            },
+        }})
+    };
+    let mut world = World::new(spec());
+    world.wish("pay");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    let from = Some(fork_of(&world.dispatcher.walk().unwrap()));
+    world.reset("reset_1");
+    let soon = world.wish("pay");
+    assert_eq!(world.kind(&soon), "retry_later");
+
+    let definition = machines(spec());
+    let (machine, hash) = ("order".into(), "h".into());
+    let mut forked = World::begin(Beginning { machine, definition, hash, from, fields: payload() });
+    let soon = forked.wish("pay");
+    assert_eq!(forked.kind(&soon), "retry_later");
+    forked.now = forked.now + 60_000;
+    forked.wish("pay");
+    forked.done();
+    assert_eq!(forked.state().as_str(), "paid");
+}
