@@ -127,6 +127,7 @@ mod tests {
             effect_key: String::new(),
             repeat_of: None,
             evidence: Vec::new(),
+            reads: false,
             reversal: None,
             redeems: None,
             view: None,

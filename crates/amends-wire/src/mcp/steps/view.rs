@@ -118,11 +118,14 @@ impl View {
     /// Why nothing, or only one thing, may be done, with the action under the name by which an agent takes it.
     pub(super) fn waits(&self, names: &Names) -> Option<Waits> {
         let mut waits = self.waits.clone()?;
-        let (Waits::Open { action }
-        | Waits::Unsettled { action, .. }
-        | Waits::Unknown { action }
-        | Waits::Later { action, .. }) = &mut waits;
-        *action = names.called(&self.machine, action).to_owned();
+        match &mut waits {
+            Waits::Open { action }
+            | Waits::Unsettled { action, .. }
+            | Waits::Unknown { action }
+            | Waits::Unclear { action }
+            | Waits::Later { action, .. } => *action = names.called(&self.machine, action).to_owned(),
+            Waits::GivenUp(_) | Waits::Drifted { .. } => {}
+        }
         Some(waits)
     }
 
