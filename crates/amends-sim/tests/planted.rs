@@ -124,7 +124,7 @@ fn arming_a_spent_token_again_is_seen() {
 
 #[test]
 fn taking_an_answer_twice_is_seen() {
-    check(Flaw::AnswerTwice, &["at_most_once", "truthful"]);
+    check(Flaw::AnswerTwice, &["at_most_once", "truthful", "people"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod call;
 mod deed;
 mod fit;
+mod question;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -12,23 +13,23 @@ use crate::approval::Scope;
 use crate::attempt::Report;
 use crate::call::{Received, Rules};
 use crate::certainty::Certainty;
-use crate::claim::{Claim, ClaimState};
+use crate::claim::ClaimState;
+use crate::dispatcher::TraceError;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::ending::claims_end;
 use crate::dispatcher::retire::RetireReason;
-use crate::dispatcher::{Deadline, TraceError};
 use crate::event::{Decider, Event, Fact};
 use crate::failure::Failure;
 use crate::gates::Approval;
 use crate::id::{CallId, Digest, InteractionId, Principal, SessionId, ToolName};
 use crate::inquiry::Unanswered;
-use crate::interaction::{Interaction, PersonAnswer, Subject};
+use crate::interaction::Subject;
 use crate::outcome::Outcome;
 use crate::registry::Code;
-use crate::reversal::Redeems;
 use crate::time::Timestamp;
 
 pub(super) use call::{AttemptEnd, AttemptState, CallState, InquiryState, Phase};
+pub(super) use question::Question;
 pub(super) use walk::{KEYED_MS, LegEnd, LegState, MoveState, REPEATED_MS, WalkState};
 
 /// How many ended calls are remembered for the news of their delivery.
@@ -54,27 +55,6 @@ pub(super) struct Session {
     pub(super) retired: bool,
     /// What its calls have cost.
     pub(super) spent_milli: u64,
-}
-
-/// A question that is open, and what hangs on its answer.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Question {
-    pub(super) interaction: Interaction,
-    pub(super) claims: Vec<Claim>,
-    /// The token of the call it is about.
-    pub(super) reversal: Option<Digest>,
-    pub(super) redeems: Option<Redeems>,
-    /// Its time is over, and an answer still helps.
-    pub(super) overdue: bool,
-    /// The attempts of its call that are in doubt.
-    pub(super) doubts: Vec<u32>,
-}
-
-impl Question {
-    pub(super) fn deadline(&self) -> Option<Deadline> {
-        let call = self.interaction.call.clone();
-        (!self.overdue).then_some(Deadline { at: self.interaction.due, call, reason: "a person's answer is due" })
-    }
 }
 
 /// An ended call whose delivery still matters.
@@ -195,7 +175,10 @@ impl Session {
             Fact::MoveWeighed { of, .. } | Fact::MoveWaits { of, .. } | Fact::MoveEnded { of, .. } => moves(of),
             Fact::MoveMade { of, action, to, enters, moves: made, .. } => {
                 let walk = self.walk.as_ref();
-                moves(of) && walk.is_some_and(|walk| *made == walk.moves + 1 && walk.leads(action, to, enters.as_ref()))
+                moves(of)
+                    && walk.is_some_and(|walk| {
+                        *made == walk.moves.saturating_add(1) && walk.leads(action, to, enters.as_ref())
+                    })
             }
             Fact::InteractionAnswered { interaction, .. }
             | Fact::InteractionLapsed { interaction, .. }
@@ -475,101 +458,6 @@ impl Session {
     fn leg_ends(&mut self, call: &CallId, end: LegEnd) {
         if let Some(walk) = &mut self.walk {
             walk.leg_ends(call, end);
-        }
-    }
-
-    fn open_question(&mut self, interaction: &Interaction) {
-        let unwinds = self.unwinds(&interaction.call);
-        let open = self.walk.as_mut().and_then(|walk| walk.open.as_mut());
-        let open = open.filter(|open| open.taking.id == interaction.call);
-        if unwinds || open.is_some() {
-            if let Some(open) = open.filter(|_| interaction.subject == Subject::Move) {
-                open.question = Some(interaction.id.clone());
-            }
-            let (claims, reversal, redeems) = (Vec::new(), None, None);
-            let interaction = interaction.clone();
-            let question = Question { interaction, claims, reversal, redeems, overdue: false, doubts: Vec::new() };
-            self.questions.insert(question.interaction.id.clone(), question);
-            return;
-        }
-        let Some(call) = self.calls.get_mut(&interaction.call) else {
-            return;
-        };
-        call.asked = Some(interaction.id.clone());
-        match interaction.subject {
-            Subject::Resend => call.phase = Phase::Asking,
-            Subject::Call => {
-                let told_at = call.told_at.unwrap_or(interaction.opened + call.patience.hold_ms);
-                call.told_at = Some(told_at);
-                call.phase = Phase::Approving;
-            }
-            Subject::SignIn => {
-                let told_at = call.told_at.unwrap_or(interaction.opened + call.patience.hold_ms);
-                call.told_at = Some(told_at);
-                call.signing_in = true;
-                // An upstream that waits goes on with the same attempt.
-                if call.paused.is_none() {
-                    call.phase = Phase::Approving;
-                }
-            }
-            Subject::Doubt | Subject::Notice | Subject::Move => {}
-        }
-        let question = Question {
-            interaction: interaction.clone(),
-            claims: call.received.claims.clone(),
-            reversal: call.received.reversal.clone(),
-            redeems: call.received.redeems.clone(),
-            overdue: false,
-            doubts: call.doubted(),
-        };
-        self.questions.insert(interaction.id.clone(), question);
-    }
-
-    /// Remembers who said yes to a call.
-    fn note_yes(&mut self, id: &InteractionId, answer: &PersonAnswer) {
-        let Some(question) = self.questions.get(id).filter(|question| question.interaction.subject == Subject::Call)
-        else {
-            return;
-        };
-        let said_yes = question.interaction.is_yes(&answer.choice);
-        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|_| said_yes) {
-            call.said_yes.push(answer.clone());
-        }
-    }
-
-    /// A question is answered, or its time is over. What is in doubt stays so without an answer, and can still get one.
-    fn close_question(&mut self, id: &InteractionId, at: Timestamp, answered: bool) {
-        let doubt = |question: &Question| question.interaction.subject == Subject::Doubt;
-        if let Some(question) = self.questions.get_mut(id).filter(|question| !answered && doubt(question)) {
-            question.overdue = true;
-            return;
-        }
-        let Some(question) = self.questions.remove(id) else {
-            return;
-        };
-        let signs_in = question.interaction.subject == Subject::SignIn;
-        let held = self.calls.get(&question.interaction.call).is_some_and(|call| signs_in && call.paused.is_some());
-        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|_| signs_in) {
-            call.signing_in = false;
-        }
-        if held {
-            // The clock stands for the upstream's question, and goes on with that.
-            return;
-        }
-        let took_ms = at.since_ms(question.interaction.opened);
-        // Nobody waits for a notice.
-        if let Some(walk) = self.walk.as_mut().filter(|_| question.interaction.subject != Subject::Notice) {
-            walk.person_took(id, &question.interaction.call, took_ms, at);
-        }
-        if matches!(question.interaction.subject, Subject::Call | Subject::SignIn)
-            && let Some(call) = self.calls.get_mut(&question.interaction.call)
-        {
-            call.phase = Phase::Received;
-        }
-        // People's time is not the tool's time.
-        let counts = |call: &&mut CallState| !call.answered || call.patience.goes_on;
-        if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(counts) {
-            call.deadline = call.deadline + took_ms;
         }
     }
 

@@ -181,7 +181,7 @@ impl Dispatcher {
     }
 
     fn reset(&mut self, now: Timestamp, of: CallId) {
-        let Some(moves) = self.state.walk.as_ref().map(|walk| walk.moves + 1) else { return };
+        let Some(moves) = self.state.walk.as_ref().map(|walk| walk.moves.saturating_add(1)) else { return };
         self.emit(now, Fact::WalkReset { of: of.clone(), moves });
         self.reply_done(of);
     }

@@ -75,6 +75,10 @@ impl<'a> Layers<'a> {
                 Value::Array(some) => some.iter().filter_map(Value::as_str).collect(),
                 _ => continue,
             };
+            // A schema with a type that there is not cannot be used at all, which is said elsewhere.
+            if said.iter().any(|kind| !TYPES.contains(kind)) {
+                continue;
+            }
             // A whole number is a number.
             types.retain(|kind| said.contains(kind) || (*kind == "integer" && said.contains(&"number")));
         }

@@ -343,6 +343,8 @@ impl<'a> Stage<'a> {
             return Ok(());
         }
         if !self.questions.remove(&question.id) {
+            // A late answer told it before.
+            self.looks_again(question);
             return Ok(());
         }
         let key = self.judge.effect_key(&question.call);
@@ -362,14 +364,19 @@ impl<'a> Stage<'a> {
         let input = Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) };
         self.take_up(session)?;
         self.turn(session, input)?;
-        // Who was told that it was done, or asked anew since, has no reason to ask because of this.
+        self.looks_again(question);
+        Ok(())
+    }
+
+    /// The agent asks what became of its call, now that it is settled. Who was told that it was done, or asked anew since, has no
+    /// reason to.
+    fn looks_again(&mut self, question: &Interaction) {
         let told = self.agent.told.last();
         let knows = told.is_some_and(|told| told.certainty == Certainty::Processed);
         let concerned = self.agent.heard_of.as_ref() == Some(&question.call) || told.is_some_and(|told| told.replayed);
         if question.subject == About::Doubt && !knows && concerned {
             self.later(1_000, Happening::Ask);
         }
-        Ok(())
     }
 
     /// A person is asked.

@@ -84,7 +84,7 @@ fn undone_twice() -> Vec<Wish> {
 
 #[test]
 fn one_plain_write() {
-    check(World::new(one(Tool::Write), ONE, None), 18_000);
+    check(World::new(one(Tool::Write), ONE, None), 17_000);
 }
 
 #[test]
@@ -109,12 +109,12 @@ fn one_read() {
 
 #[test]
 fn a_plain_write_and_its_repeat_in_the_same_session() {
-    check(World::new(twice(Tool::Write, 0), Left { cancels: 1, ..TWO }, None), 170_000);
+    check(World::new(twice(Tool::Write, 0), Left { cancels: 1, ..TWO }, None), 140_000);
 }
 
 #[test]
 fn a_plain_write_and_its_repeat_from_another_session() {
-    check(World::new(twice(Tool::Write, 1), TWO, None), 250_000);
+    check(World::new(twice(Tool::Write, 1), TWO, None), 210_000);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn two_equal_reads() {
 
 #[test]
 fn two_equal_writes_with_keys_of_their_own() {
-    check(World::new(with_keys(Tool::Write), Left { ticks: 1, ..TWO }, None), 40_000);
+    check(World::new(with_keys(Tool::Write), Left { ticks: 1, ..TWO }, None), 38_000);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn two_writes_to_the_same_object() {
 
 #[test]
 fn one_token_and_two_that_redeem_it() {
-    check(World::new(undone_twice(), THREE, None), 110_000);
+    check(World::new(undone_twice(), THREE, None), 100_000);
 }
 
 #[test]

@@ -38,9 +38,10 @@ fn configured(place: &Place, port: u16, upstream: &str) {
 fn files(place: &Place) -> BTreeMap<String, (u64, Option<SystemTime>)> {
     let entries = std::fs::read_dir(place.path("")).expect("a folder").flatten();
     entries
-        .map(|entry| {
-            let data = entry.metadata().expect("a file");
-            (entry.file_name().to_string_lossy().into_owned(), (data.len(), data.modified().ok()))
+        .filter_map(|entry| {
+            // What the shop has beside its book may be gone by now.
+            let data = entry.metadata().ok()?;
+            Some((entry.file_name().to_string_lossy().into_owned(), (data.len(), data.modified().ok())))
         })
         .collect()
 }

@@ -51,7 +51,7 @@ impl Dispatcher {
         let outcome = if tried { Outcome::SucceededAfterCompensation } else { Outcome::Succeeded };
         let legs: Vec<CallId> = open.legs.iter().map(|leg| leg.call.clone()).collect();
         let enters = walk.enters();
-        let moves = walk.moves + 1;
+        let moves = walk.moves.saturating_add(1);
         let made =
             Fact::MoveMade { of: of.clone(), action, moves, from, to: arrival.to, enters, fields: arrival.fields };
         self.emit(now, made);
