@@ -3,6 +3,7 @@
 mod call;
 mod deed;
 mod fit;
+mod moving;
 mod question;
 mod walk;
 
@@ -29,8 +30,9 @@ use crate::registry::Code;
 use crate::time::Timestamp;
 
 pub(super) use call::{AttemptEnd, AttemptState, CallState, InquiryState, Phase};
+pub(super) use moving::{LegEnd, LegState, MoveState};
 pub(super) use question::Question;
-pub(super) use walk::{KEYED_MS, LegEnd, LegState, MoveState, REPEATED_MS, WalkState};
+pub(super) use walk::{KEYED_MS, REPEATED_MS, WalkState};
 
 /// How many ended calls are remembered for the news of their delivery.
 const ENDED_MAX: usize = 1024;

@@ -1,0 +1,180 @@
+//! A move as its session knows it: the calls it is made of, and what is not settled of an earlier one.
+
+use crate::certainty::Certainty;
+use crate::dispatcher::cancel::CancelReason;
+use crate::id::{CallId, InteractionId, MachineName};
+use crate::machine::{Does, Machines};
+use crate::outcome::Outcome;
+use crate::registry::Code;
+use crate::time::Timestamp;
+use crate::walk::{Part, Taking, Weighed};
+
+/// A move that is being made.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct MoveState {
+    pub(in crate::dispatcher) taking: Taking,
+    pub(in crate::dispatcher) at: Timestamp,
+    pub(in crate::dispatcher) machine: MachineName,
+    /// When the agent's patience is over, or the action's own time. A wait for a person does not count.
+    pub(in crate::dispatcher) deadline: Timestamp,
+    /// The question whether it may be made.
+    pub(in crate::dispatcher) question: Option<InteractionId>,
+    pub(in crate::dispatcher) approved: bool,
+    /// Which try this is, from 1.
+    pub(in crate::dispatcher) attempt: u32,
+    /// When this try begins.
+    pub(in crate::dispatcher) not_before: Option<Timestamp>,
+    /// The calls of all tries.
+    pub(in crate::dispatcher) legs: Vec<LegState>,
+    /// What its gate said in this try.
+    pub(in crate::dispatcher) gated: Option<Weighed>,
+    /// What was said of the act of this try.
+    pub(in crate::dispatcher) weighed: Option<Weighed>,
+    /// It is passed over, with nothing to show.
+    pub(in crate::dispatcher) skips: bool,
+    /// The agent has an answer, though the move is not over.
+    pub(in crate::dispatcher) answered: bool,
+    pub(in crate::dispatcher) cancel: Option<CancelReason>,
+}
+
+/// One call of a move.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct LegState {
+    pub(in crate::dispatcher) call: CallId,
+    pub(in crate::dispatcher) part: Part,
+    pub(in crate::dispatcher) name: String,
+    pub(in crate::dispatcher) attempt: u32,
+    /// It changes nothing.
+    pub(in crate::dispatcher) reads: bool,
+    /// It is still being settled, and the move waits no longer.
+    pub(in crate::dispatcher) overdue: bool,
+    /// A person is asked whether it is made, and the agent was told so.
+    pub(in crate::dispatcher) asks: bool,
+    pub(in crate::dispatcher) end: Option<LegEnd>,
+}
+
+/// How a call of a move ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct LegEnd {
+    pub(in crate::dispatcher) outcome: Outcome,
+    pub(in crate::dispatcher) certainty: Certainty,
+    /// What failed, where something did.
+    pub(in crate::dispatcher) code: Option<Code>,
+    /// Whether a person allowed it when nobody waited any more, so that the next one like it needs no other.
+    pub(in crate::dispatcher) granted: bool,
+    /// The attempts of which nobody knows what they did.
+    pub(in crate::dispatcher) doubts: Vec<u32>,
+}
+
+/// A move that may have been made, or was made and not told.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct Unsettled {
+    pub(in crate::dispatcher) taking: Taking,
+    pub(in crate::dispatcher) machine: MachineName,
+    /// The calls that it is about, of its last try.
+    pub(in crate::dispatcher) legs: Vec<LegState>,
+    /// Why its machine cannot tell what follows from it, where that is why it was not made.
+    pub(in crate::dispatcher) unclear: Option<String>,
+}
+
+impl LegEnd {
+    pub(in crate::dispatcher) fn done(&self) -> bool {
+        matches!(self.outcome, Outcome::Succeeded | Outcome::SucceededAfterCompensation)
+    }
+}
+
+impl LegState {
+    /// Whether it was not made, and the next one like it may be.
+    pub(in crate::dispatcher) fn is_granted(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.granted)
+    }
+
+    /// Whether a person is asked whether it is made.
+    pub(in crate::dispatcher) fn is_asked(&self) -> bool {
+        self.asks && self.end.is_none()
+    }
+
+    pub(in crate::dispatcher) fn certainty(&self) -> Certainty {
+        self.end.as_ref().map_or(Certainty::InDoubt, |end| end.certainty)
+    }
+}
+
+impl Unsettled {
+    /// Whether something of it is still in doubt.
+    pub(in crate::dispatcher) fn in_doubt(&self) -> bool {
+        self.legs.iter().any(|leg| leg.certainty() == Certainty::InDoubt)
+    }
+
+    /// Whether all of it was done, so that the next equal wish can go on with it.
+    pub(in crate::dispatcher) fn done(&self) -> bool {
+        self.legs.iter().all(|leg| leg.certainty() == Certainty::Processed)
+    }
+
+    /// Whether the next equal wish can go on with it under that declaration: its action still wants the same calls made.
+    pub(super) fn fits(&self, machines: &Machines) -> bool {
+        let action = machines.get(&self.machine).and_then(|machine| machine.action(self.taking.action.as_str()));
+        let wants = |name: &str| match action.map(|(_, action)| &action.does) {
+            Some(Does::Tool(_) | Does::Function(_)) => name == "act",
+            Some(Does::Parallel(siblings)) => siblings.contains_key(name),
+            Some(Does::Nothing | Does::Machine(_) | Does::Allowed(_)) | None => false,
+        };
+        !self.in_doubt() && self.legs.iter().all(|leg| wants(&leg.name))
+    }
+}
+
+impl MoveState {
+    pub(super) fn new(taking: &Taking, machine: &MachineName, at: Timestamp, timeout_ms: Option<u64>) -> Self {
+        let deadline = timeout_ms.map_or(taking.deadline, |budget| taking.deadline.min(at + budget));
+        Self {
+            taking: taking.clone(),
+            at,
+            machine: machine.clone(),
+            deadline,
+            question: None,
+            approved: false,
+            attempt: 1,
+            not_before: None,
+            legs: Vec::new(),
+            gated: None,
+            weighed: None,
+            skips: false,
+            answered: false,
+            cancel: None,
+        }
+    }
+
+    /// Whether nobody waits for it any more: its agent was told that a person is asked, or is gone.
+    pub(in crate::dispatcher) fn is_left(&self) -> bool {
+        self.answered || self.cancel.is_some()
+    }
+
+    /// The calls of this try for that part.
+    pub(in crate::dispatcher) fn part(&self, part: Part) -> impl Iterator<Item = &LegState> {
+        self.legs.iter().filter(move |leg| leg.part == part && leg.attempt == self.attempt)
+    }
+
+    /// Whether it certainly changed something.
+    pub(in crate::dispatcher) fn wrote(&self) -> bool {
+        let wrote = |leg: &LegState| leg.part == Part::Act && !leg.reads && leg.certainty() == Certainty::Processed;
+        self.legs.iter().any(wrote)
+    }
+
+    /// Whether its act was done in its last try, and not well.
+    pub(super) fn is_not_well(&self) -> bool {
+        matches!(self.weighed, Some(Weighed::Retry | Weighed::Fail))
+    }
+
+    /// What is known of what it did, over all its tries.
+    pub(in crate::dispatcher) fn certainty(&self) -> Certainty {
+        let acts = || self.legs.iter().filter(|leg| leg.part == Part::Act).map(LegState::certainty);
+        if acts().any(|certainty| certainty == Certainty::InDoubt) {
+            Certainty::InDoubt
+        } else if acts().any(|certainty| certainty == Certainty::Processed) {
+            Certainty::Processed
+        } else if acts().all(|certainty| certainty == Certainty::NotSent) {
+            Certainty::NotSent
+        } else {
+            Certainty::NotProcessed
+        }
+    }
+}
