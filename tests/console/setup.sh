@@ -9,13 +9,13 @@ main() {
   require node 'Node.js 20 or newer'
   require npm 'npm'
   require python3 'Python 3.11 or newer'
-  chromium
+  browser
   playwright
   schemathesis
 }
 
-# The system's own, which is installed where we may.
-chromium() {
+# The system's own, which is installed where we may. A function of the browser's name would be taken for it.
+browser() {
   local browser=${AMENDS_CHROMIUM:-chromium}
   if ! command -v "$browser" >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing Chromium" >&2
