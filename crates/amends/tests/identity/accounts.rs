@@ -226,6 +226,13 @@ fn place(world: &World) -> (Place, String) {
     (place, config)
 }
 
+/// A gateway that knows the API's tool.
+fn serve(place: Place, config: &str) -> House {
+    let house = House::serve(place, config);
+    eventually("the tool is known", || house.alone("", "tools/list", "", json!({})).text.contains("api__echo"));
+    house
+}
+
 fn queue(place: &Place) -> Vec<Value> {
     let (code, said) = place.amends(&["queue", "--json"]);
     assert_eq!(code, 0, "{said}");
@@ -246,7 +253,7 @@ fn echo(house: &House, x: u64) -> Value {
 fn a_call_waits_for_the_code_to_be_entered_and_the_token_is_kept_renewed_and_shown_to_nobody_else() {
     let world = World::start();
     let (place, config) = place(&world);
-    let mut house = House::serve(place, &config);
+    let mut house = serve(place, &config);
     let told = echo(&house, 1);
     assert_eq!(told["error"]["kind"], "awaiting_person", "{told}");
     let asked = question(&house.place);
@@ -295,7 +302,7 @@ fn a_call_waits_for_the_code_to_be_entered_and_the_token_is_kept_renewed_and_sho
 fn a_no_ends_the_call_and_the_next_one_asks_again() {
     let world = World::start();
     let (place, config) = place(&world);
-    let house = House::serve(place, &config.replace("\"1s\"", "\"30s\""));
+    let house = serve(place, &config.replace("\"1s\"", "\"30s\""));
     let waiting = thread::spawn({
         let address = house.address.clone();
         move || crate::house::ask(&address, "POST", "/call/api__echo", &[], r#"{"x":1}"#).body
