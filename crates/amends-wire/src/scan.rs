@@ -10,9 +10,11 @@ use capture::Capture;
 pub const ID_BYTES_MAX: usize = 256;
 /// How many bytes of a method's name are kept.
 pub const METHOD_BYTES_MAX: usize = 128;
+/// How many bytes of the names of a tool and of a session are kept.
+pub const NAMED_BYTES_MAX: usize = 1024;
 
 /// A one-pass scanner over a JSON text fed in chunks: it finds how deep it nests, whether as much is closed as was opened,
-/// and the top-level members `id` and `method`, wherever they stand.
+/// the top-level members `id` and `method`, wherever they stand, and of a tool's call the tool and the session it names.
 ///
 /// It does not validate; that is the parser's work. It is for the message that is too large, too deep or cut off, and must
 /// still be answered by its id.
@@ -23,9 +25,9 @@ pub struct Scanner {
     deepest: usize,
     place: Place,
     escaped: bool,
-    /// Whether the outermost value is an object.
-    object: bool,
-    /// What the next string at the top level of the object is.
+    /// How many of the objects it is in are looked into: the outermost, its `params`, and their `arguments`.
+    known: usize,
+    /// What the next string in the innermost of those is.
     turn: Turn,
     capture: Capture,
 }
@@ -45,7 +47,7 @@ enum Place {
     Trailing,
 }
 
-/// Which part of a top-level member comes.
+/// Which part of a member comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Name,
@@ -69,8 +71,19 @@ pub struct Scanned {
     pub id: Option<Box<RawValue>>,
     /// The top-level `method`, if it is a string and not too long.
     pub method: Option<String>,
+    /// The `name` in its `params`, if it is a string and not too long.
+    pub tool: Option<String>,
+    /// The `session` among the `arguments` there, or at the top level, if it is a string and not too long.
+    pub session: Option<String>,
     /// Whether there is one object, list or string in which as much is closed as was opened, and nothing after it.
     pub whole: bool,
+}
+
+impl Scanned {
+    /// The top-level `id` as it was written.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref().map(RawValue::get)
+    }
 }
 
 impl Scanner {
@@ -82,7 +95,7 @@ impl Scanner {
             deepest: 0,
             place: Place::Before,
             escaped: false,
-            object: false,
+            known: 0,
             turn: Turn::Name,
             capture: Capture::default(),
         }
@@ -107,6 +120,8 @@ impl Scanner {
             depth: self.deepest,
             id: self.capture.id,
             method: self.capture.method,
+            tool: self.capture.tool,
+            session: self.capture.session,
             whole: self.place == Place::After,
         }
     }
@@ -127,7 +142,7 @@ impl Scanner {
             if bytes[at - 1] == b'"' {
                 self.capture.keep(&bytes[..at]);
                 self.place = if self.depth == 0 { Place::After } else { Place::Inside };
-                self.capture.close_string();
+                self.capture.close_string(self.known);
                 return at;
             }
             if at == bytes.len() {
@@ -151,7 +166,7 @@ impl Scanner {
                     if self.place == Place::Trailing {
                         break;
                     }
-                    if self.depth == 1 && self.object && self.turn == Turn::Name {
+                    if self.is_known() && self.turn == Turn::Name {
                         self.capture.open_name();
                     }
                     self.capture.keep(b"\"");
@@ -163,40 +178,49 @@ impl Scanner {
                     if self.place == Place::Trailing {
                         break;
                     }
-                    if self.depth == 0 {
-                        self.object = *byte == b'{';
+                    if self.depth == self.known {
+                        // A nested value is none of those that are kept, but one of them may be in it.
+                        let within = self.capture.opens();
+                        if *byte == b'{' && (self.depth == 0 || within) {
+                            self.known += 1;
+                            self.turn = Turn::Name;
+                        }
                     }
                     self.depth += 1;
                     self.deepest = self.deepest.max(self.depth);
-                    if self.depth == 2 {
-                        // A nested value is neither an id nor a method.
-                        self.capture.drop();
-                    }
                 }
-                b'}' | b']' => match self.depth {
-                    0 => self.place = Place::Trailing,
-                    1 => {
+                b'}' | b']' if self.depth == 0 => self.place = Place::Trailing,
+                b'}' | b']' => {
+                    if self.is_known() {
                         self.capture.close_member();
-                        self.depth = 0;
+                        self.known -= 1;
+                        self.turn = Turn::Value;
+                    }
+                    self.depth -= 1;
+                    if self.depth == 0 {
                         self.place = Place::After;
                     }
-                    _ => self.depth -= 1,
-                },
-                b',' if self.depth == 1 => {
+                }
+                b',' if self.is_known() => {
                     self.capture.close_member();
                     self.turn = Turn::Name;
                 }
-                b':' if self.depth == 1 => self.turn = Turn::Value,
+                b':' if self.is_known() => self.turn = Turn::Value,
                 b' ' | b'\t' | b'\n' | b'\r' => {}
                 _ => {
                     self.start_value();
-                    if self.depth == 1 {
+                    if self.is_known() {
                         self.capture.keep(std::slice::from_ref(byte));
                     }
                 }
             }
         }
         bytes.len()
+    }
+
+    /// Whether it stands in an object that is looked into, and not deeper.
+    const fn is_known(&self) -> bool {
+        self.known > 0 && self.depth == self.known
     }
 
     /// A byte of a value, outside of strings: notes where the text begins, and what stands after its end.
@@ -270,6 +294,33 @@ mod tests {
         for text in ["", "{", "{}}", "}{", "{}}x", "{} {}", "{},", "{\"a\":\"", "[[]", "{}\"x\""] {
             assert!(!scan(text, 3).whole, "{text}");
         }
+    }
+
+    #[test]
+    fn the_tool_and_the_session_of_a_call_are_found_wherever_they_stand() {
+        let named = |text: &str| {
+            let found = |chunk| {
+                let scanned = scan(text, chunk);
+                (scanned.tool, scanned.session)
+            };
+            for chunk in [1, 2, 3, 7] {
+                assert_eq!(found(chunk), found(4096), "{text} in chunks of {chunk}");
+            }
+            found(4096)
+        };
+        let both = (Some("step".to_owned()), Some("ses_1".to_owned()));
+        let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+        let call =
+            format!(r#"{{"params":{{"arguments":{{"inputs":{deep},"session":"ses_1"}},"name":"step"}},"id":1}}"#);
+        assert_eq!(named(&call), both);
+        assert_eq!(named(r#"{"id":1,"params":{"name":"step","arguments":{"session":"ses_1","inputs":{"x":"#), both);
+        assert_eq!(named(r#"{"session":"ses_1","inputs":{"name":"other","session":"other"}}"#), (None, both.1.clone()));
+        let nothing = (None, None);
+        assert_eq!(named(r#"{"name":"step","arguments":{"session":"s"},"x":{"name":"step"}}"#), nothing);
+        assert_eq!(named(r#"{"params":[{"name":"step"}],"x":{"arguments":{"session":"s"}}}"#), nothing);
+        assert_eq!(named(r#"[{"params":{"name":"step"}}]"#), nothing);
+        assert_eq!(named(r#"{"params":{"name":"step"},"params":{"name":7,"arguments":{"session":{}}}}"#), nothing);
+        assert_eq!(named(&format!(r#"{{"params":{{"name":"{}"}}}}"#, "x".repeat(2_000))), nothing);
     }
 
     #[test]

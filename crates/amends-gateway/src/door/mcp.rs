@@ -120,6 +120,10 @@ pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> (String, O
         }
         Form::Moved { envelope, moved, names } => {
             let envelope = answered.rendered.told_again(envelope);
+            if let Some((code, text, data)) = reply::moved_error(&envelope, moved, names) {
+                let data = with_receipt(&data, answered);
+                return (message::failure(Some(id), code, &text, Some(&data)), Some(code));
+            }
             (message::success(id, &reply::moved(&envelope, moved, names, receipt, traits)), None)
         }
         Form::Stored { json } => {

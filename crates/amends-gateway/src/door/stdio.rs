@@ -10,6 +10,7 @@ use std::time::Duration;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Principal, RefusalKind, UpstreamName};
 use amends_wire::message::{self, Message};
+use amends_wire::scan::Scanned;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::mpsc;
 
@@ -48,7 +49,7 @@ pub async fn serve(
     loop {
         match read_line(&mut reader, bounds).await {
             Ok(Line::Whole(line)) => heard(&agent, &line),
-            Ok(Line::Broken { why, id, .. }) => broken(&agent, why, id),
+            Ok(Line::Broken { why, scanned, .. }) => broken(&agent, why, *scanned),
             Ok(Line::End) | Err(_) => break,
         }
     }
@@ -121,12 +122,12 @@ fn heard(agent: &Arc<Agent>, line: &str) {
                 scanner.finish()
             };
             let refusal = mcp::unreadable(RefusalKind::InvalidArgument, error.to_string());
-            agent.refuse(scanned.id.map(|id| id.get().to_owned()), error.code(), refusal);
+            agent.refuse(scanned, error.code(), refusal);
         }
     }
 }
 
-fn broken(agent: &Arc<Agent>, why: Broken, id: Option<String>) {
+fn broken(agent: &Arc<Agent>, why: Broken, scanned: Scanned) {
     let limits = agent.client.gateway.config().limits;
     let (kind, code, words) = match why {
         Broken::TooLong => (
@@ -141,5 +142,5 @@ fn broken(agent: &Arc<Agent>, why: Broken, id: Option<String>) {
         ),
         Broken::NotUtf8 => (RefusalKind::InvalidArgument, message::PARSE_ERROR, "the message is not UTF-8".to_owned()),
     };
-    agent.refuse(id, code, mcp::unreadable(kind, words));
+    agent.refuse(scanned, code, mcp::unreadable(kind, words));
 }

@@ -52,7 +52,10 @@ pub(crate) async fn call(
 ) -> Came {
     let meta = match call.meta() {
         Ok(meta) => meta,
-        Err(error) => return asker.refused(call.name(), Box::new(error.refusal()), None),
+        Err(error) => {
+            let instead = asker.instead(call).await;
+            return asker.refused(call.name(), Box::new(error.refusal()), instead);
+        }
     };
     let named = |session: Option<String>| session.or_else(|| meta.session.clone()).map(SessionId::new);
     // An agent that is answered with a question calls the same again.
@@ -108,7 +111,10 @@ pub(crate) async fn return_to(
 ) -> Came {
     match asker.session.go_on_in_walk(params, returned, listener).await {
         Ok(handle) => Came::Handed(handle, None),
-        Err(refusal) => asker.refused(call.name(), refusal, None),
+        Err(refusal) => {
+            let instead = asker.instead(call).await;
+            asker.refused(call.name(), refusal, instead)
+        }
     }
 }
 
@@ -218,18 +224,39 @@ impl Asker<'_> {
         self.gateway.catalogue.now().machines().roots().to_vec()
     }
 
+    /// What could be done instead of a call that is not well formed.
+    async fn instead(&self, call: &ToolCall<'_>) -> Option<Box<Moved>> {
+        let session = session_of(call.arguments());
+        instead(self.gateway, self.principal, self.own, call.name(), session.as_deref()).await
+    }
+
     /// Where a walk would begin.
     fn unbegun(&self, action: &str) -> Option<Box<Moved>> {
         beginning(self.gateway, action)
     }
 }
 
-/// What could be done instead of a call that could not even be read, where that tool is one of ours for machines.
-pub(crate) fn instead(gateway: &Gateway, tool: &str) -> Option<Box<Moved>> {
+/// What could be done instead of a call that could not even be read, where that tool is one of ours for machines: in the walk
+/// it names, else in that of the connection, else where one would begin.
+pub(crate) async fn instead(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    own: Option<&OwnWalks>,
+    tool: &str,
+    session: Option<&str>,
+) -> Option<Box<Moved>> {
     let listing = gateway.catalogue.now();
     let names = listing.machines().names();
-    let ours = names.find(tool).is_some() || names.find_action(tool).is_some();
-    ours.then(|| beginning(gateway, tool)).flatten()
+    if names.find(tool).is_none() && names.find_action(tool).is_none() {
+        return None;
+    }
+    let meant = session.map(SessionId::new).or_else(|| own.and_then(|own| own.meant(gateway)));
+    if let Some(meant) = meant
+        && let Ok(view) = walks::look(gateway, principal, &meant).await
+    {
+        return Some(Box::new(Moved { action: tool.to_owned(), result: None, view }));
+    }
+    beginning(gateway, tool)
 }
 
 /// Where a walk would begin: at the beginning of the only machine there is, or of one of several.

@@ -1,6 +1,6 @@
 //! Reading messages line by line, with a bound that a flood cannot break.
 
-use amends_wire::scan::Scanner;
+use amends_wire::scan::{Scanned, Scanner};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
 /// One line of a peer that speaks newline-delimited JSON.
@@ -12,8 +12,8 @@ pub enum Line {
     Broken {
         /// What is wrong with it.
         why: Broken,
-        /// The id it carried, as it was written.
-        id: Option<String>,
+        /// What can be told of it all the same.
+        scanned: Box<Scanned>,
         /// How it begins.
         start: String,
     },
@@ -77,7 +77,7 @@ pub async fn read_line<R: AsyncBufRead + Unpin>(reader: &mut R, bounds: LineBoun
     };
     let broken = |why, bytes: &[u8]| {
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
-        Line::Broken { why, id: scanner.finish().id.map(|id| id.get().to_owned()), start }
+        Line::Broken { why, scanned: Box::new(scanner.finish()), start }
     };
     Ok(match why {
         Some(why) => broken(why, &kept),

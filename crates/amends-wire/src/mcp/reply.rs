@@ -13,7 +13,7 @@ use crate::message::INVALID_PARAMS;
 use crate::object::{Object, is_object, quoted};
 use crate::splice::Splice;
 
-pub use moved::moved;
+pub use moved::{moved, moved_error};
 pub use recorded::{TO_MEAN_ANOTHER, recorded};
 
 /// The field of a result's `_meta` with the envelope, without its data.

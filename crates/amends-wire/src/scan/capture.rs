@@ -1,11 +1,11 @@
-//! The two members that a scan keeps: `id` and `method`.
+//! The members that a scan keeps: `id` and `method`, and of a call its tool and its session.
 
 use serde_json::value::RawValue;
 
-use super::{ID_BYTES_MAX, METHOD_BYTES_MAX, is_id};
+use super::{ID_BYTES_MAX, METHOD_BYTES_MAX, NAMED_BYTES_MAX, is_id};
 
-/// How many bytes of a member's name are looked at: enough for `method` written in escapes.
-const NAME_BYTES_MAX: usize = 48;
+/// How many bytes of a member's name are looked at: enough for `arguments` written in escapes.
+const NAME_BYTES_MAX: usize = 64;
 
 /// The bytes that are being kept, and the members that were.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub(super) struct Capture {
     bytes: Vec<u8>,
     pub(super) id: Option<Box<RawValue>>,
     pub(super) method: Option<String>,
+    pub(super) tool: Option<String>,
+    pub(super) session: Option<String>,
 }
 
 /// What the bytes are that are being kept.
@@ -24,6 +26,10 @@ enum Kept {
     Name,
     Id,
     Method,
+    Tool,
+    Session,
+    /// The value of a member in which there are others to keep; it is not kept itself.
+    Within,
 }
 
 impl Capture {
@@ -36,10 +42,11 @@ impl Capture {
     /// Keeps these bytes, if they belong to something that is kept and is not too long.
     pub(super) fn keep(&mut self, bytes: &[u8]) {
         let max = match self.kept {
-            Kept::Nothing => return,
+            Kept::Nothing | Kept::Within => return,
             Kept::Name => NAME_BYTES_MAX,
             Kept::Id => ID_BYTES_MAX,
             Kept::Method => METHOD_BYTES_MAX,
+            Kept::Tool | Kept::Session => NAMED_BYTES_MAX,
         };
         if self.bytes.len() + bytes.len() > max {
             self.kept = Kept::Nothing;
@@ -48,30 +55,46 @@ impl Capture {
         }
     }
 
-    /// A string ended. If it was the name of a member, its value is kept if it is one of the two, and an earlier one of the
-    /// same name no longer counts, whatever comes.
-    pub(super) fn close_string(&mut self) {
+    /// A string ended. If it was the name of a member of the object that far in, its value is kept if it is one of those, and an
+    /// earlier one of the same name no longer counts, whatever comes.
+    pub(super) fn close_string(&mut self, level: usize) {
         if self.kept != Kept::Name {
             return;
         }
         let name = serde_json::from_slice::<String>(&self.bytes).unwrap_or_default();
         self.bytes.clear();
-        self.kept = match name.as_str() {
-            "id" => {
+        self.kept = match (level, name.as_str()) {
+            (1, "id") => {
                 self.id = None;
                 Kept::Id
             }
-            "method" => {
+            (1, "method") => {
                 self.method = None;
                 Kept::Method
+            }
+            (1, "params") => {
+                (self.tool, self.session) = (None, None);
+                Kept::Within
+            }
+            (2, "name") => {
+                self.tool = None;
+                Kept::Tool
+            }
+            (2, "arguments") => {
+                self.session = None;
+                Kept::Within
+            }
+            (1 | 3, "session") => {
+                self.session = None;
+                Kept::Session
             }
             _ => Kept::Nothing,
         };
     }
 
-    /// What is being kept turned out to be nothing to keep.
-    pub(super) fn drop(&mut self) {
-        self.kept = Kept::Nothing;
+    /// A nested value begins, which is nothing to keep. Says whether it is one in which there may be something.
+    pub(super) fn opens(&mut self) -> bool {
+        std::mem::take(&mut self.kept) == Kept::Within
     }
 
     /// A member ended. A value that is not a string or a number is dropped; the last of a name counts.
@@ -83,7 +106,9 @@ impl Capture {
                 self.id = RawValue::from_string(text.to_owned()).ok().filter(|raw| is_id(raw));
             }
             Kept::Method => self.method = serde_json::from_str(text).ok(),
-            Kept::Nothing | Kept::Name => {}
+            Kept::Tool => self.tool = serde_json::from_str(text).ok(),
+            Kept::Session => self.session = serde_json::from_str(text).ok(),
+            Kept::Nothing | Kept::Name | Kept::Within => {}
         }
     }
 

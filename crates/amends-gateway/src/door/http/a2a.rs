@@ -111,13 +111,13 @@ async fn text_of(body: Incoming, limits: Limits) -> Result<String, (Refused, Opt
     match read(body, limits.body_bytes, limits.depth).await {
         Read::Text(text) => Ok(text),
         Read::Gone => Err((Refused::of(Trouble::InvalidRequest, "the body broke off"), None)),
-        Read::Bad { why, id } => {
+        Read::Bad { why, scanned } => {
             let words = match why {
                 Bad::TooLarge => format!("the body is larger than {} bytes", limits.body_bytes),
                 Bad::TooDeep => format!("the body nests deeper than {} levels", limits.depth),
                 Bad::NotUtf8 => "the body is not UTF-8".to_owned(),
             };
-            Err((Refused::of(Trouble::InvalidRequest, words), id))
+            Err((Refused::of(Trouble::InvalidRequest, words), scanned.id().map(str::to_owned)))
         }
     }
 }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use amends_wire::scan::Scanner;
+use amends_wire::scan::{Scanned, Scanner};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
@@ -84,7 +84,8 @@ pub(super) enum Read {
     Text(String),
     Bad {
         why: Bad,
-        id: Option<String>,
+        /// What can be told of it all the same.
+        scanned: Box<Scanned>,
     },
     /// The agent is gone.
     Gone,
@@ -120,7 +121,7 @@ pub(super) async fn read(mut body: Incoming, bytes_max: usize, depth_max: usize)
             }
         }
     }
-    let bad = |scanner: Scanner, why| Read::Bad { why, id: scanner.finish().id.map(|id| id.get().to_owned()) };
+    let bad = |scanner: Scanner, why| Read::Bad { why, scanned: Box::new(scanner.finish()) };
     if seen > bytes_max {
         return bad(scanner, Bad::TooLarge);
     }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use amends_core::{Principal, Refusal, RefusalKind};
+use amends_core::{Principal, RefusalKind};
 use amends_wire::mcp::{Era, http as headers};
 use amends_wire::message::{self, Message};
 use amends_wire::object::Object;
+use amends_wire::scan::Scanned;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::HeaderValue;
@@ -30,12 +31,15 @@ pub(super) async fn post(
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let limits = door.gateway.config().limits;
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let text = match read(body, limits.body_bytes, limits.depth).await {
         Read::Text(text) => text,
         Read::Gone => return plain_text(StatusCode::BAD_REQUEST, "the body broke off"),
-        Read::Bad { why, id } => return refuse_bad(door, who, why, id).await,
+        Read::Bad { why, scanned } => {
+            let stateful = header(headers::SESSION_HEADER).and_then(|id| door.sessions.find(door, who, id));
+            return refuse_bad(door, who, stateful, why, &scanned).await;
+        }
     };
-    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let stateful = match header(headers::SESSION_HEADER) {
         Some(id) => match door.sessions.find(door, who, id) {
             Some(client) => Some(client),
@@ -82,9 +86,10 @@ pub(super) async fn post(
         Err(error) => {
             let mut scanner = amends_wire::scan::Scanner::new(usize::MAX);
             let _ = scanner.feed(text.as_bytes());
-            let id = scanner.finish().id.map(|id| id.get().to_owned());
             let refusal = mcp::unreadable(RefusalKind::InvalidArgument, error.to_string());
-            refuse(door, who, id, error.code(), StatusCode::BAD_REQUEST, refusal).await
+            let client = stateful.unwrap_or_else(|| Arc::new(alone(door, who)));
+            let answer = mcp::refuse(&client, &scanner.finish(), error.code(), refusal).await;
+            json(StatusCode::BAD_REQUEST, answer)
         }
     }
 }
@@ -213,7 +218,13 @@ async fn stream(
     }
 }
 
-async fn refuse_bad(door: &Arc<Door>, who: &Principal, why: Bad, id: Option<String>) -> Response<Body> {
+async fn refuse_bad(
+    door: &Arc<Door>,
+    who: &Principal,
+    stateful: Option<Arc<Client>>,
+    why: Bad,
+    scanned: &Scanned,
+) -> Response<Body> {
     let limits = door.gateway.config().limits;
     let (kind, code, status, words) = match why {
         Bad::TooLarge => (
@@ -235,16 +246,6 @@ async fn refuse_bad(door: &Arc<Door>, who: &Principal, why: Bad, id: Option<Stri
             "the message is not UTF-8".to_owned(),
         ),
     };
-    refuse(door, who, id, code, status, mcp::unreadable(kind, words)).await
-}
-
-async fn refuse(
-    door: &Arc<Door>,
-    who: &Principal,
-    id: Option<String>,
-    code: i64,
-    status: StatusCode,
-    refusal: Refusal,
-) -> Response<Body> {
-    json(status, mcp::refuse(&alone(door, who), id.as_deref(), code, refusal).await)
+    let client = stateful.unwrap_or_else(|| Arc::new(alone(door, who)));
+    json(status, mcp::refuse(&client, scanned, code, mcp::unreadable(kind, words)).await)
 }

@@ -42,8 +42,8 @@ pub(super) async fn call(
     let mut instead = None;
     let handle = match read(body, limits.body_bytes, limits.depth).await {
         Read::Gone => return plain_text(StatusCode::BAD_REQUEST, "the body broke off"),
-        Read::Bad { why, .. } => {
-            instead = walk::instead(&door.gateway, tool);
+        Read::Bad { why, scanned } => {
+            instead = walk::instead(&door.gateway, who, None, tool, scanned.session.as_deref()).await;
             match why {
                 Bad::TooLarge => {
                     refused(RefusalKind::TooLarge, format!("the body is larger than {} bytes", limits.body_bytes))
@@ -57,7 +57,10 @@ pub(super) async fn call(
         Read::Text(text) => {
             let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
             match serde_json::from_str::<&RawValue>(&text) {
-                Err(error) => refused(RefusalKind::InvalidArgument, format!("the body is not JSON: {error}")),
+                Err(error) => {
+                    instead = walk::instead(&door.gateway, who, None, tool, None).await;
+                    refused(RefusalKind::InvalidArgument, format!("the body is not JSON: {error}"))
+                }
                 Ok(arguments) => {
                     let name = serde_json::Value::String(tool.to_owned()).to_string();
                     let meta = meta.map(|meta| format!(r#","_meta":{meta}"#)).unwrap_or_default();
@@ -79,7 +82,10 @@ pub(super) async fn call(
                                 session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer())
                             }
                         },
-                        Ok(Err(error)) => refused(error.kind(), error.to_string()),
+                        Ok(Err(error)) => {
+                            instead = walk::instead(&door.gateway, who, None, tool, None).await;
+                            refused(error.kind(), error.to_string())
+                        }
                         Err(error) => refused(RefusalKind::InvalidArgument, error.to_string()),
                     }
                 }

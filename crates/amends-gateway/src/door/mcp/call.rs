@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::{Refusal, RefusalKind, Way};
+use amends_wire::mcp::steps::{Moved, session_of};
 use amends_wire::mcp::{Era, Meta, Returned, ToolCall, tasks};
 use amends_wire::message::Message;
+use amends_wire::object::Object;
+use amends_wire::scan::Scanned;
 use tokio::task::JoinSet;
 
 use super::{
@@ -82,7 +85,10 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
             let wish = Wish::Unreadable { requested: call.name().to_owned(), refusal: Box::new(refusal) };
             client.session().call(wish, Listener::of_the_answer())
         }
-        (Err(error), _) => client.session().call(unread(error.refusal()), Listener::of_the_answer()),
+        (Err(error), _) => {
+            instead = instead_of(&client, traits.era, params).await;
+            client.session().call(unread(error.refusal()), Listener::of_the_answer())
+        }
     };
     let mut open = Open(Some(handle));
     // Dropped with the call, it takes every question back.
@@ -232,13 +238,29 @@ impl Drop for Open {
     }
 }
 
-/// Says no to a message that could not be read, and records that.
-pub async fn refuse(client: &Client, id: Option<&str>, code: i64, refusal: Refusal) -> String {
+/// Says no to a message that could not be read, and records that. What can be told of it says what may be done instead.
+pub async fn refuse(client: &Client, scanned: &Scanned, code: i64, refusal: Refusal) -> String {
     let handle = client.session().call(unread(refusal), Listener::of_the_answer());
+    let instead = match &scanned.tool {
+        Some(tool) => instead(client, Era::Legacy, tool, scanned.session.as_deref()).await,
+        None => None,
+    };
     match handle.answer.await {
-        Ok(answered) => render_protocol_error(id, code, &answered),
-        Err(_) => amends_wire::message::failure(id, code, "the message was refused", None),
+        Ok(answered) => render_protocol_error(scanned.id(), code, &walk::dressed(&client.gateway, answered, instead)),
+        Err(_) => amends_wire::message::failure(scanned.id(), code, "the message was refused", None),
     }
+}
+
+/// The same for a call that is not well formed, by what can be read of it.
+async fn instead_of(client: &Client, era: Era, params: &str) -> Option<Box<Moved>> {
+    let params = Object::parse(params)?;
+    let session = session_of(params.get("arguments"));
+    instead(client, era, &params.string("name")?, session.as_deref()).await
+}
+
+/// What could be done instead of a call of that tool, where it is one of ours for machines.
+async fn instead(client: &Client, era: Era, tool: &str, session: Option<&str>) -> Option<Box<Moved>> {
+    walk::instead(&client.gateway, &client.principal, client.own_walks(era), tool, session).await
 }
 
 /// A wish that could not be read.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use amends_core::Refusal;
 use amends_wire::message;
 use amends_wire::object::Object;
+use amends_wire::scan::Scanned;
 use amends_wire::splice::Splice;
 use tokio::sync::mpsc;
 
@@ -62,10 +63,10 @@ impl Agent {
     }
 
     /// Says no to a message that could not be read, and records that.
-    pub(super) fn refuse(self: &Arc<Self>, id: Option<String>, code: i64, refusal: Refusal) {
+    pub(super) fn refuse(self: &Arc<Self>, scanned: Scanned, code: i64, refusal: Refusal) {
         let agent = self.clone();
         tokio::spawn(async move {
-            let line = mcp::refuse(&agent.client, id.as_deref(), code, refusal).await;
+            let line = mcp::refuse(&agent.client, &scanned, code, refusal).await;
             agent.write(line).await;
         });
     }

@@ -20,8 +20,8 @@ pub(super) async fn read(shared: &Arc<Shared>, stdout: ChildStdout) {
     loop {
         match read_line(&mut reader, bounds).await {
             Ok(Line::Whole(line)) => heard(shared, line).await,
-            Ok(Line::Broken { id, start, why }) => {
-                let ticket = id.as_deref().and_then(|id| id.parse().ok());
+            Ok(Line::Broken { scanned, start, why }) => {
+                let ticket = scanned.id().and_then(|id| id.parse().ok());
                 tracing::warn!(upstream = %shared.name, ?why, "an unreadable line from the upstream");
                 if let Some(ticket) = ticket {
                     let fault = match why {

@@ -1,12 +1,24 @@
 //! The answer of a move as a result.
 
 use amends_core::{Envelope, Status};
+use serde_json::value::RawValue;
 
 use super::{ClientTraits, ENVELOPE, RECEIPT, Receipt, block};
 use crate::mcp::Dialect;
 use crate::mcp::era::stamped;
+use crate::mcp::inputs::REQUEST_STATE;
 use crate::mcp::steps::{Moved, Names, filled, guided, text};
+use crate::message::INVALID_PARAMS;
 use crate::splice::Splice;
+
+/// The answer of a move as an error of the protocol, where it has to be one: its code, its words and its data.
+///
+/// A state that does not count is one, which a client must not take for a tool's answer.
+pub fn moved_error(envelope: &Envelope, moved: &Moved, names: &Names) -> Option<(i64, String, Box<RawValue>)> {
+    let error = envelope.error()?;
+    let state = error.details.first().is_some_and(|fault| fault.field == REQUEST_STATE);
+    state.then(|| (INVALID_PARAMS, error.message.clone(), filled(envelope, moved, names)))
+}
 
 /// The answer of a move as a result: where the walk is and what may be done next is part of every one.
 pub fn moved(

@@ -172,6 +172,7 @@ fn next_of(error: &Trouble, view: &View) -> Option<Way> {
         RefusalKind::RetryLater,
         RefusalKind::ActionTimeout,
         RefusalKind::UnknownName,
+        RefusalKind::InvalidArgument,
         RefusalKind::TooLarge,
     ];
     if let Some(Waits::Drifted { resets, .. }) = &view.waits {
