@@ -7,6 +7,7 @@ use amends_core::walk::{Arrival, Weighed, Weighing};
 use amends_core::{CallId, Gates, Input};
 use amends_ledger::keyed_digest;
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::super::session::Session;
 
@@ -19,10 +20,23 @@ impl Session {
             let why = bounded(&error.to_string());
             (Weighed::Unclear { why }, None)
         });
+        let joined = self.joined(&of).filter(|_| what == Weighing::Act);
         if let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&of)) {
             live.written = written;
+            live.gave = joined.or(live.gave.take());
         }
         self.take(Input::Weighed { of, weighed }, Gates::default());
+    }
+
+    /// What calls gave that were made at the same time, each by its name: all of it is what their move gave.
+    fn joined(&self, of: &CallId) -> Option<Box<RawValue>> {
+        let look = self.dispatcher.walk()?;
+        let live = self.walking.as_ref()?.moves.get(of)?;
+        let (_, action) = look.machines.get(&look.frames.last()?.machine)?.action(live.action.as_str())?;
+        match action.does {
+            Does::Parallel(_) => to_raw_value(&live.known(true).result).ok(),
+            Does::Nothing | Does::Tool(_) | Does::Machine(_) | Does::Function(_) | Does::Allowed(_) => None,
+        }
     }
 
     fn weight(&self, of: &CallId, what: Weighing) -> Result<Weight, Lost> {
