@@ -226,6 +226,8 @@ fn kind<'a>(status: &str, error: &'a Value) -> &'a str {
         ("refused", _) if own == RefusalKind::UnknownName.as_str() => RefusalKind::UnknownAction.as_str(),
         ("refused", _) => own,
         _ if own == RefusalKind::ActionTimeout.as_str() || own == RefusalKind::ActionError.as_str() => own,
+        // Nothing ran, and nothing failed: a person is asked first.
+        _ if own == RefusalKind::AwaitingPerson.as_str() => own,
         (_, Some(Code::ExecutionTimeout | Code::NetworkTimeout)) => RefusalKind::ActionTimeout.as_str(),
         _ => RefusalKind::ActionError.as_str(),
     }

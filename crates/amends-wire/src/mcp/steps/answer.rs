@@ -136,8 +136,11 @@ fn waiting(waits: &Waits) -> Value {
             json!({ "for": "later", "action": action, "not_before": not_before_ms })
         }
         Waits::GivenUp(given_up) => {
-            let stays = given_up.stays();
-            json!({ "for": "given_up", "undone": given_up.undone, "not_undone": stays, "left": given_up.left })
+            let (is, count) = match given_up.undone {
+                Some(undone) => ("undone", undone),
+                None => ("undoing", given_up.undoing),
+            };
+            json!({ "for": "given_up", is: count, "not_undone": given_up.stays(), "left": given_up.left })
         }
         Waits::Drifted { why, .. } => json!({ "for": "drift", "why": why }),
     }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use amends_core::envelope::{Body, Data, Trouble};
-use amends_core::id::{MachineName, StateName};
+use amends_core::id::{InteractionId, MachineName, StateName, ToolName};
 use amends_core::machine::Machine;
-use amends_core::walk::Frame;
+use amends_core::walk::{Frame, GivenUp};
 use amends_core::{Certainty, Code, Envelope, Outcome, Refusal, RefusalKind, SessionId, Verdict, WhoMustAct};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -104,6 +104,12 @@ fn failed(kind: RefusalKind, certainty: Certainty, message: &str) -> Envelope {
     Envelope::of(Body::Error { outcome: Some(Outcome::Unresolved), error: Box::new(trouble) })
 }
 
+fn asked(message: &str) -> Envelope {
+    let mut error = Trouble::refused("pay", &Refusal::of(RefusalKind::AwaitingPerson, message));
+    error.interaction = Some(InteractionId::new("int_1"));
+    Envelope::of(Body::Error { outcome: None, error: Box::new(error) })
+}
+
 fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
@@ -119,6 +125,12 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
     within.frames.push(Frame { machine: within.machine.clone(), ..within.frames[0].clone() });
     let doubt = "no answer from `shop` in 5 s; it may have happened, and is still being settled";
     let unsettled = || waiting(Waits::Unsettled { action: "pay".into(), done: false });
+    let given_up = |undone| {
+        let left = vec![ToolName::new("charge_card")];
+        View { over: true, ..waiting(Waits::GivenUp(GivenUp { undoing: 1, undone, left, more: 0 })) }
+    };
+    let drifted = |why: &str, resets| waiting(Waits::Drifted { why: why.into(), resets });
+    let unclear = || waiting(Waits::Unclear { action: "pay".into() });
     let unknown = View { waits: Some(Waits::Unknown { action: "pay".into() }), ..view("ordered", 1) };
     vec![
         ("taken", done(), moved("take_order", view("ordered", 1))),
@@ -167,11 +179,69 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
             no("pay", RefusalKind::RetryLater, "`pay` can be taken again later"),
             moved("pay", waiting(Waits::Later { action: "pay".into(), not_before_ms: 1_800_000_000_000 })),
         ),
+        (
+            "awaiting_person",
+            asked("a person is asked whether `pay` may be done: tell the user, and do not call again in this turn"),
+            moved("pay", waiting(Waits::Open { action: "pay".into() })),
+        ),
         ("action_timeout", failed(RefusalKind::ActionTimeout, Certainty::InDoubt, doubt), moved("pay", unsettled())),
         (
             "action_error",
             failed(RefusalKind::ActionError, Certainty::NotProcessed, "`charge_card` reported an error"),
             moved("pay", view("ordered", 1)),
+        ),
+        (
+            "unclear",
+            failed(
+                RefusalKind::ActionError,
+                Certainty::Processed,
+                "`pay` was done, and its machine cannot tell what follows from it: no such key: `id`; do not do it again: \
+                 nothing else can be done in this walk until the machine is mended or the walk is reset, which undoes nothing",
+            ),
+            moved("pay", unclear()),
+        ),
+        (
+            "in_flight_unclear",
+            no("drop", RefusalKind::InFlight, "`pay` was done, and its machine cannot tell what follows from it"),
+            moved("drop", unclear()),
+        ),
+        (
+            "giving_up",
+            failed(
+                RefusalKind::ActionError,
+                Certainty::NotProcessed,
+                "`pay` failed: the shop does not allow this request; nothing was done, and the walk is given up: 1 being undone, \
+                 1 cannot be undone (`charge_card`)",
+            ),
+            moved("pay", given_up(None)),
+        ),
+        (
+            "given_up",
+            no(
+                "pay",
+                RefusalKind::InvalidTransition,
+                "the walk was given up: 1 undone, 1 cannot be undone (`charge_card`); reset it to begin again",
+            ),
+            moved("pay", given_up(Some(1))),
+        ),
+        (
+            "drifted",
+            no(
+                "pay",
+                RefusalKind::SchemaDrift,
+                "the walk does not go on: the machine `order` is declared otherwise by now; reset it to begin again as the \
+                 machine is declared now",
+            ),
+            moved("pay", drifted("the machine `order` is declared otherwise by now", true)),
+        ),
+        (
+            "drifted_away",
+            no(
+                "pay",
+                RefusalKind::SchemaDrift,
+                "the walk does not go on: the machine `order` is not declared any more",
+            ),
+            moved("pay", drifted("the machine `order` is not declared any more", false)),
         ),
     ]
 }
