@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::bare::Bare;
 use crate::order::{Agent, Mode, ORDER, serve};
 use crate::support::Place;
 use crate::support::client::{Client, Sdk};
+use crate::till::{self, SALE};
 
 fn meta() -> Value {
     json!({ "amends/dialect": "theodosia" })
@@ -74,4 +76,80 @@ fn each_kind_of_answer_has_its_fields_and_no_others() {
     take("take_order", json!({ "item": "latte", "order": "ord_forbidden" }));
     let failed = take("pay", json!({ "amount": 5 }));
     refused(&failed, "action_error", true, &["error_type", "error_message"]);
+}
+
+/// A step by a client that speaks bare MCP, in these words.
+fn flat(client: &Bare, arguments: Value, key: Option<&str>) -> Value {
+    let mut meta = meta();
+    if let Some(key) = key {
+        meta["amends/key"] = json!(key);
+    }
+    client.result("tools/call", json!({ "name": "step", "arguments": arguments, "_meta": meta }))
+}
+
+#[test]
+fn what_that_server_has_no_word_for_keeps_its_own_and_its_fields() {
+    let place = Place::new();
+    let gateway = till::serve(&place, SALE);
+    let client = Bare::stateless(&gateway);
+    let session = till::named(&gateway, "o1");
+    let step = |action: &str| json!({ "action": action, "session": session });
+    let timed_out = refused(&flat(&client, step("pay"), None), "action_timeout", true, &["message", "timeout_seconds"]);
+    assert_eq!(timed_out["timeout_seconds"], 1.5, "{timed_out}");
+    let busy = refused(&flat(&client, step("leave"), None), "in_flight", false, &["message"]);
+    assert_eq!(
+        (&busy["requested"], &busy["session"], &busy["valid_next_actions"], &busy["next_action_schemas"]),
+        (&json!("leave"), &session, &json!([]), &json!({})),
+        "{busy}"
+    );
+    assert!(busy["message"].as_str().is_some_and(|words| words.contains("`pay` may have happened")), "{busy}");
+    assert!(busy["next_hint"].as_str().is_some_and(|words| words.contains("Do not take it again")), "{busy}");
+
+    let name = |order: &str| json!({ "action": "name", "inputs": { "order": order } });
+    let taken = body(&flat(&client, name("o2"), None), false);
+    let mut keyed = json!({ "action": "leave", "session": taken["session"] });
+    assert_eq!(body(&flat(&client, keyed.clone(), Some("k")), false)["action"], "leave");
+    keyed["action"] = json!("pay");
+    let twice = refused(&flat(&client, keyed, Some("k")), "duplicate", false, &["message"]);
+    assert_eq!((&twice["requested"], &twice["session"]), (&json!("pay"), &taken["session"]), "{twice}");
+    assert!(twice["message"].as_str().is_some_and(|words| words.contains("key")), "{twice}");
+}
+
+#[test]
+fn what_is_to_be_taken_later_is_told_as_what_failed_and_then_refused() {
+    let place = Place::new();
+    let later = "timeout = \"20s\"\nresolution = \"retry_later\"\nlater = \"1h\"\n";
+    let gateway = till::serve(&place, &SALE.replace("timeout = \"1500ms\"\n", later));
+    till::says(&place, "take", "o1", &till::forbidden());
+    let client = Bare::stateless(&gateway);
+    let session = till::named(&gateway, "o1");
+    let pay = json!({ "action": "pay", "session": session });
+    let failed = refused(&flat(&client, pay.clone(), None), "action_error", true, &["error_type", "error_message"]);
+    assert_eq!(
+        (&failed["error_type"], &failed["valid_next_actions"]),
+        (&json!("Forbidden"), &json!(["leave"])),
+        "{failed}"
+    );
+    let early = refused(&flat(&client, pay, None), "retry_later", false, &["message"]);
+    assert_eq!((&early["requested"], &early["valid_next_actions"]), (&json!("pay"), &json!(["leave"])), "{early}");
+    assert_eq!(early["next_action_schemas"], json!({ "leave": {} }), "{early}");
+    assert!(early["message"].as_str().is_some_and(|words| words.contains("can be taken again later")), "{early}");
+}
+
+#[test]
+fn that_a_person_is_asked_is_no_failure_of_the_action() {
+    let place = Place::new();
+    let asks = "[people]\nhold = \"200ms\"\n";
+    let gateway = till::serve(
+        &place,
+        &format!("{asks}{}", SALE.replace("tool = \"take\"", "tool = \"take\"\nqueue = \"finance\"")),
+    );
+    let client = Bare::stateful(&gateway);
+    let session = till::named(&gateway, "o1");
+    let pay = json!({ "action": "pay", "session": session });
+    let asked = refused(&flat(&client, pay, None), "awaiting_person", false, &["message"]);
+    assert_eq!((&asked["requested"], &asked["valid_next_actions"]), (&json!("pay"), &json!([])), "{asked}");
+    assert_eq!((&asked["session"], &asked["next_action_schemas"]), (&session, &json!({})), "{asked}");
+    assert!(asked["message"].as_str().is_some_and(|words| words.contains("a person is asked")), "{asked}");
+    assert!(till::done(&place).is_empty(), "nothing was sent");
 }

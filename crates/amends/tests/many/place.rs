@@ -126,6 +126,11 @@ impl Bare {
         Self { address: gateway.address.clone(), session: None }
     }
 
+    /// What its session is known by, where it has one.
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
     /// The message of a request in this client's era, and its headers.
     fn request(&self, id: u64, method: &str, mut params: Value) -> (String, Vec<(String, String)>) {
         let mut headers = vec![("accept".to_owned(), "application/json, text/event-stream".to_owned())];

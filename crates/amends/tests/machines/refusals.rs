@@ -1,0 +1,197 @@
+//! Every answer to a step says what may be done now and with what, whatever was wrong with it.
+
+use serde_json::{Value, json};
+
+use crate::bare::Bare;
+use crate::order::assert_legal;
+use crate::support::http::post_raw;
+use crate::support::{Gateway, Place, eventually};
+use crate::till::{self, SALE, done, look, named};
+
+const BEGIN: &[&str] = &["leave", "name"];
+const NAMED: &[&str] = &["leave", "pay"];
+
+/// How much a message may hold, and how deep it may nest.
+const LIMITS: &str = "[limits]\nbody_bytes = 20000\ndepth = 20\n";
+
+/// One message of a client with that session, as it is written; the envelope, wherever it is.
+fn said(gateway: &Gateway, session: Option<&str>, message: &str) -> Value {
+    let mut headers = vec![("accept", "application/json, text/event-stream")];
+    match session {
+        Some(session) => headers.push(("mcp-session-id", session)),
+        None => {
+            headers.extend([("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "step")])
+        }
+    }
+    let (_, answer) = post_raw(&gateway.address, "/mcp", &headers, message.as_bytes());
+    let answer: Value = serde_json::from_slice(&answer).unwrap_or_else(|_| panic!("{message}: no JSON"));
+    match answer["result"]["structuredContent"].is_object() {
+        true => answer["result"]["structuredContent"].clone(),
+        false => answer["error"]["data"].clone(),
+    }
+}
+
+/// Such a message, with what stands after the name of the tool.
+fn step(session: Option<&str>, rest: &str) -> String {
+    // Whoever has no session says what it speaks each time.
+    let meta = match session {
+        Some(_) => String::new(),
+        None => {
+            r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#
+                .to_owned()
+        }
+    };
+    let rest = match rest.contains("\"_meta\":{") {
+        true => rest.replace("\"_meta\":{", &format!("\"_meta\":{{{meta}{}", if meta.is_empty() { "" } else { "," })),
+        false => format!("{rest},\"_meta\":{{{meta}}}"),
+    };
+    format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"step",{rest}}}}}"#)
+}
+
+/// A refusal of that kind that says what may be done now, with the inputs of each, and where to look.
+fn assert_says(answer: &Value, what: &str, kind: &str, legal: &[&str]) {
+    assert_eq!((&answer["status"], &answer["error"]["kind"]), (&json!("refused"), &json!(kind)), "{what}: {answer}");
+    assert_eq!(answer["error"]["certainty"], "not_sent", "{what}: {answer}");
+    assert_legal(answer, legal);
+    for (action, schema) in answer["next_action_schemas"].as_object().expect("checked above") {
+        let takes = action == "name";
+        assert_eq!(schema["properties"]["order"].is_object(), takes, "{what}: {answer}");
+    }
+    let recovery = &answer["error"]["recovery"];
+    assert!(recovery["call"].is_object() || recovery["template"].is_object(), "{what}: no way on: {answer}");
+}
+
+/// What is wrong with a step, in its own words, its kind, and whether its walk can be told from it where it names one.
+fn wrong(walk: &str) -> Vec<(&'static str, String, &'static str, bool)> {
+    let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+    let long = "x".repeat(30_000);
+    let args = |args: String| format!(r#""arguments":{{{args}{walk}}}"#);
+    let pay = r#""action":"pay""#;
+    vec![
+        ("not from here", args(r#""action":"name","inputs":{"order":"o2"}"#.into()), "invalid_transition", true),
+        ("no such action", args(r#""action":"pya""#.into()), "unknown_action", true),
+        ("no action", args(r#""inputs":{}"#.into()), "validation_failed", true),
+        ("inputs that are no object", args(format!("{pay},\"inputs\":5")), "validation_failed", true),
+        ("inputs that are cut off", args(format!(r#"{pay},"inputs":"{{\"a\":""#)), "validation_failed", true),
+        ("a member that there is not", args(format!(r#"{pay},"sesion":"x""#)), "validation_failed", true),
+        ("a name twice", args(format!("{pay},{pay}")), "validation_failed", true),
+        ("elsewhere by now", args(format!("{pay},\"expect_seq\":9")), "stale_state", true),
+        (
+            "a walk that there is not",
+            format!(r#""arguments":{{{pay},"session":"ses_unknown"}}"#),
+            "unknown_name",
+            false,
+        ),
+        ("arguments that are no object", r#""arguments":[]"#.into(), "invalid_argument", false),
+        ("arguments twice", format!(r#"{0},{0}"#, args(pay.into())), "invalid_argument", true),
+        (
+            "a key that is none",
+            format!("{},\"_meta\":{{\"amends/key\":7}}", args(pay.into())),
+            "invalid_argument",
+            true,
+        ),
+        (
+            "a dialect that is none",
+            format!("{},\"_meta\":{{\"amends/dialect\":\"latin\"}}", args(pay.into())),
+            "invalid_argument",
+            true,
+        ),
+        (
+            "a time that is none",
+            format!("{},\"_meta\":{{\"amends/deadline\":\"soon\"}}", args(pay.into())),
+            "invalid_argument",
+            true,
+        ),
+        (
+            "answers that are none",
+            format!("{},\"inputResponses\":7,\"requestState\":\"x\"", args(pay.into())),
+            "invalid_argument",
+            true,
+        ),
+        (
+            "a state that does not count",
+            format!(r#"{},"inputResponses":{{}},"requestState":"made up""#, args(pay.into())),
+            "invalid_argument",
+            true,
+        ),
+        ("too deep", args(format!("{pay},\"inputs\":{}", deep(40))), "too_large", true),
+        ("too large", args(format!(r#"{pay},"inputs":{{"note":"{long}"}}"#)), "too_large", true),
+    ]
+}
+
+#[test]
+fn every_no_to_a_step_of_a_connection_says_what_may_be_done_in_its_walk() {
+    let place = Place::new();
+    let gateway = till::serve(&place, &format!("{LIMITS}{SALE}"));
+    let client = Bare::stateful(&gateway);
+    let session = client.session().expect("a session").to_owned();
+    let begun =
+        client.call("step", json!({ "action": "name", "inputs": { "order": "o1" } }))["structuredContent"].clone();
+    assert_eq!(begun["status"], "success", "{begun}");
+    for (what, rest, kind, of_walk) in wrong("") {
+        let answer = said(&gateway, Some(&session), &step(Some(&session), &rest));
+        // A walk that is named counts, though there is none of that name.
+        let legal = if what == "a walk that there is not" { BEGIN } else { NAMED };
+        assert!(of_walk || legal == BEGIN || answer["session"] == begun["data"]["session"], "{what}: {answer}");
+        assert_says(&answer, what, kind, legal);
+    }
+    let cut = step(Some(&session), r#""arguments":{"action":"pay""#);
+    let cut = said(&gateway, Some(&session), cut.trim_end_matches('}'));
+    assert_says(&cut, "a message that is cut off", "invalid_argument", NAMED);
+    assert!(done(&place).is_empty());
+    place.settled();
+}
+
+#[test]
+fn every_no_to_a_step_that_stands_alone_says_what_may_be_done_in_the_walk_it_names() {
+    let place = Place::new();
+    let gateway = till::serve(&place, &format!("{LIMITS}{SALE}"));
+    let walk = named(&gateway, "o1");
+    let walk = walk.as_str().expect("a handle");
+    for (what, rest, kind, of_walk) in wrong(&format!(",\"session\":\"{walk}\"")) {
+        let answer = said(&gateway, None, &step(None, &rest));
+        assert_says(&answer, what, kind, if of_walk { NAMED } else { BEGIN });
+        assert_eq!(answer["session"] == walk, of_walk, "{what}: {answer}");
+    }
+    // The same through the plain door.
+    let deep = format!(r#"{{"action":"pay","session":"{walk}","inputs":{}1{}}}"#, "[".repeat(40), "]".repeat(40));
+    assert_says(&gateway.call("step", &deep).1, "too deep", "too_large", NAMED);
+    assert_says(&gateway.call("step", "{\"action\":").1, "no JSON", "invalid_argument", BEGIN);
+    assert_says(&gateway.call("step", "[]").1, "no object", "invalid_argument", BEGIN);
+    assert!(done(&place).is_empty());
+    place.settled();
+}
+
+#[test]
+fn what_is_refused_in_a_walk_for_other_reasons_says_it_too() {
+    let place = Place::new();
+    let hasty = format!("[limits]\nrate = {{ per_second = 0.001, burst = 6 }}\n{SALE}");
+    let gateway = till::serve(&place, &hasty);
+    let name = json!({ "action": "name", "inputs": { "order": "o1" } });
+    let mut refused = Value::Null;
+    eventually("there are too many", || {
+        refused = till::step(&gateway, name.clone());
+        refused["error"]["kind"] == "rate_limited"
+    });
+    assert_eq!(refused["status"], "refused", "{refused}");
+    assert_legal(&refused, BEGIN);
+
+    let place = Place::new();
+    let gateway = till::serve(&place, SALE);
+    let client = Bare::stateless(&gateway);
+    let walk = named(&gateway, "o1");
+    let step = |action: &str, key: &str| {
+        let params = json!({ "name": "step", "arguments": { "action": action, "session": walk }, "_meta": { "amends/key": key } });
+        client.result("tools/call", params)["structuredContent"].clone()
+    };
+    let late = step("pay", "k1");
+    assert_eq!(late["error"]["kind"], "action_timeout", "{late}");
+    assert_legal(&late, &[]);
+    assert_says(&step("leave", "k2"), "another is in doubt", "in_flight", &[]);
+    till::says(&place, "take", "o1", &json!({ "result": { "id": "t_7" } }));
+    eventually("it is settled", || look(&gateway, &walk, "next")["waits"]["done"] == true);
+    assert_says(&step("leave", "k3"), "another was done", "in_flight", &["pay"]);
+    assert_eq!(step("pay", "k1")["data"]["state"]["name"], "paid");
+    assert_says(&step("leave", "k4"), "it is over", "invalid_transition", &[]);
+    assert_says(&step("leave", "k1"), "a key for something else", "duplicate", &[]);
+}
