@@ -1,9 +1,12 @@
 //! Every answer to a step says what may be done now and with what, whatever was wrong with it.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 
 use crate::bare::Bare;
-use crate::order::assert_legal;
+use crate::order::{FAULTS, ORDER, assert_legal};
 use crate::support::http::post_raw;
 use crate::support::{Gateway, Place, eventually};
 use crate::till::{self, SALE, done, look, named};
@@ -124,7 +127,7 @@ fn every_no_to_a_step_of_a_connection_says_what_may_be_done_in_its_walk() {
     let place = Place::new();
     let gateway = till::serve(&place, &format!("{LIMITS}{SALE}"));
     let client = Bare::stateful(&gateway);
-    let session = client.session().expect("a session").to_owned();
+    let session = client.session.clone().expect("a session");
     let begun =
         client.call("step", json!({ "action": "name", "inputs": { "order": "o1" } }))["structuredContent"].clone();
     assert_eq!(begun["status"], "success", "{begun}");
@@ -194,4 +197,45 @@ fn what_is_refused_in_a_walk_for_other_reasons_says_it_too() {
     assert_eq!(step("pay", "k1")["data"]["state"]["name"], "paid");
     assert_says(&step("leave", "k4"), "it is over", "invalid_transition", &[]);
     assert_says(&step("leave", "k1"), "a key for something else", "duplicate", &[]);
+}
+
+#[test]
+fn a_step_over_standard_input_that_cannot_be_read_says_what_may_be_done() {
+    let place = Place::new();
+    let words = place.wrap(FAULTS, Some(ORDER));
+    let mut wrapped = Command::new(&words[0])
+        .args(&words[1..])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let mut input = wrapped.stdin.take().expect("its input");
+    let mut lines = BufReader::new(wrapped.stdout.take().expect("its output")).lines().map_while(Result::ok);
+    let mut asks = |id: u64, message: &str| {
+        writeln!(input, "{message}").expect("it reads");
+        let answers = lines.by_ref().filter_map(|line| serde_json::from_str::<Value>(&line).ok());
+        answers.into_iter().find(|answer| answer["id"] == id).expect("an answer")
+    };
+    let greeting = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bare", "version": "1" } } });
+    assert!(asks(1, &greeting.to_string())["result"].is_object());
+    let inputs = json!({ "item": "latte", "order": "ord_1" });
+    let taken = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "step", "arguments": { "action": "take_order", "inputs": inputs } } });
+    let taken = asks(2, &taken.to_string());
+    assert_eq!(taken["result"]["structuredContent"]["status"], "success", "{taken}");
+
+    let call = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"step","arguments":{"action":"pay","inputs":"#;
+    let deep = asks(3, &format!("{call}{}{}}}}}}}", "[".repeat(200), "]".repeat(200)));
+    let cut = asks(3, &format!("{call}{{}}"));
+    for (answer, kind) in [(&deep, "too_large"), (&cut, "invalid_argument")] {
+        let said = &answer["error"]["data"];
+        assert_eq!((&said["status"], &said["error"]["kind"]), (&json!("refused"), &json!(kind)), "{answer}");
+        assert_legal(said, &["drop_order", "pay"]);
+        assert_eq!(said["error"]["recovery"]["call"]["tool"], "walk", "{answer}");
+    }
+    assert_eq!(place.requests("charge_card"), 0);
+    let _ = wrapped.kill();
+    let _ = wrapped.wait();
 }

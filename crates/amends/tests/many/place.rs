@@ -105,7 +105,7 @@ pub(crate) fn health(gateway: &Gateway) -> Value {
 #[derive(Debug)]
 pub(crate) struct Bare {
     address: String,
-    session: Option<String>,
+    pub(crate) session: Option<String>,
 }
 
 impl Bare {
@@ -124,11 +124,6 @@ impl Bare {
     /// A client without one.
     pub(crate) fn stateless(gateway: &Gateway) -> Self {
         Self { address: gateway.address.clone(), session: None }
-    }
-
-    /// What its session is known by, where it has one.
-    pub(crate) fn session(&self) -> Option<&str> {
-        self.session.as_deref()
     }
 
     /// The message of a request in this client's era, and its headers.
