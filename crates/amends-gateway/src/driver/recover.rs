@@ -7,13 +7,13 @@ use std::time::Duration;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::envelope::Interruption;
 use amends_core::{
-    AttemptId, Call, CallId, Certainty, ClaimState, Code, Dispatcher, Failure, Gates, Held, Input, PersonAnswer,
-    Refusal, RefusalKind, Report,
+    AttemptId, Call, CallId, Certainty, ClaimState, Code, Dispatcher, Failure, Gates, Held, Input, PersonAnswer, Report,
 };
 use amends_ledger::{Error, Trace};
 
 use super::session::{Mail, Session};
 use super::turn::Turn;
+use super::walk::told;
 use super::{post, redeem};
 use crate::clock;
 use crate::witness::Witness;
@@ -204,8 +204,7 @@ impl Session {
             self.answer_unrecorded(call, Interruption::LedgerAway);
         }
         for of in &moves {
-            let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is done");
-            self.refuse_move(of, &Refusal { retry_after_ms: Some(5000), ..refusal });
+            self.refuse_move(of, &told::unrecordable());
         }
         refused
     }

@@ -8,6 +8,7 @@ mod weigh;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use amends_core::attempt::Payload;
 use amends_core::id::{ActionName, MachineName};
@@ -122,8 +123,10 @@ impl Session {
         if wish.answer.is_closed() {
             return;
         }
+        let records = self.gateway.recording.load(Ordering::Relaxed);
         if self.walking.is_none() {
-            let refusal = told::elsewhere();
+            // Its walk was given up because the ledger is away, or has gone to another node.
+            let refusal = if records { told::elsewhere() } else { told::unrecordable() };
             // Whoever asked may be gone.
             let _ = wish.answer.send(told::answered(told::refused(&wish.action, &refusal)));
             return;
@@ -200,9 +203,8 @@ impl Session {
 
     /// What is wrong with a wish by its inputs and the fields.
     fn objection(&self, wish: &MoveWish) -> Option<Refusal> {
-        if !self.gateway.recording.load(std::sync::atomic::Ordering::Relaxed) {
-            let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is done");
-            return Some(Refusal { retry_after_ms: Some(5000), ..refusal });
+        if !self.gateway.recording.load(Ordering::Relaxed) {
+            return Some(told::unrecordable());
         }
         if let Err(wait_ms) = self.gateway.rates.take(&self.principal, self.gateway.config().limits.rate, clock::now())
         {

@@ -239,3 +239,18 @@ fn a_step_over_standard_input_that_cannot_be_read_says_what_may_be_done() {
     let _ = wrapped.kill();
     let _ = wrapped.wait();
 }
+
+#[test]
+fn whoever_takes_a_step_while_nothing_can_be_recorded_is_told_that_and_nothing_else() {
+    let place = Place::new();
+    let gateway = till::serve(&place, SALE);
+    let walk = named(&gateway, "o1");
+    std::fs::remove_file(place.path("amends.db")).expect("the ledger's file was there");
+    // The second comes while the first is looked after, and is answered when that is given up.
+    for which in ["first", "second"] {
+        let no = till::take(&gateway, &walk, "leave");
+        let told = (&no["status"], &no["error"]["kind"], &no["error"]["certainty"]);
+        assert_eq!(told, (&json!("refused"), &json!("store_unavailable"), &json!("not_sent")), "{which}: {no}");
+        assert!(no["error"]["retry_after_ms"].is_u64(), "{which}: {no}");
+    }
+}

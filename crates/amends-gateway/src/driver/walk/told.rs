@@ -141,6 +141,12 @@ pub(crate) fn elsewhere() -> Refusal {
     Refusal { retry_after_ms: Some(200), ..refusal }
 }
 
+/// The refusal of a wish while nothing can be recorded.
+pub(in crate::driver) fn unrecordable() -> Refusal {
+    let refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is done");
+    Refusal { retry_after_ms: Some(5000), ..refusal }
+}
+
 /// A refusal that no walk could record.
 pub(crate) fn refused(action: &str, refusal: &Refusal) -> Rendered {
     let error = Box::new(Trouble::refused(action, refusal));
