@@ -5,6 +5,7 @@ use crate::envelope::Envelope;
 use crate::id::{AttemptId, CallId, InteractionId};
 use crate::inquiry::{Asking, Telling};
 use crate::interaction::Interaction;
+use crate::time::Timestamp;
 use crate::walk::{LegWish, Weighing};
 
 /// What the core asks the driver to do.
@@ -44,6 +45,8 @@ pub enum Effect {
     Unwind {
         /// The move that failed.
         of: CallId,
+        /// When the walk began, or began again: what was done before that stays.
+        since: Timestamp,
     },
     /// An inquiry is pointless by now, wherever it is.
     Retract {

@@ -17,6 +17,7 @@ pub struct Tokens {
 struct Row {
     call: CallId,
     session: SessionId,
+    minted: Timestamp,
     state: ReversalState,
     until: Timestamp,
     by: Option<CallId>,
@@ -52,13 +53,14 @@ impl Tokens {
     }
 
     /// Makes these changes.
-    pub fn apply(&mut self, session: &SessionId, changes: &[ReversalChange]) {
+    pub fn apply(&mut self, session: &SessionId, changes: &[ReversalChange], now: Timestamp) {
         for change in changes {
             match change {
                 ReversalChange::Mint { token, call } => {
                     let (call, session) = (call.clone(), session.clone());
                     let state = ReversalState::Minted;
-                    self.rows.insert(token.clone(), Row { call, session, state, until: Timestamp::MAX, by: None });
+                    let row = Row { call, session, minted: now, state, until: Timestamp::MAX, by: None };
+                    self.rows.insert(token.clone(), row);
                 }
                 ReversalChange::Arm { token, until } => self.change(token, |row| {
                     row.state = ReversalState::Armed;
@@ -84,9 +86,9 @@ impl Tokens {
         }
     }
 
-    /// The calls of a session whose tokens are armed, newest first: what unwinding it redeems.
-    pub fn armed(&self, session: &SessionId) -> Vec<CallId> {
-        let armed = |row: &&Row| row.session == *session && row.state == ReversalState::Armed;
+    /// The calls of a session since then whose tokens are armed, newest first: what unwinding it redeems.
+    pub fn armed(&self, session: &SessionId, since: Timestamp) -> Vec<CallId> {
+        let armed = |row: &&Row| row.session == *session && row.minted >= since && row.state == ReversalState::Armed;
         let mut calls: Vec<CallId> = self.rows.values().filter(armed).map(|row| row.call.clone()).collect();
         calls.sort_by(|a, b| b.cmp(a));
         calls

@@ -395,7 +395,7 @@ fn describe(session: &SessionId, input: &Input, step: &Step) -> String {
             Effect::Begin(wish) => format!("Begin {} {}", wish.leg.of, wish.leg.name),
             Effect::Weigh { of, what } => format!("Weigh {of} {what:?}"),
             Effect::Join { of, first } => format!("Join {of} {first}"),
-            Effect::Unwind { of } => format!("Unwind {of}"),
+            Effect::Unwind { of, .. } => format!("Unwind {of}"),
             Effect::Reply(reply) => format!("Reply {} last={}", reply.call, reply.last),
         };
         out.push_str(&format!("\n             > {text}"));

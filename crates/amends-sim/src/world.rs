@@ -259,7 +259,7 @@ impl World {
             }
             Happening::Look(interaction) => self.look(*interaction),
             Happening::Second(place, answer) => self.second_answer(&place, *answer),
-            Happening::Unwind(session) => self.unwind(&session),
+            Happening::Unwind(session) => self.unwind(&session, Timestamp::default()),
             Happening::Undoing(node, session, of, calls, left) => self.undoing(node, session, of, calls, left),
             Happening::Tired(attempt) => self.tired(&attempt),
             Happening::Stride(walker) => self.stride(walker)?,

@@ -58,7 +58,7 @@ impl Walker {
             match effect {
                 Effect::Begin(wish) => self.wishes.push((**wish).clone()),
                 Effect::Weigh { of, .. } => self.weighed.push(of.clone()),
-                Effect::Unwind { of } => self.unwound.push(of.clone()),
+                Effect::Unwind { of, .. } => self.unwound.push(of.clone()),
                 _ => {}
             }
         }

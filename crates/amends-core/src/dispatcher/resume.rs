@@ -22,9 +22,9 @@ impl Dispatcher {
             self.resume_call(now, gates, &id);
         }
         // Tokens are redeemed once, so that beginning again does no harm.
-        let given_up = self.state.walk.as_ref().filter(|walk| walk.unwinding).and_then(|walk| walk.aborted_by.clone());
-        if let Some(of) = given_up {
-            self.step.effects.push(Effect::Unwind { of });
+        let given_up = self.state.walk.as_ref().filter(|walk| walk.unwinding);
+        if let Some((of, since)) = given_up.and_then(|walk| Some((walk.aborted_by.clone()?, walk.since()))) {
+            self.step.effects.push(Effect::Unwind { of, since });
         }
     }
 

@@ -302,7 +302,7 @@ impl Session {
             }
             Fact::CallEnded { call, replayed, outcome, certainty, granted, lasts, .. } => {
                 let done = self.walk.as_mut().zip(self.calls.get(call)).filter(|_| !*replayed);
-                done.into_iter().for_each(|(walk, it)| walk.deeds.add(&it.received, *outcome, *certainty, *lasts));
+                done.into_iter().for_each(|(walk, it)| walk.deeds.add(&it.received, *outcome, *certainty, *lasts, at));
                 let code = self.calls.get(call).and_then(CallState::last_failed);
                 let (outcome, certainty, granted) = (*outcome, *certainty, *granted);
                 let doubts = self.calls.get(call).map(CallState::doubted).unwrap_or_default();

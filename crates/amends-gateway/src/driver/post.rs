@@ -150,7 +150,7 @@ async fn act(gateway: Arc<Gateway>, id: LetterId, letter: Letter) {
     let Letter { place, body, .. } = letter;
     let reply = match serde_json::from_value(body) {
         Ok(Request::Reverse { token }) => redeem(&gateway, &token).await,
-        Ok(Request::Unwind { session }) => unwind(&gateway, &session).await,
+        Ok(Request::Unwind { session }) => unwind(&gateway, &session, Timestamp::default()).await,
         Ok(Request::Forget { session }) => forgotten(retire::forget(&gateway, &session).await),
         Ok(Request::Return { sealed }) => relay::take_in(&gateway, &sealed).await,
         Ok(Request::Left { session, call, reason }) => relay::leave(&gateway, &session, call, reason),
@@ -196,13 +196,13 @@ fn envelope(answered: Answered) -> Value {
     value
 }
 
-/// Undoes what a walk did that was given up: how many calls were undone, and which were not.
-pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId) -> (u32, Vec<CallId>) {
-    let mut told = unwind(gateway, session).await;
+/// Undoes what a walk did since then that was given up: how many calls were undone, and which were not.
+pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId, since: Timestamp) -> (u32, Vec<CallId>) {
+    let mut told = unwind(gateway, session, since).await;
     // What could not be looked up was not undone either.
     while told.get("error").is_some() {
         tokio::time::sleep(LOOK_AGAIN).await;
-        told = unwind(gateway, session).await;
+        told = unwind(gateway, session, since).await;
     }
     let (mut undone, mut failed) = (0, Vec::new());
     for one in told["undone"].as_array().into_iter().flatten() {
@@ -216,10 +216,10 @@ pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId) -> (
     (undone, failed)
 }
 
-/// Redeems a session's tokens, newest first. One that fails is recorded, and the others go on.
-async fn unwind(gateway: &Arc<Gateway>, session: &SessionId) -> Value {
+/// Redeems a session's tokens since then, newest first. One that fails is recorded, and the others go on.
+async fn unwind(gateway: &Arc<Gateway>, session: &SessionId, since: Timestamp) -> Value {
     let rows = match settled(gateway, session).await {
-        Ok(rows) => rows,
+        Ok(rows) => rows.into_iter().filter(|row| row.minted >= since),
         Err(error) => return json!({ "error": error.to_string() }),
     };
     let mut undone = Vec::new();

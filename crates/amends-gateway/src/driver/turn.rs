@@ -371,7 +371,7 @@ impl Session {
             Act::Do(
                 Effect::Reply(_) | Effect::Withdraw(_) | Effect::Begin(_) | Effect::Weigh { .. } | Effect::Join { .. },
             ) => {}
-            Act::Do(Effect::Unwind { of }) => self.unwind(of),
+            Act::Do(Effect::Unwind { of, since }) => self.unwind(of, since),
             Act::Reply(reply, rendered) => self.reply(&reply, *rendered, appended),
         }
     }

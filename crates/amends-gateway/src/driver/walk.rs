@@ -14,7 +14,7 @@ use amends_core::attempt::Payload;
 use amends_core::id::{ActionName, MachineName};
 use amends_core::machine::{Course, Known, Machines, No, Position, Written};
 use amends_core::walk::{Beginning, Declared, Part, Taking};
-use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, RefusalKind};
+use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, RefusalKind, Timestamp};
 use amends_ledger::{Append, Error, StoredArguments, StoredFields, Trace, keyed_digest};
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -370,10 +370,10 @@ impl Session {
     }
 
     /// Undoes what was done in a walk that was given up.
-    pub(super) fn unwind(&self, of: CallId) {
+    pub(super) fn unwind(&self, of: CallId, since: Timestamp) {
         let (gateway, session, mail) = (self.gateway.clone(), self.id.clone(), self.mail.clone());
         tokio::spawn(async move {
-            let (undone, failed) = super::post::unwind_for(&gateway, &session).await;
+            let (undone, failed) = super::post::unwind_for(&gateway, &session, since).await;
             // Should its driver have ended, whoever takes it up begins again.
             let _ = mail.send(Mail::Unwound { of, undone, failed });
         });

@@ -341,7 +341,7 @@ fn effect_lines(effect: &Effect) -> Vec<String> {
         Effect::Begin(wish) => vec![format!("> begin {} {} {}", wish.leg.of, wish.leg.part.as_str(), wish.leg.name)],
         Effect::Weigh { of, what } => vec![format!("> weigh {of} {what:?}")],
         Effect::Join { of, first } => vec![format!("> join {of} {first}")],
-        Effect::Unwind { of } => vec![format!("> unwind {of}")],
+        Effect::Unwind { of, .. } => vec![format!("> unwind {of}")],
         Effect::Abort(attempt) => vec![format!("> abort {attempt}")],
         Effect::Reply(reply) => {
             let interim = if reply.last { "" } else { ", interim" };

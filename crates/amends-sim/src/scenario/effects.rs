@@ -53,8 +53,9 @@ impl Telling<'_> {
             }
             Effect::Ask(question) => self.questions.push_back(*question),
             Effect::Withdraw(id) => self.questions.retain(|question| question.id != id),
-            Effect::Unwind { of } => {
-                self.undoing = self.tokens.iter().filter(|token| token.armed).cloned().collect();
+            Effect::Unwind { of, since } => {
+                let undone = |token: &&Token| token.armed && token.minted >= since;
+                self.undoing = self.tokens.iter().filter(undone).cloned().collect();
                 self.unwinds = Some((of, self.undoing.len() as u32));
             }
             // What was sent is still listened for; no faked tool asks anything of the agent.
@@ -199,7 +200,9 @@ impl Telling<'_> {
 
     fn token(&mut self, change: ReversalChange) {
         match change {
-            ReversalChange::Mint { token, call } => self.tokens.push(Token { token, call, armed: false, by: None }),
+            ReversalChange::Mint { token, call } => {
+                self.tokens.push(Token { token, call, armed: false, minted: self.now, by: None });
+            }
             ReversalChange::Arm { token, .. } => self.set_armed(&token, true),
             ReversalChange::Rearm { token, .. } => self.set_armed(&token, true),
             ReversalChange::Void { token } | ReversalChange::Spend { token, .. } => {

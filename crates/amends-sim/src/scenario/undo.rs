@@ -1,6 +1,6 @@
 //! Undoing what was done in a walk that was given up, newest first.
 
-use amends_core::{Call, CallId, Digest, Gates, Input, Redeems, ToolName};
+use amends_core::{Call, CallId, Digest, Gates, Input, Redeems, Timestamp, ToolName};
 use serde_json::{Map, Value};
 
 use super::telling::Telling;
@@ -15,6 +15,7 @@ pub(super) struct Token {
     /// The write it undoes.
     pub(super) call: CallId,
     pub(super) armed: bool,
+    pub(super) minted: Timestamp,
     /// The call that redeems it.
     pub(super) by: Option<CallId>,
 }

@@ -53,7 +53,7 @@ impl Watch {
                 Effect::Join { of, .. } => {
                     (facts().any(|fact| matches!(fact, Fact::MoveJoined { of: joined, .. } if joined == of)), of)
                 }
-                Effect::Unwind { of } => {
+                Effect::Unwind { of, .. } => {
                     let begins = |fact: &Fact| match fact {
                         Fact::WalkAborted { of: given_up } => given_up == of,
                         // Whoever takes it up begins again.

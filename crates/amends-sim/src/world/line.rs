@@ -59,8 +59,8 @@ impl World {
                 self.join_move(node, session, of, first);
                 Ok(())
             }
-            Effect::Unwind { of } => {
-                self.unwind_walk(node, session, of);
+            Effect::Unwind { of, since } => {
+                self.unwind_walk(node, session, of, since);
                 Ok(())
             }
             Effect::Reply(reply) if self.walks.moves.contains_key(&reply.call) => {

@@ -2,7 +2,7 @@
 
 use amends_core::gates::{Approval, Gates, Patience};
 use amends_core::interaction::{Interaction, PersonAnswer, Subject, choice};
-use amends_core::{CallId, Held, Input, SessionId, Step};
+use amends_core::{CallId, Held, Input, SessionId, Step, Timestamp};
 
 use crate::catalog::Tool;
 use crate::flaw::Flaw;
@@ -47,7 +47,7 @@ impl World {
 
     /// The ledger keeps what a durable step says of tokens and questions, and people hear of new ones.
     pub(crate) fn keep(&mut self, session: &SessionId, step: &Step) {
-        self.tokens.apply(session, &step.reversals);
+        self.tokens.apply(session, &step.reversals, Timestamp::from_ms(self.now));
         for interaction in self.queue.apply(session, &step.events) {
             let ms = match self.chance.between(0, 9) {
                 0..=4 => self.chance.between(100, 3_000),

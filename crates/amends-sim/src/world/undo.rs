@@ -1,6 +1,6 @@
 //! Undoing: agents redeem the tokens they were given, too early, twice or too late; operators unwind sessions.
 
-use amends_core::{Attempt, CallId, Certainty, Input, Purpose, SessionId};
+use amends_core::{Attempt, CallId, Certainty, Input, Purpose, SessionId, Timestamp};
 
 use crate::agent::Wish;
 use crate::catalog::UNDO_WITHIN_MS;
@@ -80,20 +80,20 @@ impl World {
     }
 
     /// An operator unwinds a session: every token that is armed, newest first, whatever becomes of each.
-    pub(super) fn unwind(&mut self, session: &SessionId) {
+    pub(super) fn unwind(&mut self, session: &SessionId, since: Timestamp) {
         self.watch.note(|| format!("{session}: unwound"));
         let mut ms = 0;
         let operator = self.agents.len() - 1;
-        for call in self.tokens.armed(session) {
+        for call in self.tokens.armed(session, since) {
             self.redeem_in(ms, operator, &call);
             ms += self.chance.between(1, 1_500);
         }
     }
 
     /// A walk was given up: what was done in it is undone, and its driver hears how that went.
-    pub(super) fn unwind_walk(&mut self, node: usize, session: &SessionId, of: CallId) {
-        let calls = self.tokens.armed(session);
-        self.unwind(session);
+    pub(super) fn unwind_walk(&mut self, node: usize, session: &SessionId, of: CallId, since: Timestamp) {
+        let calls = self.tokens.armed(session, since);
+        self.unwind(session, since);
         let ms = if calls.is_empty() { 20 } else { UNDOING_MS };
         self.later(ms, Happening::Undoing(node, session.clone(), of, calls, UNDOING_LOOKS));
     }

@@ -8,6 +8,7 @@ use crate::certainty::Certainty;
 use crate::id::{CallId, ToolName};
 use crate::limits::DEEDS_MAX;
 use crate::outcome::Outcome;
+use crate::time::Timestamp;
 use crate::walk::{GivenUp, Left};
 
 /// What the calls of a walk did, or may have done, the oldest first.
@@ -16,6 +17,10 @@ pub(in crate::dispatcher) struct Deeds {
     done: VecDeque<Deed>,
     /// How many were forgotten that no token undoes.
     more: u32,
+    /// When the last of them ended.
+    last: Timestamp,
+    /// When the walk began: a time after everything that was done before.
+    since: Timestamp,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +40,26 @@ pub(in crate::dispatcher) struct Unwound {
 }
 
 impl Deeds {
+    /// Nothing was done yet.
+    pub(super) fn new(at: Timestamp) -> Self {
+        Self { since: at, ..Self::default() }
+    }
+
+    /// The walk begins again: what was done in it stays, whatever becomes of the walk from now on.
+    pub(super) fn begin_again(&mut self, at: Timestamp) {
+        *self = Self::new(at.max(self.last + 1));
+    }
+
     /// A call of a move ended.
-    pub(super) fn add(&mut self, received: &Received, outcome: Outcome, certainty: Certainty, lasts: bool) {
+    pub(super) fn add(
+        &mut self,
+        received: &Received,
+        outcome: Outcome,
+        certainty: Certainty,
+        lasts: bool,
+        at: Timestamp,
+    ) {
+        self.last = at;
         let undoable = received.reversal.is_some() && outcome != Outcome::Reversed && !certainty.nothing_happened();
         if received.leg.is_none() || !(lasts || undoable) {
             return;
@@ -87,12 +110,17 @@ impl Deeds {
     pub(super) fn unwound(&mut self, undone: u32, failed: &[CallId], left: &[Left], more: u32) -> Unwound {
         let failed = failed.iter().map(|call| self.tool(call));
         let left = failed.chain(left.iter().map(|left| left.tool.clone())).collect();
-        *self = Self::default();
+        (self.done, self.more) = (VecDeque::new(), 0);
         Unwound { undone, left, more }
     }
 }
 
 impl WalkState {
+    /// When it began, or began again.
+    pub(in crate::dispatcher) fn since(&self) -> Timestamp {
+        self.deeds.since
+    }
+
     /// What became of what was done in it, where it was given up.
     pub(in crate::dispatcher) fn given_up(&self) -> Option<GivenUp> {
         self.aborted_by.as_ref()?;
@@ -139,7 +167,7 @@ mod tests {
     fn what_is_forgotten_is_still_counted() {
         let mut deeds = Deeds::default();
         for n in 0..DEEDS_MAX + 2 {
-            deeds.add(&received(n), Outcome::Succeeded, Certainty::Processed, true);
+            deeds.add(&received(n), Outcome::Succeeded, Certainty::Processed, true, Timestamp::from_ms(1));
         }
         let (left, more) = deeds.left();
         assert_eq!((left.len(), more), (DEEDS_MAX, 2));
@@ -150,8 +178,8 @@ mod tests {
     #[test]
     fn what_turns_out_not_to_be_done_does_not_stay() {
         let mut deeds = Deeds::default();
-        deeds.add(&received(1), Outcome::Unresolved, Certainty::InDoubt, true);
-        deeds.add(&received(2), Outcome::Succeeded, Certainty::Processed, true);
+        deeds.add(&received(1), Outcome::Unresolved, Certainty::InDoubt, true, Timestamp::from_ms(1));
+        deeds.add(&received(2), Outcome::Succeeded, Certainty::Processed, true, Timestamp::from_ms(1));
         deeds.settle(&"call_2".into(), Certainty::Processed);
         deeds.settle(&"call_1".into(), Certainty::NotProcessed);
         assert_eq!(deeds.left().0, [Left { call: "call_2".into(), tool: "tool_2".into() }]);

@@ -129,7 +129,7 @@ impl WalkState {
             redone: 0,
             aborted_by: None,
             unwinding: false,
-            deeds: Deeds::default(),
+            deeds: Deeds::new(at),
             unwound: None,
             machines: Arc::new(machines),
         })
@@ -389,6 +389,7 @@ impl WalkState {
                 self.moves = *moves;
                 (self.unsettled, self.granted, self.redone, self.aborted_by) = (None, None, 0, None);
                 self.unwound = None;
+                self.deeds.begin_again(at);
                 // What failed for now did so whatever is begun again.
                 self.later.retain(|_, until| *until > at);
                 // An equal wish is another one by now, unless it brings the same key.

@@ -109,6 +109,7 @@ impl Dispatcher {
         let question = open.question.clone().filter(|id| self.state.questions.contains_key(id));
         let quoted = self.quoted(open, &end);
         let given_up = aborts.then(|| walk.deeds.undoing());
+        let since = walk.since();
         let trouble = trouble(open, &end, outcome, not_before, now, quoted, given_up);
         if let Some(interaction) = question {
             self.emit(now, Fact::InteractionWithdrawn { interaction: interaction.clone() });
@@ -123,7 +124,7 @@ impl Dispatcher {
         self.emit(now, Fact::MoveEnded { of: of.clone(), outcome, certainty, not_before, granted: false });
         if aborts {
             self.emit(now, Fact::WalkAborted { of: of.clone() });
-            self.step.effects.push(Effect::Unwind { of: of.clone() });
+            self.step.effects.push(Effect::Unwind { of: of.clone(), since });
         }
         if !told {
             let error = Box::new(trouble);

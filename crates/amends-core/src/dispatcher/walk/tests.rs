@@ -44,6 +44,7 @@ struct World {
     keys: Vec<String>,
     joined: Vec<(CallId, CallId)>,
     unwound: bool,
+    undoes_since: Timestamp,
     /// What is sampled for calls.
     gates: Gates,
     /// What the next call repeats.
@@ -101,6 +102,7 @@ impl World {
             keys: Vec::new(),
             joined: Vec::new(),
             unwound: false,
+            undoes_since: Timestamp::default(),
             gates: Gates::default(),
             held: None,
             undoable: false,
@@ -136,7 +138,7 @@ impl World {
                 Effect::Send(attempt) => self.sent.push(attempt.id),
                 Effect::Reply(reply) => self.replies.push(*reply),
                 Effect::Join { of, first } => self.joined.push((of, first)),
-                Effect::Unwind { .. } => self.unwound = true,
+                Effect::Unwind { since, .. } => (self.unwound, self.undoes_since) = (true, since),
                 _ => {}
             }
         }

@@ -117,6 +117,37 @@ fn what_was_told_of_is_not_told_of_again_when_the_walk_began_anew() {
 }
 
 #[test]
+fn what_was_done_before_the_walk_began_again_stays() {
+    let mut world = World::new(exchange());
+    world.undoable = true;
+    for action in ["pay", "send", "end"] {
+        world.wish(action);
+        world.done();
+    }
+    let done = world.now;
+    // Also where the clock has not moved on.
+    resets(&mut world, "reset_1");
+    world.now = world.now + 1;
+    world.wish_with("pay", "anew", None);
+    world.done();
+    let sent = world.now;
+    world.wish_with("send", "anew", None);
+    world.done();
+    world.wish_with("end", "anew", None);
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    assert_eq!(told(&world), "2 being undone");
+    assert!(world.undoes_since > done && world.undoes_since <= sent, "{:?}", world.undoes_since);
+    world.undoes_since = Timestamp::default();
+    let mut resumed = world.dispatcher.clone();
+    let step = resumed.handle(world.now + 1, &Gates::default(), Input::Resume);
+    let again = step.effects.iter().find_map(|effect| match effect {
+        Effect::Unwind { since, .. } => Some(*since),
+        _ => None,
+    });
+    assert!(again.is_some_and(|since| since > done && since <= sent), "{again:?}");
+}
+
+#[test]
 fn what_only_reads_does_not_stay() {
     let mut world = World::new(exchange());
     world.rules = Arc::new(Rules {
