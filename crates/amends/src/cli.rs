@@ -47,6 +47,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+pub use guard::stands_guard;
+
 const EXAMPLES: &str = "\
 Examples:
   amends up --demo                        a gateway, a shop that fails on cue, a ledger: all on 127.0.0.1:7070
@@ -155,9 +157,6 @@ enum Command {
     Completions(manual::CompletionsArgs),
     /// Print the manual page, or write one for each command.
     Man(manual::ManArgs),
-    /// End the children of a gateway that was killed.
-    #[command(hide = true)]
-    Guard,
     /// The demo shop: an MCP server whose tools fail on cue.
     #[command(hide = true)]
     Shop(crate::shop::ShopArgs),
@@ -198,7 +197,6 @@ pub async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Schema(args) => schema::schema(args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
-        Command::Guard => guard::stand(),
         Command::Shop(args) => crate::shop::run(args).await.map(|()| ExitCode::SUCCESS),
     }
 }

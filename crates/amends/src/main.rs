@@ -5,6 +5,10 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    // It waits beside every gateway that has children, and needs neither threads nor a command line.
+    if amends::cli::stands_guard(std::env::args_os()) {
+        return ExitCode::SUCCESS;
+    }
     match threads().build() {
         Ok(runtime) => runtime.block_on(run()),
         Err(error) => {
