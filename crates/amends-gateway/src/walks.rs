@@ -162,7 +162,7 @@ pub(crate) async fn hand_on(gateway: &Arc<Gateway>, principal: &Principal, id: &
     }
     if let Mail::Move(wish) = mail {
         // Whoever asked may be gone.
-        let _ = wish.answer.send(told::answered(told::refused(&wish.action, &refusal)));
+        let _ = wish.answer.send(told::answered(told::refused_move(&wish.action, &refusal)));
     }
 }
 

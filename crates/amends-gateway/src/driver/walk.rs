@@ -128,7 +128,7 @@ impl Session {
             // Its walk was given up because the ledger is away, or has gone to another node.
             let refusal = if records { told::elsewhere() } else { told::unrecordable() };
             // Whoever asked may be gone.
-            let _ = wish.answer.send(told::answered(told::refused(&wish.action, &refusal)));
+            let _ = wish.answer.send(told::answered(told::refused_move(&wish.action, &refusal)));
             return;
         }
         let mut gates = Gates::default();
@@ -285,7 +285,7 @@ impl Session {
         let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.remove(of)) else { return };
         for answer in live.answer.into_iter().chain(live.also) {
             // Whoever asked may be gone.
-            let _ = answer.send(told::answered(told::refused(live.action.as_str(), refusal)));
+            let _ = answer.send(told::answered(told::refused_move(live.action.as_str(), refusal)));
         }
     }
 

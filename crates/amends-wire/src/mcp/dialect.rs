@@ -30,6 +30,8 @@ struct Move<'a> {
     session: Value,
     next_action_schemas: Value,
     next_hint: Value,
+    #[serde(default)]
+    waits: Value,
 }
 
 /// The parts of an envelope that dialects are made from, as they stand on the wire.
@@ -55,6 +57,8 @@ struct Native<'a> {
     #[serde(default)]
     known_actions: Value,
     timeout_ms: Option<u64>,
+    #[serde(default)]
+    waits: Value,
     #[serde(default)]
     session: Value,
     #[serde(default)]
@@ -165,6 +169,9 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
                 body.insert("session", Part::Own(moved.session));
                 body.insert("next_hint", Part::Own(moved.next_hint));
                 body.insert("next_action_schemas", Part::Own(parameters(&moved.next_action_schemas)));
+                if let Some(waits) = later(&moved.waits) {
+                    body.insert("waits", Part::Own(waits.clone()));
+                }
             }
             None => drop(body.insert("result", native.data.map_or(Part::Own(Value::Null), Part::Raw))),
         }
@@ -181,6 +188,7 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
     if native.next_action_schemas.is_object() {
         own("next_action_schemas", &parameters(&native.next_action_schemas));
     }
+    own("waits", later(&native.waits).unwrap_or(&Value::Null));
     own("error", &json!(kind));
     own("requested", &error["requested"]);
     match kind {
@@ -209,6 +217,11 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
         _ => own("message", &error["message"]),
     }
     body
+}
+
+/// What is waited for, where that is a time: the hint speaks of it, and nothing else names it there.
+fn later(waits: &Value) -> Option<&Value> {
+    (waits["for"] == "later").then_some(waits)
 }
 
 /// The inputs of each action as that server shows them: by their names, each with its schema.

@@ -124,13 +124,15 @@ fn what_is_to_be_taken_later_is_told_as_what_failed_and_then_refused() {
     let client = Bare::stateless(&gateway);
     let session = till::named(&gateway, "o1");
     let pay = json!({ "action": "pay", "session": session });
-    let failed = refused(&flat(&client, pay.clone(), None), "action_error", true, &["error_type", "error_message"]);
+    let failed =
+        refused(&flat(&client, pay.clone(), None), "action_error", true, &["error_type", "error_message", "waits"]);
     assert_eq!(
         (&failed["error_type"], &failed["valid_next_actions"]),
         (&json!("Forbidden"), &json!(["leave"])),
         "{failed}"
     );
-    let early = refused(&flat(&client, pay, None), "retry_later", false, &["message"]);
+    let early = refused(&flat(&client, pay, None), "retry_later", false, &["message", "waits"]);
+    assert!(early["waits"]["not_before"].is_u64() && early["waits"] == failed["waits"], "{early}");
     assert_eq!((&early["requested"], &early["valid_next_actions"]), (&json!("pay"), &json!(["leave"])), "{early}");
     assert_eq!(early["next_action_schemas"], json!({ "leave": {} }), "{early}");
     assert!(early["message"].as_str().is_some_and(|words| words.contains("can be taken again later")), "{early}");

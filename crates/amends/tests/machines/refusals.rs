@@ -252,5 +252,6 @@ fn whoever_takes_a_step_while_nothing_can_be_recorded_is_told_that_and_nothing_e
         let told = (&no["status"], &no["error"]["kind"], &no["error"]["certainty"]);
         assert_eq!(told, (&json!("refused"), &json!("store_unavailable"), &json!("not_sent")), "{which}: {no}");
         assert!(no["error"]["retry_after_ms"].is_u64(), "{which}: {no}");
+        assert_eq!(no["valid_next_actions"], json!([]), "{which}: {no}");
     }
 }

@@ -156,6 +156,15 @@ pub(crate) fn refused(action: &str, refusal: &Refusal) -> Rendered {
     }
 }
 
+/// The same of a move: where nobody knows where its walk is, nothing may be done in it now.
+pub(crate) fn refused_move(action: &str, refusal: &Refusal) -> Rendered {
+    let mut refused = refused(action, refusal);
+    if let Form::Envelope { envelope, .. } = &mut refused.form {
+        envelope.valid_next_actions = Some(Vec::new());
+    }
+    refused
+}
+
 /// So that what is answered at once is told like all else.
 pub(crate) fn answered(rendered: Rendered) -> Answered {
     Answered { rendered, receipt: None, last: true, delivery: None, declares_output: false }
