@@ -38,7 +38,8 @@ pub fn target(data: &[u8]) {
 #[derive(Debug, PartialEq)]
 enum Read {
     Whole(String),
-    Broken(Broken, Option<String>, String),
+    /// With what is known of it: its id, its tool and its session.
+    Broken(Broken, [Option<String>; 3], String),
 }
 
 fn lines(data: &[u8], capacity: usize) -> Vec<Read> {
@@ -52,7 +53,10 @@ fn lines(data: &[u8], capacity: usize) -> Vec<Read> {
         };
         match line.expect("bytes in memory can be read") {
             Line::Whole(line) => out.push(Read::Whole(line)),
-            Line::Broken { why, id, start } => out.push(Read::Broken(why, id, start)),
+            Line::Broken { why, scanned, start } => {
+                let id = scanned.id().map(str::to_owned);
+                out.push(Read::Broken(why, [id, scanned.tool, scanned.session], start));
+            }
             Line::End => return out,
         }
     }

@@ -135,23 +135,32 @@ impl Dispatcher {
     /// Tells a person that a move was done of which its machine cannot tell what follows: the machine is to be mended.
     fn tell_unclear(&mut self, now: Timestamp, why: &str) {
         let Some(open) = self.state.open_move().filter(|_| self.can_ask()) else { return };
-        let name = open.taking.id.as_str().strip_prefix("call_").unwrap_or(open.taking.id.as_str());
-        let interaction = Interaction {
-            id: InteractionId::new(format!("int_{name}_unclear")),
+        let taking = &open.taking;
+        let question = format!(
+            "take notice: `{}` of `{}` was done, and its machine cannot tell what follows from it: {}",
+            taking.action,
+            open.machine,
+            bounded(why)
+        );
+        let notice = self.notice(now, &taking.id, "_unclear", ToolName::new(taking.action.as_str()), question);
+        let notice = Interaction { principal: taking.principal.clone(), view: taking.view.clone(), ..notice };
+        self.put_to_people(now, notice);
+    }
+
+    /// What a person is told of a move; they need only say that they have seen it.
+    fn notice(&self, now: Timestamp, of: &CallId, what: &str, tool: ToolName, question: String) -> Interaction {
+        let name = of.as_str().strip_prefix("call_").unwrap_or(of.as_str());
+        Interaction {
+            id: InteractionId::new(format!("int_{name}{what}")),
             session: self.state.id.clone(),
-            call: open.taking.id.clone(),
-            tool: ToolName::new(open.taking.action.as_str()),
-            principal: open.taking.principal.clone(),
+            call: of.clone(),
+            tool,
+            principal: self.state.principal().clone(),
             queue: "default".to_owned(),
             kind: InteractionKind::Confirm,
             subject: Subject::Notice,
-            question: format!(
-                "take notice: `{}` of `{}` was done, and its machine cannot tell what follows from it: {}",
-                open.taking.action,
-                open.machine,
-                bounded(why)
-            ),
-            view: open.taking.view.clone(),
+            question,
+            view: None,
             options: vec![choice::SEEN.to_owned()],
             default: choice::SEEN.to_owned(),
             opened: now,
@@ -159,7 +168,10 @@ impl Dispatcher {
             arrives_by: None,
             grounds: None,
             gives: None,
-        };
+        }
+    }
+
+    fn put_to_people(&mut self, now: Timestamp, interaction: Interaction) {
         self.emit(now, Fact::InteractionOpened { interaction: Box::new(interaction.clone()) });
         self.step.effects.push(Effect::Ask(Box::new(interaction)));
     }
@@ -195,63 +207,34 @@ impl Dispatcher {
             0 => String::new(),
             others => format!(" and {others} more"),
         };
-        let name = of.as_str().strip_prefix("call_").unwrap_or(of.as_str());
-        let interaction = Interaction {
-            id: InteractionId::new(format!("int_{name}_undo")),
-            session: self.state.id.clone(),
-            call: of,
-            tool: ToolName::new(walk.root.as_str()),
-            principal: self.state.principal().clone(),
-            queue: "default".to_owned(),
-            kind: InteractionKind::Confirm,
-            subject: Subject::Notice,
-            question: format!(
-                "take notice: `{}` was given up; {undone} undone, and {stays} could not be undone: {}{others}",
-                walk.root,
-                named.join(", ")
-            ),
-            view: None,
-            options: vec![choice::SEEN.to_owned()],
-            default: choice::SEEN.to_owned(),
-            opened: now,
-            due: now + ANSWER_WITHIN_MS,
-            arrives_by: None,
-            grounds: None,
-            gives: None,
-        };
-        if self.state.questions.contains_key(&interaction.id) {
-            return;
+        let question = format!(
+            "take notice: `{}` was given up; {undone} undone, and {stays} could not be undone: {}{others}",
+            walk.root,
+            named.join(", ")
+        );
+        let notice = self.notice(now, &of, "_undo", ToolName::new(walk.root.as_str()), question);
+        if !self.state.questions.contains_key(&notice.id) {
+            self.put_to_people(now, notice);
         }
-        self.emit(now, Fact::InteractionOpened { interaction: Box::new(interaction.clone()) });
-        self.step.effects.push(Effect::Ask(Box::new(interaction)));
     }
 
     /// Asks a person whether the move may be made.
     pub(super) fn ask_for_move(&mut self, now: Timestamp) {
         let Some((open, action)) = self.state.walk.as_ref().and_then(WalkState::action) else { return };
         let Some(queue) = action.queue.clone() else { return };
-        let name = open.taking.id.as_str().strip_prefix("call_").unwrap_or(open.taking.id.as_str());
-        let interaction = Interaction {
-            id: InteractionId::new(format!("int_{name}")),
-            session: self.state.id.clone(),
-            call: open.taking.id.clone(),
-            tool: ToolName::new(open.taking.action.as_str()),
-            principal: open.taking.principal.clone(),
+        let taking = &open.taking;
+        let question = format!("may `{}` of `{}` be done?", taking.action, open.machine);
+        let asked = Interaction {
+            principal: taking.principal.clone(),
             queue,
             kind: InteractionKind::Approve,
             subject: Subject::Move,
-            question: format!("may `{}` of `{}` be done?", open.taking.action, open.machine),
-            view: open.taking.view.clone(),
+            view: taking.view.clone(),
             options: vec![choice::APPROVE.to_owned(), choice::DENY.to_owned()],
             default: choice::DENY.to_owned(),
-            opened: now,
-            due: now + ANSWER_WITHIN_MS,
-            arrives_by: None,
-            grounds: None,
-            gives: None,
+            ..self.notice(now, &taking.id, "", ToolName::new(taking.action.as_str()), question)
         };
-        self.emit(now, Fact::InteractionOpened { interaction: Box::new(interaction.clone()) });
-        self.step.effects.push(Effect::Ask(Box::new(interaction)));
+        self.put_to_people(now, asked);
     }
 
     /// The agent waits no longer for a person, who is still being asked about the move or a call of it.

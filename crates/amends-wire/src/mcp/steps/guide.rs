@@ -123,6 +123,10 @@ pub fn guided(envelope: &Envelope, moved: &Moved, names: &Names) -> Envelope {
 fn guide(error: &mut Trouble, moved: &Moved, names: &Names) {
     let view = &moved.view;
     let next = next_of(error, view);
+    if matches!(view.waits, Some(Waits::Drifted { resets: true, .. })) {
+        // Who declares the machine made it another one; to begin again is for whoever walks it.
+        error.who_must_act = WhoMustAct::Agent;
+    }
     let recovery = error.recovery.get_or_insert_default();
     if recovery.call.is_some() || recovery.template.is_some() {
         return;
