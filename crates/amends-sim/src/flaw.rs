@@ -75,6 +75,8 @@ pub enum Flaw {
     RequesterApproves,
     /// A move is made although what it is about failed.
     MoveUnacted,
+    /// A walk that is given up undoes also what was done before it began again.
+    UndoEarlier,
     /// The driver gives every wish for a move a name of its own, so that no repeat is seen.
     RepeatsUnseen,
     /// A move is begun while another one is open or in doubt.
@@ -106,6 +108,7 @@ impl Flaw {
         matches!(
             self,
             Self::MoveUnacted
+                | Self::UndoEarlier
                 | Self::RepeatsUnseen
                 | Self::MoveBeside
                 | Self::LateMoves

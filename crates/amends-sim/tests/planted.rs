@@ -188,6 +188,11 @@ fn moving_although_nothing_was_done_is_seen() {
 }
 
 #[test]
+fn undoing_what_was_done_before_a_walk_began_again_is_seen() {
+    check(Flaw::UndoEarlier, &["undoes_its_own"]);
+}
+
+#[test]
 fn not_seeing_that_a_wish_is_a_repeat_is_seen() {
     check(Flaw::RepeatsUnseen, &["one_move_one_wish", "at_most_once"]);
 }

@@ -29,7 +29,7 @@ pub(crate) struct WalkView {
     aborted: bool,
     /// What was done in it is not undone yet.
     unwinding: bool,
-    /// What was told to stay when it was given up.
+    /// What was told to stay when it was given up, and everything from before it began again.
     stays: BTreeSet<CallId>,
     /// Who wrote into the fields, by the number of the move.
     written: BTreeMap<u64, String>,
@@ -246,6 +246,7 @@ impl Watch {
                 }
                 self.closes(session, of, Told::Made)?;
                 self.restarts(session, *moves);
+                self.leaves_behind(session);
                 Ok(())
             }
             Fact::WalkAborted { of } => self.aborts(session, of),

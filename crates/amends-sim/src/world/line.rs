@@ -59,10 +59,7 @@ impl World {
                 self.join_move(node, session, of, first);
                 Ok(())
             }
-            Effect::Unwind { of, since } => {
-                self.unwind_walk(node, session, of, since);
-                Ok(())
-            }
+            Effect::Unwind { of, since } => self.unwind_walk(node, session, of, since),
             Effect::Reply(reply) if self.walks.moves.contains_key(&reply.call) => {
                 self.watch.move_before_answer(&reply)?;
                 self.answer_move(node, session, &reply.call);

@@ -4,6 +4,8 @@ use amends_core::{Attempt, CallId, Certainty, Input, Purpose, SessionId, Timesta
 
 use crate::agent::Wish;
 use crate::catalog::UNDO_WITHIN_MS;
+use crate::flaw::Flaw;
+use crate::watch::Verdicts;
 use crate::world::{Asked, Happening, World};
 
 /// How many redemptions are tried in one world.
@@ -91,11 +93,14 @@ impl World {
     }
 
     /// A walk was given up: what was done in it is undone, and its driver hears how that went.
-    pub(super) fn unwind_walk(&mut self, node: usize, session: &SessionId, of: CallId, since: Timestamp) {
+    pub(super) fn unwind_walk(&mut self, node: usize, session: &SessionId, of: CallId, since: Timestamp) -> Verdicts {
+        let since = if self.flaw == Some(Flaw::UndoEarlier) { Timestamp::default() } else { since };
         let calls = self.tokens.armed(session, since);
+        self.watch.undoes_its_own(session, &of, &calls)?;
         self.unwind(session, since);
         let ms = if calls.is_empty() { 20 } else { UNDOING_MS };
         self.later(ms, Happening::Undoing(node, session.clone(), of, calls, UNDOING_LOOKS));
+        Ok(())
     }
 
     /// Whoever undoes what was done in a walk waits for each undoing, and not for ever.

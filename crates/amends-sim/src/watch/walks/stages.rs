@@ -84,6 +84,26 @@ impl Watch {
         Ok(())
     }
 
+    /// A walk begins again: what was done in it before stays, and is not spoken of any more.
+    pub(super) fn leaves_behind(&mut self, session: &SessionId) {
+        let before = self.calls.iter().filter(|(_, call)| call.session == *session).map(|(id, _)| id.clone());
+        if let Some(walk) = self.walks.get_mut(session) {
+            walk.stays.extend(before);
+        }
+    }
+
+    /// A walk that is given up undoes nothing of what was done before it began again.
+    pub(crate) fn undoes_its_own(&self, session: &SessionId, of: &CallId, calls: &[CallId]) -> Verdicts {
+        let stays = self.walks.get(session).map(|walk| &walk.stays);
+        match calls.iter().find(|call| stays.is_some_and(|stays| stays.contains(*call))) {
+            Some(call) => {
+                let what = format!("{call} is undone, which was done before the walk began again");
+                Err(self.broken("undoes_its_own", Some(of.clone()), what))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What was done in a walk that is given up, and what no token undoes, is told of.
     pub(super) fn tells_what_stays(&mut self, session: &SessionId, of: &CallId, left: &[Left], more: u32) -> Verdicts {
         let Some(walk) = self.walks.get(session) else { return Ok(()) };
