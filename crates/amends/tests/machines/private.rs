@@ -28,7 +28,7 @@ fn a_card_in_a_walks_fields_is_shown_nowhere_and_sent_to_no_tool_that_does_not_t
         let uri = format!("amends://{session}/{what}");
         let read = client.result("resources/read", json!({ "uri": uri })).to_string();
         let mirror = client.call("walk", json!({ "session": session, "what": what })).to_string();
-        assert!(!read.contains("4111") && !mirror.contains("4111"), "{what}: {read} {mirror}");
+        assert!(!read.contains("4111 1111") && !mirror.contains("4111 1111"), "{what}: {read} {mirror}");
     }
     let refused = step(&client, json!({ "action": "pay", "inputs": { "amount": 5 } }));
     assert_eq!(
@@ -38,13 +38,13 @@ fn a_card_in_a_walks_fields_is_shown_nowhere_and_sent_to_no_tool_that_does_not_t
     );
     let said = refused.to_string();
     assert!(
-        said.contains("hold `payment_card`, which `charge_card` is not to be sent") && !said.contains("4111"),
+        said.contains("hold `payment_card`, which `charge_card` is not to be sent") && !said.contains("4111 1111"),
         "{said}"
     );
     assert_eq!(place.requests("charge_card"), 0);
     place.settled();
     let (_, told) = place.amends(&["trace", &session, "--json"]);
-    assert!(told.contains("move_made") && !told.contains("4111"), "{told}");
+    assert!(told.contains("move_made") && !told.contains("4111 1111"), "{told}");
     for entry in std::fs::read_dir(place.path(".")).expect("the folder").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let bytes = std::fs::read(entry.path()).unwrap_or_default();

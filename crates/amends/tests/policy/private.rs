@@ -14,7 +14,7 @@ fn a_card_is_sent_only_to_a_tool_that_takes_it() {
     let (status, refused) = gateway.call("charge_card", CARD);
     assert_eq!((status, &refused["error"]["kind"]), (403, &json!("pii_blocked")), "{refused}");
     let told = refused.to_string();
-    assert!(told.contains("payment_card") && !told.contains("4111"), "{told}");
+    assert!(told.contains("payment_card") && !told.contains("4111 1111"), "{told}");
     assert_eq!(place.requests("charge_card"), 0);
     drop(gateway);
     let gateway = up_plain(&place, "[tools.charge_card]\neffect = \"write\"\ntakes = [\"payment_card\"]\n");
