@@ -218,8 +218,8 @@ pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId, sinc
 
 /// Redeems a session's tokens since then, newest first. One that fails is recorded, and the others go on.
 async fn unwind(gateway: &Arc<Gateway>, session: &SessionId, since: Timestamp) -> Value {
-    let rows = match settled(gateway, session).await {
-        Ok(rows) => rows.into_iter().filter(|row| row.minted >= since),
+    let rows = match settled(gateway, session, since).await {
+        Ok(rows) => rows,
         Err(error) => return json!({ "error": error.to_string() }),
     };
     let mut undone = Vec::new();
@@ -238,11 +238,12 @@ async fn unwind(gateway: &Arc<Gateway>, session: &SessionId, since: Timestamp) -
     json!({ "session": session, "undone": undone })
 }
 
-/// The session's tokens once nothing in it is in doubt any more, or after a bounded wait for that.
-async fn settled(gateway: &Arc<Gateway>, session: &SessionId) -> Result<Vec<ReversalRow>, Error> {
+/// The session's tokens since then once nothing of that is in doubt any more, or after a bounded wait for that.
+async fn settled(gateway: &Arc<Gateway>, session: &SessionId, since: Timestamp) -> Result<Vec<ReversalRow>, Error> {
     let began = tokio::time::Instant::now();
     loop {
-        let rows = gateway.ledger.reversals_of(session).await?;
+        let mut rows = gateway.ledger.reversals_of(session).await?;
+        rows.retain(|row| row.minted >= since);
         let doubt = rows.iter().any(|row| row.state == ReversalState::Minted);
         if !doubt || began.elapsed() > SETTLE_WAIT || gateway.driver_of(session).is_none() {
             return Ok(rows);
