@@ -1,13 +1,14 @@
 //! Expressions over payloads, in CEL. They run beside the dispatcher, pure and without a clock; it sees only their answers.
 
 mod answers;
+mod compared;
 mod conjuncts;
 mod cost;
 mod functions;
 mod names;
 mod whole;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -134,6 +135,32 @@ impl Expression {
     /// ```
     pub fn answers(&self) -> Option<BTreeSet<String>> {
         answers::texts(self.program.expression())
+    }
+
+    /// Whether all it can say is true or false.
+    ///
+    /// ```
+    /// # use amends_core::expression::Expression;
+    /// assert!(Expression::parse("setup.order.paid && inputs.n > 3")?.is_condition());
+    /// assert!(!Expression::parse("setup.order.paid ? 'skip' : 'proceed'")?.is_condition());
+    /// # Ok::<(), amends_core::expression::ExpressionError>(())
+    /// ```
+    pub fn is_condition(&self) -> bool {
+        answers::is_condition(self.program.expression())
+    }
+
+    /// What each value it speaks of is compared with, if it only compares values with what is written out in it, and joins that.
+    ///
+    /// ```
+    /// # use amends_core::expression::Expression;
+    /// let guard = Expression::parse("inputs.n > 3 && state.kind in ['a', 'b']")?;
+    /// let compared: Vec<String> = guard.compared().unwrap().iter().map(|(path, with)| format!("{path} {with:?}")).collect();
+    /// assert_eq!(compared, [r#"inputs.n [Number(3)]"#, r#"state.kind [String("a"), String("b")]"#]);
+    /// assert!(Expression::parse("inputs.n + 1 > 3")?.compared().is_none());
+    /// # Ok::<(), amends_core::expression::ExpressionError>(())
+    /// ```
+    pub fn compared(&self) -> Option<BTreeMap<Path, Vec<Value>>> {
+        compared::compared(self.program.expression())
     }
 
     /// Its value under those variables. Where that could take too long there is none.

@@ -15,6 +15,7 @@ mod inputs;
 mod look;
 mod machines;
 mod position;
+mod possible;
 mod read;
 mod satisfiable;
 mod scope;

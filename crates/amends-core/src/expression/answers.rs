@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cel::common::ast::{Expr, IdedExpr, LiteralValue};
+use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
 /// The texts that an expression chooses among, if every answer it can give is a text that is written out.
 pub(super) fn texts(expression: &IdedExpr) -> Option<BTreeSet<String>> {
@@ -19,4 +19,26 @@ pub(super) fn texts(expression: &IdedExpr) -> Option<BTreeSet<String>> {
         }
     }
     Some(texts)
+}
+
+/// Whether all that an expression can say is true or false.
+pub(super) fn is_condition(expression: &IdedExpr) -> bool {
+    match &expression.expr {
+        Expr::Literal(LiteralValue::Boolean(_)) => true,
+        Expr::Select(select) => select.test,
+        Expr::Call(call) => matches!(
+            call.func_name.as_str(),
+            operators::LOGICAL_AND
+                | operators::LOGICAL_OR
+                | operators::LOGICAL_NOT
+                | operators::EQUALS
+                | operators::NOT_EQUALS
+                | operators::LESS
+                | operators::LESS_EQUALS
+                | operators::GREATER
+                | operators::GREATER_EQUALS
+                | operators::IN
+        ),
+        _ => false,
+    }
 }

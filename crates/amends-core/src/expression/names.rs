@@ -53,6 +53,11 @@ impl Path {
     pub fn find<'a>(&self, variable: &'a serde_json::Value) -> Option<&'a serde_json::Value> {
         self.fields.iter().try_fold(variable, |value, field| value.get(field))
     }
+
+    /// Whether it leads through the value at the end of that one.
+    pub fn starts_with(&self, other: &Self) -> bool {
+        self.variable == other.variable && self.fields.starts_with(&other.fields)
+    }
 }
 
 impl std::fmt::Display for Path {
@@ -73,6 +78,11 @@ pub(super) fn paths(expression: &IdedExpr) -> Vec<Path> {
         false
     });
     found
+}
+
+/// The value that a part names from outside, or asks for.
+pub(super) fn spelled(part: &IdedExpr) -> Option<Path> {
+    path(&part.expr, &[]).map(|path| Path { tested: false, ..path })
 }
 
 /// The path that a part spells.

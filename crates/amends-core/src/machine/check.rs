@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::flow::Flow;
-use super::inputs::{closed_properties, contradiction, never_holds};
+use super::inputs::{closed_properties, contradiction};
 use super::{Action, Does, Finding, Machine, ToolUse};
 use crate::expression::Expression;
 use crate::id::{ActionName, StateName};
@@ -73,15 +73,13 @@ impl Machine {
     }
 
     fn impossible(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
-        let at = |part| ["actions", name.as_str(), part];
         if let Some(reason) = action.input.as_ref().and_then(contradiction) {
             let fix = "mend the schema, so that an agent can give what it asks for";
-            found.push(Finding::error(&at("input"), format!("no inputs fit its schema: {reason}"), fix));
-        } else if let Some(guard) = &action.guard
-            && never_holds(guard, action.input.as_ref()) == Some(true)
-        {
-            let message = format!("`{}` is false for all the inputs there are", guard.source());
-            found.push(Finding::error(&at("guard"), message, "mend the guard or the schema of the inputs"));
+            found.push(Finding::error(
+                &["actions", name.as_str(), "input"],
+                format!("no inputs fit its schema: {reason}"),
+                fix,
+            ));
         }
     }
 

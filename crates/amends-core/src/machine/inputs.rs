@@ -1,9 +1,6 @@
 //! Whether an action's inputs can be given at all.
 
-use serde_json::{Map, Value, json};
-
-use crate::expression::Expression;
-use crate::limits::GUARD_TRIES_MAX;
+use serde_json::{Map, Value};
 
 /// Why no value fits that schema, where that is plain to see. A schema that nothing fits for subtler reasons passes.
 pub(super) fn contradiction(schema: &Value) -> Option<String> {
@@ -53,36 +50,6 @@ pub(super) fn contradiction(schema: &Value) -> Option<String> {
     None
 }
 
-/// Whether a guard over inputs alone is false whatever they are; nothing where they are too many to try.
-pub(super) fn never_holds(guard: &Expression, schema: Option<&Value>) -> Option<bool> {
-    if guard.variables().iter().any(|variable| variable != "inputs") {
-        return None;
-    }
-    let mut tries = vec![Map::new()];
-    let (needed, tested) = guard.fields("inputs");
-    for field in needed.union(&tested) {
-        let values = every_value(schema?.get("properties")?.get(field)?)?;
-        let optional = !requires(schema?, field);
-        if tries.len() * (values.len() + 1) > GUARD_TRIES_MAX {
-            return None;
-        }
-        let mut more = if optional { tries.clone() } else { Vec::new() };
-        for made in &tries {
-            more.extend(values.iter().map(|value| {
-                let mut made = made.clone();
-                made.insert(field.clone(), value.clone());
-                made
-            }));
-        }
-        tries = more;
-    }
-    Some(
-        !tries
-            .into_iter()
-            .any(|made| guard.evaluate(&[("inputs", &Value::Object(made))]).is_ok_and(|it| it == json!(true))),
-    )
-}
-
 /// The fields that an action's inputs may have, where no others are allowed.
 pub(super) fn closed_properties(schema: Option<&Value>) -> Option<Vec<&str>> {
     let schema = schema?;
@@ -101,16 +68,6 @@ pub(super) fn requires(schema: &Value, field: &str) -> bool {
     schema.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|name| name == field))
 }
 
-fn every_value(schema: &Value) -> Option<Vec<Value>> {
-    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return Some(values.clone());
-    }
-    if let Some(only) = schema.get("const") {
-        return Some(vec![only.clone()]);
-    }
-    (schema.get("type").and_then(Value::as_str) == Some("boolean")).then(|| vec![json!(true), json!(false)])
-}
-
 pub(super) fn is_of(value: &Value, kind: &str) -> bool {
     match kind {
         "string" => value.is_string(),
@@ -127,6 +84,7 @@ pub(super) fn is_of(value: &Value, kind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn plain_contradictions_are_seen_and_what_can_be_given_passes() {
@@ -150,17 +108,5 @@ mod tests {
         ] {
             assert_eq!(contradiction(&schema), None, "{schema}");
         }
-    }
-
-    #[test]
-    fn a_guard_that_no_input_passes_is_seen_where_all_can_be_tried() {
-        let schema = json!({ "properties": { "item": { "enum": ["tea", "cake"] }, "now": { "type": "boolean" } }, "required": ["item"] });
-        let never = |guard: &str| never_holds(&Expression::parse(guard).unwrap(), Some(&schema));
-        assert_eq!(never("inputs.item == 'coffee'"), Some(true));
-        assert_eq!(never("inputs.item == 'tea' && !has(inputs.now)"), Some(false));
-        assert_eq!(never("inputs.item == 'tea' && inputs.now"), Some(false));
-        assert_eq!(never("state.item == 'tea'"), None);
-        assert_eq!(never("inputs.size > 3"), None);
-        assert_eq!(never("false"), Some(true));
     }
 }

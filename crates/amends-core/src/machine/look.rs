@@ -121,20 +121,9 @@ impl Machine {
         tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
         found: &mut Vec<Finding>,
     ) {
-        let can_be_undone = |action: &Action| {
-            let within = others.tools_within(action);
-            let facts = action.tools().chain(within).filter_map(tools).filter(|tool| !tool.reads);
-            let facts: Vec<ToolFacts> = facts.collect();
-            match (action.reversible, &action.does) {
-                (_, Does::Nothing) => None,
-                (Some(said), _) => Some(said),
-                (None, _) if facts.is_empty() => None,
-                (None, _) => Some(facts.iter().all(|tool| tool.reversible)),
-            }
-        };
-        let pivots = self.actions.iter().filter(|(_, pivot)| can_be_undone(pivot) == Some(false));
+        let pivots = self.actions.iter().filter(|(_, pivot)| others.undoing(pivot, tools).cannot);
         let pivots: Vec<_> = pivots.map(|(name, pivot)| (name, flow.reach(pivot.to.states()))).collect();
-        for (name, action) in self.actions.iter().filter(|(_, action)| can_be_undone(action) == Some(true)) {
+        for (name, action) in self.actions.iter().filter(|(_, action)| others.undoing(action, tools).can) {
             let comes_after = |after: &BTreeSet<&StateName>| action.from.iter().any(|from| after.contains(from));
             let before = pivots.iter().find(|(other, after)| *other != name && comes_after(after));
             if let Some((pivot, _)) = before {
@@ -155,12 +144,42 @@ impl Machines {
         found
     }
 
-    /// The tools of the machine that an action runs, and of all that that one runs.
-    fn tools_within(&self, action: &Action) -> Vec<&ToolName> {
-        let Does::Machine(run) = &action.does else { return Vec::new() };
-        let used = self.definition(run);
-        let machines = used.keys().filter_map(|name| self.get(name));
-        machines.flat_map(Machine::actions).flat_map(|(_, action)| action.tools()).collect()
+    /// Whether an action does what can be undone, and what cannot be, itself or in the machine that it runs.
+    fn undoing(&self, action: &Action, tools: &impl Fn(&ToolName) -> Option<ToolFacts>) -> Undoing {
+        let within = match &action.does {
+            // A machine that runs itself is not read, so that this ends.
+            Does::Machine(run) => {
+                self.get(run).into_iter().flat_map(Machine::actions).map(|(_, action)| action).collect()
+            }
+            Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) | Does::Allowed(_) => Vec::new(),
+        };
+        match (action.reversible, &action.does) {
+            (_, Does::Nothing) => Undoing::default(),
+            (Some(said), _) => Undoing { can: said, cannot: !said },
+            (None, _) => {
+                let facts: Vec<ToolFacts> = action.tools().filter_map(tools).filter(|tool| !tool.reads).collect();
+                let own = Undoing {
+                    can: facts.iter().any(|tool| tool.reversible),
+                    cannot: facts.iter().any(|tool| !tool.reversible),
+                };
+                within.into_iter().fold(own, |sum, action| sum.and(self.undoing(action, tools)))
+            }
+        }
+    }
+}
+
+/// What is done of which kind.
+#[derive(Clone, Copy, Default)]
+struct Undoing {
+    /// Something that can be undone.
+    can: bool,
+    /// Something that cannot be.
+    cannot: bool,
+}
+
+impl Undoing {
+    const fn and(self, other: Self) -> Self {
+        Self { can: self.can || other.can, cannot: self.cannot || other.cannot }
     }
 }
 

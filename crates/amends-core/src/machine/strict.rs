@@ -18,11 +18,13 @@ impl Machine {
     pub(super) fn faults(&self, others: &Machines) -> Vec<Finding> {
         let mut found = Vec::new();
         self.bounds_of_nothing(&mut found);
-        self.out_of_steps(&mut found);
+        self.out_of_steps(others, &mut found);
         self.endless_behind(&mut found);
         for (name, action) in &self.actions {
             self.nameless(name, action, &mut found);
             self.ungivable(name, action, &mut found);
+            self.hopeless(name, action, others, &mut found);
+            wordless(name, action, &mut found);
             self.unknown(name, action, others, &mut found);
         }
         found
@@ -51,9 +53,9 @@ impl Machine {
     }
 
     /// What lies further away than the machine may go.
-    fn out_of_steps(&self, found: &mut Vec<Finding>) {
+    fn out_of_steps(&self, others: &Machines, found: &mut Vec<Finding>) {
         let Some(most) = self.bounds.steps_max.filter(|most| *most > 0) else { return };
-        let far = self.distances();
+        let far = self.distances(others);
         for (name, action) in &self.actions {
             let nearest = action.from.iter().filter_map(|from| far.get(from)).min();
             if let Some(moves) = nearest.filter(|moves| **moves >= most) {
@@ -65,22 +67,37 @@ impl Machine {
         }
     }
 
-    /// How many moves it takes at least to reach each state.
-    fn distances(&self) -> BTreeMap<&StateName, u32> {
-        let mut far = BTreeMap::from([(&self.initial, 0)]);
-        let mut last = vec![&self.initial];
-        // Ends: a state is added once, and there are finitely many.
-        for moves in 1.. {
-            let ways = self.actions.values().filter(|action| last.iter().any(|state| action.from.contains(*state)));
-            let new: Vec<&StateName> =
-                ways.flat_map(|action| action.to.states()).filter(|to| !far.contains_key(to)).collect();
-            if new.is_empty() {
-                break;
+    /// How many actions it takes at least to reach each state, those within other machines among them.
+    fn distances(&self, others: &Machines) -> BTreeMap<&StateName, u32> {
+        let takes = |action: &Action| match &action.does {
+            Does::Machine(run) => others.get(run).map_or(1, |run| run.least(others).saturating_add(1)),
+            Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) | Does::Allowed(_) => 1,
+        };
+        let ways: Vec<(&Action, u32)> = self.actions.values().map(|action| (action, takes(action))).collect();
+        let mut far = BTreeMap::from([(&self.initial, 0_u32)]);
+        // Ends: every turn but the last brings a state nearer, and none comes nearer than it is.
+        loop {
+            let mut nearer = false;
+            for (action, moves) in &ways {
+                let Some(from) = action.from.iter().filter_map(|from| far.get(from)).min() else { continue };
+                let there = from.saturating_add(*moves);
+                for to in action.to.states() {
+                    if far.get(to).is_none_or(|far| *far > there) {
+                        far.insert(to, there);
+                        nearer = true;
+                    }
+                }
             }
-            far.extend(new.iter().map(|state| (*state, moves)));
-            last = new;
+            if !nearer {
+                return far;
+            }
         }
-        far
+    }
+
+    /// How many actions it takes at least to its end.
+    fn least(&self, others: &Machines) -> u32 {
+        let far = self.distances(others);
+        self.terminal.iter().filter_map(|state| far.get(state)).min().copied().unwrap_or(0)
     }
 
     /// Circles that begin behind an action that can be taken only so often.
@@ -99,6 +116,14 @@ impl Machine {
     }
 
     fn nameless(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
+        if action.queue.as_ref().is_some_and(|queue| queue.trim().is_empty()) {
+            let message = "nobody looks at a queue without a name";
+            found.push(Finding::error(&["actions", name.as_str(), "queue"], message, "name it, or drop the key"));
+        }
+        if action.to.states().any(|state| state.as_str().is_empty()) {
+            let fix = "name the state of each target: `{ when = \"result.ok\", state = \"paid\" }`";
+            found.push(Finding::error(&["actions", name.as_str(), "to"], "it leads nowhere", fix));
+        }
         let part = match &action.does {
             Does::Tool(_) => "tool",
             Does::Parallel(_) => "parallel",
@@ -175,6 +200,18 @@ impl Machine {
                     found.push(Finding::error(&at, message, lost.fix));
                 }
             }
+        }
+    }
+}
+
+/// A gate or an assert that holds or does not, instead of saying a word.
+fn wordless(name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
+    let judges = [("gate", &action.stage.gate, "proceed"), ("assert", &action.stage.assert, "ok")];
+    for (part, judge, word) in judges {
+        if let Some(judge) = judge.as_ref().filter(|judge| judge.is_condition()) {
+            let message = format!("`{}` is true or false, and it must say a word", judge.source());
+            let fix = format!("say it: `({}) ? '{word}' : 'skip'`", judge.source());
+            found.push(Finding::error(&["actions", name.as_str(), part], message, fix));
         }
     }
 }
@@ -352,6 +389,40 @@ mod tests {
     }
 
     #[test]
+    fn what_is_done_in_another_machine_counts_as_steps() {
+        let order = |steps: u32| {
+            let leg = |from: &str, to: &str| json!({ "from": [from], "to": to });
+            let outer = json!({
+                "initial": "a", "terminal": ["z"], "limits": { "steps": steps },
+                "actions": { "go": { "from": ["a"], "to": "b", "machine": "inner" }, "end": leg("b", "z") },
+            });
+            let inner = json!({
+                "initial": "p", "terminal": ["r"],
+                "actions": { "one": leg("p", "q"), "two": leg("q", "r") },
+            });
+            looked(&machines(json!({ "m": outer, "inner": inner })), Weight::Error)
+        };
+        let said = "actions.end.from: it can never be taken: 3 actions come before it, and `limits.steps` is 3; allow at least 4 steps";
+        assert_eq!((order(3), order(4)), (vec![said.to_owned()], Vec::new()));
+    }
+
+    #[test]
+    fn what_has_no_name_leads_nowhere_and_says_no_word_is_refused() {
+        for (action, said) in [
+            (json!({ "queue": " " }), "actions.end.queue: nobody looks at a queue without a name"),
+            (json!({ "to": [{ "when": "inputs.n == 1" }, { "state": "z" }] }), "actions.end.to: it leads nowhere"),
+            (
+                json!({ "gate": "inputs.n > 1" }),
+                "actions.end.gate: `inputs.n > 1` is true or false, and it must say a word",
+            ),
+            (json!({ "tool": "get", "assert": "true" }), "actions.end.assert: `true` is true or false"),
+        ] {
+            let found = errors(one(json!({}), action));
+            assert!(found.iter().any(|found| found.starts_with(said)), "{said}: {found:?}");
+        }
+    }
+
+    #[test]
     fn what_another_machine_gives_is_known() {
         let runs = |writes: &str| {
             let machine = json!({ "machine": "inner", "writes": { "note": writes } });
@@ -382,6 +453,19 @@ mod tests {
         let found = order("irreversible");
         let said = "actions.end: it can be undone, and comes after `go`, which cannot";
         assert!(found.iter().any(|found| found.starts_with(said)), "{found:?}");
+        let said_so = |word: bool| {
+            let outer = json!({
+                "initial": "a", "terminal": ["z"],
+                "actions": {
+                    "go": { "from": ["a"], "to": "b", "machine": "inner" },
+                    "end": { "from": ["b"], "to": "z", "parallel": { "x": { "tool": "reversible" }, "y": { "tool": "irreversible" } } },
+                },
+            });
+            let inner = one(json!({}), json!({ "tool": "unknown", "reversible": word }));
+            let found = looked(&machines(json!({ "m": outer, "inner": inner })), Weight::Warning);
+            found.iter().any(|found| found.starts_with(said))
+        };
+        assert!(said_so(false) && !said_so(true), "an action's own word counts, and so does each of several calls");
         for harmless in ["reversible", "get"] {
             let found = order(harmless);
             assert!(!found.iter().any(|found| found.contains("it can be undone")), "{harmless}: {found:?}");

@@ -12,6 +12,7 @@ mod resource;
 mod text;
 mod view;
 
+pub(in crate::mcp) use answer::fill;
 pub use answer::{filled, next_body, state_body};
 pub use define::{action_tool, definition};
 pub use guide::{guided, hint, mended};
@@ -22,7 +23,7 @@ pub use read::{
 };
 pub use resource::{Address, What, content, resource, template};
 pub use text::text;
-pub use view::{Moved, Next, View, Waits};
+pub use view::{Moved, Next, Schemas, View, Waits};
 
 #[cfg(test)]
 mod goldens;

@@ -7,7 +7,7 @@ use super::{ClientTraits, ENVELOPE, RECEIPT, Receipt, block};
 use crate::mcp::Dialect;
 use crate::mcp::era::stamped;
 use crate::mcp::inputs::REQUEST_STATE;
-use crate::mcp::steps::{Moved, Names, filled, guided, text};
+use crate::mcp::steps::{Moved, Names, fill, filled, guided, text};
 use crate::message::INVALID_PARAMS;
 use crate::splice::Splice;
 
@@ -28,7 +28,8 @@ pub fn moved(
     receipt: Option<&Receipt>,
     traits: ClientTraits,
 ) -> String {
-    let spoken = traits.dialect.render(&filled(envelope, moved, names));
+    let bare = guided(envelope, moved, names).to_json(None);
+    let spoken = traits.dialect.render(&fill(&bare, envelope, moved, names));
     let failed = matches!(envelope.status(), Status::Error | Status::Refused);
     let is_error = failed && traits.dialect.marks_error(&spoken);
     let mut content = block(&text(envelope, moved, names));
@@ -36,7 +37,6 @@ pub fn moved(
         content = format!("{content},{}", block(spoken.get()));
     }
     // The data is in the answer itself.
-    let bare = guided(envelope, moved, names).to_json(None);
     let mut splice = Splice::new(bare.get());
     if !failed {
         let _ = splice.remove_member(bare.get(), "data");

@@ -1,5 +1,6 @@
 //! What the answer of a move says, as JSON.
 
+use amends_core::id::{MachineName, StateName};
 use amends_core::{Envelope, RefusalKind, Status};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -7,12 +8,16 @@ use serde_json::{Map, Value, json};
 
 use super::guide::{guided, hint};
 use super::names::Names;
-use super::view::{Moved, Next, View, Waits};
+use super::view::{Moved, Next, Schemas, View, Waits};
 use crate::splice::Splice;
 
 /// The envelope of a move as JSON. What was done is its data; a refusal and an error carry where the walk is beside the error.
 pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue> {
-    let bare = guided(envelope, moved, names).to_json(None);
+    fill(&guided(envelope, moved, names).to_json(None), envelope, moved, names)
+}
+
+/// The same, from the envelope alone.
+pub(in crate::mcp) fn fill(bare: &RawValue, envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue> {
     let hint = hint(&moved.view, names);
     let mut splice = Splice::new(bare.get());
     let mut set = |name: &str, value: String| {
@@ -21,18 +26,18 @@ pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue
     };
     if matches!(envelope.status(), Status::Error | Status::Refused) {
         if !moved.view.is_nowhere() {
-            set("state", state(&moved.view).to_string());
+            set("state", written(&state(&moved.view)));
         }
         if !moved.view.session.as_str().is_empty() {
-            set("session", json!(moved.view.session).to_string());
+            set("session", written(&moved.view.session));
         }
         set("seq", moved.view.seq.to_string());
-        set("next_action_schemas", Value::Object(moved.view.schemas(names)).to_string());
-        set("next_hint", json!(hint).to_string());
+        set("next_action_schemas", written(&moved.view.schemas(names)));
+        set("next_hint", written(&hint));
         let is = |kind: RefusalKind| envelope.error().is_some_and(|error| error.kind == kind.as_str());
         let known = known(&moved.view, names);
         if (is(RefusalKind::UnknownAction) || is(RefusalKind::UnknownName)) && !known.is_empty() {
-            set("known_actions", json!(known).to_string());
+            set("known_actions", written(&known));
         }
         let timeout = names.timeout_ms(&moved.view.machine, &moved.action);
         if let Some(ms) = timeout.filter(|_| is(RefusalKind::ActionTimeout)) {
@@ -53,9 +58,9 @@ pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue
             next_hint: hint,
             waits: moved.view.waits(names).as_ref().map(waiting),
         };
-        set("data", serde_json::to_string(&body).unwrap_or_else(|_| "{}".to_owned()));
+        set("data", written(&body));
     }
-    RawValue::from_string(splice.finish()).unwrap_or(bare)
+    RawValue::from_string(splice.finish()).unwrap_or_else(|_| bare.to_owned())
 }
 
 /// What a move that was made says.
@@ -64,11 +69,11 @@ struct Done<'a> {
     action: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
-    state: Value,
+    state: At<'a>,
     session: &'a str,
     seq: u64,
     valid_next_actions: Vec<String>,
-    next_action_schemas: Map<String, Value>,
+    next_action_schemas: Schemas<'a>,
     next_hint: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<Value>,
@@ -122,8 +127,21 @@ fn name_walk(body: &mut Value, view: &View, names: &Names) {
     }
 }
 
-fn state(view: &View) -> Value {
-    json!({ "machine": view.machine, "name": view.state, "fields": view.fields })
+/// Where a walk is.
+#[derive(Serialize)]
+struct At<'a> {
+    machine: &'a MachineName,
+    name: &'a StateName,
+    fields: &'a Map<String, Value>,
+}
+
+const fn state(view: &View) -> At<'_> {
+    At { machine: &view.machine, name: &view.state, fields: &view.fields }
+}
+
+/// A part of an answer as JSON. Nothing in one can fail to be written.
+pub(super) fn written(part: &impl Serialize) -> String {
+    serde_json::to_string(part).unwrap_or_else(|_| "null".to_owned())
 }
 
 fn waiting(waits: &Waits) -> Value {

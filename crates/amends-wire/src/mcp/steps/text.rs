@@ -2,8 +2,8 @@
 
 use amends_core::failure::bounded;
 use amends_core::{Envelope, Outcome, Status};
-use serde_json::Value;
 
+use super::answer::written;
 use super::guide::{guided, hint};
 use super::names::Names;
 use super::view::Moved;
@@ -31,11 +31,11 @@ pub fn text(answer: &Envelope, moved: &Moved, names: &Names) -> String {
         lines.push(spelled("It gave", result.get()));
     }
     if !failed && !view.fields.is_empty() {
-        lines.push(spelled("The fields are", &Value::Object(view.fields.clone()).to_string()));
+        lines.push(spelled("The fields are", &written(&view.fields)));
     }
     let schemas = view.schemas(names);
-    if schemas.values().any(|schema| schema.as_object().is_some_and(|schema| !schema.is_empty())) {
-        lines.push(spelled("The inputs of each", &Value::Object(schemas).to_string()));
+    if !schemas.say_nothing() {
+        lines.push(spelled("The inputs of each", &written(&schemas)));
     }
     if !view.session.as_str().is_empty() {
         let moves = if view.seq == 1 { "1 move".to_owned() } else { format!("{} moves", view.seq) };

@@ -3,6 +3,7 @@
 use amends_core::SessionId;
 use amends_core::id::{MachineName, StateName};
 use amends_core::walk::{Frame, GivenUp};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -98,6 +99,30 @@ pub struct Moved {
     pub view: View,
 }
 
+/// The input schemas of what may be called now, by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Schemas<'a> {
+    view: &'a View,
+    names: &'a Names,
+}
+
+impl Schemas<'_> {
+    /// Whether none of them says anything.
+    pub(super) fn say_nothing(&self) -> bool {
+        let says = |schema: &Value| schema.as_object().is_some_and(|schema| !schema.is_empty());
+        !self.view.next.iter().any(|next| next.schema.as_ref().is_some_and(says))
+    }
+}
+
+impl Serialize for Schemas<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let none = Value::Object(Map::new());
+        let called = |next| self.names.called(&self.view.machine, next);
+        let schemas = self.view.next.iter().map(|next| (called(&next.action), next.schema.as_ref().unwrap_or(&none)));
+        serializer.collect_map(schemas)
+    }
+}
+
 impl View {
     /// The actions that may be taken now.
     pub fn legal(&self) -> Vec<String> {
@@ -110,9 +135,8 @@ impl View {
     }
 
     /// The input schema of each of them; an action without one takes nothing that is checked.
-    pub fn schemas(&self, names: &Names) -> Map<String, Value> {
-        let schema = |next: &Next| next.schema.clone().unwrap_or_else(|| Value::Object(Map::new()));
-        self.next.iter().map(|next| (names.called(&self.machine, &next.action).to_owned(), schema(next))).collect()
+    pub const fn schemas<'a>(&'a self, names: &'a Names) -> Schemas<'a> {
+        Schemas { view: self, names }
     }
 
     /// Why nothing, or only one thing, may be done, with the action under the name by which an agent takes it.

@@ -1,0 +1,338 @@
+//! Whether the conditions of an action can ever hold.
+//!
+//! A condition that only compares values with what is written out in it depends on nothing but how each of them stands to
+//! those. So a few values of each kind stand for all there are, and every combination of them is tried. What is known of a value
+//! (its schema, that nothing ever writes it) leaves fewer. Where a condition does more than compare, it may hold.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::inputs::{is_of, requires};
+use super::{Action, Does, Finding, Machine, Machines, Target};
+use crate::expression::{Expression, Path};
+use crate::id::ActionName;
+use crate::limits::GUARD_TRIES_MAX;
+
+/// Above this, whole numbers are not told apart.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// What the variables of an expression are in one try.
+type Try = BTreeMap<String, Value>;
+
+impl Machine {
+    /// Conditions of an action that never hold, and targets that are never chosen.
+    pub(super) fn hopeless(&self, name: &ActionName, action: &Action, others: &Machines, found: &mut Vec<Finding>) {
+        let at = |part| ["actions", name.as_str(), part];
+        let can_be = |conditions: &[&Expression], holds: &dyn Fn(&Try) -> bool| {
+            self.tries(conditions, action, others).is_none_or(|tries| tries.iter().any(holds))
+        };
+        if let Some(guard) = action.guard.as_ref().filter(|guard| !can_be(&[guard], &|tried| is(guard, tried, true))) {
+            let message = format!("it can never be taken: `{}` never holds", guard.source());
+            let fix = "mend the guard, the schema of the inputs, or what is written into the fields";
+            found.push(Finding::error(&at("guard"), message, fix));
+        }
+        let Target::Choice(branches) = &action.to else { return };
+        for (n, branch) in branches.iter().enumerate() {
+            // One that does more than compare may hold or not, as is needed.
+            let plain = |when: &&Expression| when.compared().is_some();
+            // The last one must be there even where those before it say all there is to say.
+            let counts = |when: &&Expression| plain(when) && (branch.when.is_some() || when.variables().is_empty());
+            let before: Vec<&Expression> =
+                branches[..n].iter().filter_map(|branch| branch.when.as_ref()).filter(counts).collect();
+            let own = branch.when.as_ref().filter(plain);
+            let conditions: Vec<&Expression> = before.iter().copied().chain(own).collect();
+            let chosen = |tried: &Try| {
+                before.iter().all(|when| is(when, tried, false)) && own.is_none_or(|when| is(when, tried, true))
+            };
+            if conditions.is_empty() || can_be(&conditions, &chosen) {
+                continue;
+            }
+            let message = match &branch.when {
+                Some(when) => format!("`{}` is never chosen by `{}`", branch.state, when.source()),
+                None => format!("`{}` is never chosen: one of those before it always is", branch.state),
+            };
+            found.push(Finding::error(&at("to"), message, "mend the conditions, or drop the target"));
+        }
+    }
+
+    /// Everything that those conditions can be asked about; nothing where that is too much, or one does more than compare.
+    fn tries(&self, conditions: &[&Expression], action: &Action, others: &Machines) -> Option<Vec<Try>> {
+        let mut compared: BTreeMap<Path, Vec<Value>> = BTreeMap::new();
+        for condition in conditions {
+            for (path, with) in condition.compared()? {
+                compared.entry(path).or_default().extend(with);
+            }
+        }
+        let within = |outer: &Path, inner: &Path| outer != inner && inner.starts_with(outer);
+        if compared.keys().any(|outer| outer.fields.is_empty() || compared.keys().any(|inner| within(outer, inner))) {
+            return None;
+        }
+        let all = ["state", "inputs", "setup", "result"].map(|name| (name.to_owned(), json!({})));
+        let mut tries = vec![Try::from(all)];
+        for (path, with) in compared {
+            let choices = self.choices(&path, &with, action, others);
+            if tries.len() * choices.len() > GUARD_TRIES_MAX {
+                return None;
+            }
+            let with_choice = |tried: &Try, choice: &Option<Value>| {
+                let mut tried = tried.clone();
+                if let (Some(choice), Some(variable)) = (choice, tried.get_mut(&path.variable)) {
+                    put(variable, &path.fields, choice.clone());
+                }
+                tried
+            };
+            tries = tries.iter().flat_map(|tried| choices.iter().map(|choice| with_choice(tried, choice))).collect();
+        }
+        Some(tries)
+    }
+
+    /// What stands for all that a value can be; nothing among them where it may not be there.
+    fn choices(&self, path: &Path, with: &[Value], action: &Action, others: &Machines) -> Vec<Option<Value>> {
+        let (schema, sure) = match path.variable.as_str() {
+            "inputs" => typed(action.input.as_ref(), &path.fields),
+            "state" => {
+                let first = &path.fields[0];
+                let begun = self.fields.get(first);
+                let only = path.fields[1..].iter().try_fold(begun, |at, field| Some(at?.get(field))).flatten();
+                if let Some(only) = only.filter(|_| !self.is_written(first) && !others.gives(self, first)) {
+                    return vec![Some(only.clone())];
+                }
+                let (schema, _) = typed(self.schema.as_ref(), &path.fields);
+                (schema, begun.is_some() && path.fields.len() == 1)
+            }
+            "result" if path.fields == ["state"] => {
+                if let Does::Machine(run) = &action.does
+                    && let Some(run) = others.get(run)
+                {
+                    return run.terminal.iter().map(|state| Some(json!(state))).chain([None]).collect();
+                }
+                (None, false)
+            }
+            _ => (None, false),
+        };
+        let values = values(schema, with).into_iter().map(Some);
+        values.chain((!sure).then_some(None)).collect()
+    }
+
+    fn is_written(&self, field: &str) -> bool {
+        self.actions.values().any(|action| action.writes.contains_key(field))
+    }
+}
+
+impl Machines {
+    /// Whether another machine runs that one, and begins it with that field.
+    fn gives(&self, machine: &Machine, field: &str) -> bool {
+        let runs = |action: &Action| matches!(&action.does, Does::Machine(run) if *run == machine.name);
+        let mut actions = self.declared().flat_map(Machine::actions);
+        actions.any(|(_, action)| runs(action) && action.args.contains_key(field))
+    }
+}
+
+/// Whether a condition is that in a try. One that gives no answer is neither.
+fn is(condition: &Expression, tried: &Try, what: bool) -> bool {
+    let variables: Vec<(&str, &Value)> = tried.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    condition.evaluate(&variables).is_ok_and(|said| said == Value::Bool(what))
+}
+
+/// The schema of what those names lead to, and whether it is always there.
+fn typed<'a>(schema: Option<&'a Value>, fields: &[String]) -> (Option<&'a Value>, bool) {
+    let (mut at, mut sure) = (schema, true);
+    for field in fields {
+        sure = sure && at.is_some_and(|schema| requires(schema, field));
+        at = at.and_then(|schema| schema.get("properties")?.get(field));
+    }
+    (at, sure)
+}
+
+/// Values that stand for all that fit a schema, for whoever compares them with those.
+fn values(schema: Option<&Value>, with: &[Value]) -> Vec<Value> {
+    let said = |key: &str| schema.and_then(|schema| schema.get(key));
+    let kinds: Option<Vec<&str>> = match said("type") {
+        Some(Value::String(kind)) => Some(vec![kind]),
+        Some(Value::Array(kinds)) => Some(kinds.iter().filter_map(Value::as_str).collect()),
+        _ => None,
+    };
+    let fits = |value: &Value| kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| is_of(value, kind)));
+    let named =
+        said("enum").and_then(Value::as_array).cloned().or_else(|| said("const").map(|only| vec![only.clone()]));
+    let mut values = named.unwrap_or_else(|| {
+        let texts = with.iter().filter_map(Value::as_str).flat_map(|text| [text.to_owned(), format!("{text}\u{1}")]);
+        let texts = texts.chain([String::new(), "\u{10ffff}".to_owned()]).map(Value::String);
+        let plain = [json!(true), json!(false), Value::Null, json!([]), json!({})];
+        texts.chain(plain).chain(numbers(schema, with)).collect()
+    });
+    values.retain(fits);
+    values
+}
+
+/// Numbers around those, within the bounds of a schema.
+fn numbers(schema: Option<&Value>, with: &[Value]) -> Vec<Value> {
+    let bound = |key: &str| schema.and_then(|schema| schema.get(key)?.as_f64());
+    let (low, high) = (bound("minimum"), bound("maximum"));
+    let (above, below) = (bound("exclusiveMinimum"), bound("exclusiveMaximum"));
+    let bounds = [low, high, above, below].into_iter().flatten();
+    let mut marks: Vec<f64> = with.iter().filter_map(Value::as_f64).chain(bounds).collect();
+    marks.sort_by(f64::total_cmp);
+    marks.dedup();
+    let between = marks.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])).collect::<Vec<_>>();
+    let around = marks.iter().flat_map(|mark| [mark - 1.0, *mark, mark + 1.0]);
+    let mut numbers: Vec<f64> = around.chain(between).chain([0.0]).collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers.dedup();
+    numbers.retain(|number| {
+        low.is_none_or(|low| *number >= low)
+            && high.is_none_or(|high| *number <= high)
+            && above.is_none_or(|above| *number > above)
+            && below.is_none_or(|below| *number < below)
+    });
+    let written = |number: f64| {
+        if number.fract() == 0.0 && number.abs() < EXACT_MAX { json!(number as i64) } else { json!(number) }
+    };
+    numbers.into_iter().map(written).collect()
+}
+
+/// Puts a value where those names lead.
+fn put(variable: &mut Value, fields: &[String], value: Value) {
+    match fields {
+        [] => *variable = value,
+        [first, rest @ ..] => {
+            if !variable.is_object() {
+                *variable = Value::Object(Map::new());
+            }
+            put(&mut variable[first], rest, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{MachineSpec, Weight};
+
+    fn errors(machines: Value) -> Vec<String> {
+        let specs: BTreeMap<crate::id::MachineName, MachineSpec> = serde_json::from_value(machines).unwrap();
+        let machines = Machines::read(&specs).unwrap_or_else(|found| panic!("it is read: {found:?}"));
+        let found = machines.declared().flat_map(|machine| machines.look(machine, |_| None));
+        found.filter(|finding| finding.weight == Weight::Error).map(|finding| finding.to_string()).collect()
+    }
+
+    /// A machine with that guard, over an input schema and typed fields.
+    fn guarded(guard: &str) -> Value {
+        let input = json!({
+            "properties": {
+                "n": { "type": "integer", "maximum": 10 }, "kind": { "enum": ["a", "b"] }, "text": { "type": "string" },
+                "to": { "type": "object", "properties": { "zip": { "type": "integer", "minimum": 1000 } }, "required": ["zip"] },
+            },
+            "required": ["n", "kind", "to"],
+        });
+        json!({ "m": {
+            "initial": "a", "terminal": ["z"], "fields": { "fixed": 0, "told": 0, "mood": "calm" },
+            "state": { "type": "object", "properties": { "mood": { "enum": ["calm", "loud"] } } },
+            "actions": {
+                "go": { "from": ["a"], "to": "z", "input": input, "guard": guard },
+                "tell": { "from": ["a"], "to": "z", "writes": { "told": "1", "mood": "'loud'" } },
+            },
+        } })
+    }
+
+    #[test]
+    fn guards_that_never_hold_are_seen() {
+        for never in [
+            "inputs.n > 5 && inputs.n < 3",
+            "inputs.n > 3 && inputs.n < 4",
+            "inputs.n > 10",
+            "inputs['n'] == 11",
+            "inputs.n == 'b'",
+            "inputs.n",
+            "1",
+            "false",
+            "inputs.kind == 'c' && state.told == 1",
+            "!(inputs.kind in ['a', 'b'])",
+            "state.fixed == 5",
+            "state.told > 5.5 && state.told < 5.5",
+            "state.mood == 'cross'",
+            "inputs.to.zip < 1000",
+            "inputs.text == 'x' && inputs.text == 'y'",
+        ] {
+            let found = errors(guarded(never));
+            let said = format!("actions.go.guard: it can never be taken: `{never}` never holds");
+            assert!(found.len() == 1 && found[0].starts_with(&said), "{never}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn guards_that_may_hold_pass() {
+        for may in [
+            "inputs['n'] == 1",
+            "'text' in inputs",
+            "size(inputs) > 1",
+            "inputs == {'n': 1}",
+            "inputs.exists(k, k == 'text')",
+            "size(inputs['text']) > 2",
+            "inputs.kind == 'a' && inputs['n'] == 1",
+            "inputs.n > 3 && inputs.n < 5",
+            "inputs.n > 3 && inputs.n < 10 && inputs.kind != 'a' && state.told == 1",
+            "inputs.n + 1 > 100",
+            "inputs.n < state.told",
+            "state.told == 7 || state.fixed == 0",
+            "state.told > 5.25 && state.told < 5.5",
+            "!has(inputs.text) && state.mood == 'loud'",
+            "inputs.to.zip == 8000 && state.fixed < 1",
+            "inputs.text > 'a' && inputs.text < 'b'",
+            "inputs.kind == 'a' ? inputs.n == 1 : false",
+        ] {
+            assert_eq!(errors(guarded(may)), Vec::<String>::new(), "{may}");
+        }
+    }
+
+    /// A machine whose action runs another one, which ends in `good` or `bad`, and then chooses.
+    fn choosing(to: Value) -> Vec<String> {
+        let leave = |to: &str| json!({ "from": ["s"], "to": to });
+        errors(json!({
+            "m": {
+                "initial": "a", "terminal": ["x", "y", "z"],
+                "actions": {
+                    "go": { "from": ["a"], "to": to, "machine": "inner" },
+                    "rest": { "from": ["a"], "to": "x" }, "more": { "from": ["a"], "to": "y" }, "end": { "from": ["a"], "to": "z" },
+                },
+            },
+            "inner": {
+                "initial": "s", "terminal": ["good", "bad"],
+                "actions": { "win": leave("good"), "lose": leave("bad") },
+            },
+        }))
+    }
+
+    #[test]
+    fn targets_that_are_never_chosen_are_seen() {
+        let when = |when: &str, state: &str| json!({ "when": when, "state": state });
+        let last = || json!({ "state": "z" });
+        for (to, said) in [
+            (json!([when("false", "x"), last()]), "`x` is never chosen by `false`"),
+            (json!([when("true", "x"), last()]), "`z` is never chosen: one of those before it always is"),
+            (
+                json!([when("result.state == 'good'", "x"), when("result.state == 'good'", "y"), last()]),
+                "`y` is never chosen by `result.state == 'good'`",
+            ),
+            (json!([when("result.state == 'god'", "x"), last()]), "`x` is never chosen by `result.state == 'god'`"),
+            (
+                json!([when("result.fields.n > 3", "x"), when("result.fields.n > 4", "y"), last()]),
+                "`y` is never chosen by `result.fields.n > 4`",
+            ),
+        ] {
+            let found = choosing(to);
+            assert!(
+                found.iter().any(|found| found.starts_with(&format!("actions.go.to: {said}"))),
+                "{said}: {found:?}"
+            );
+        }
+        for to in [
+            json!([when("result.state == 'good'", "x"), when("result.state == 'bad'", "y"), last()]),
+            json!([when("size(result.state) > 3", "x"), when("result.state == 'good'", "y"), last()]),
+        ] {
+            let found = choosing(to);
+            assert!(!found.iter().any(|found| found.contains("never chosen")), "{found:?}");
+        }
+    }
+}
