@@ -351,6 +351,13 @@ impl Session {
             Fact::InteractionLapsed { interaction, .. } => self.close_question(interaction, at, false),
             Fact::InteractionWithdrawn { interaction } => {
                 let withdrawn = self.questions.remove(interaction);
+                // Who is asked whether something may be done holds the walk up until the question is taken back.
+                let asked = withdrawn.as_ref().filter(|question| {
+                    matches!(question.interaction.subject, Subject::Move | Subject::Call | Subject::SignIn)
+                });
+                if let (Some(question), Some(walk)) = (asked, &mut self.walk) {
+                    walk.people_had(at.since_ms(question.interaction.opened), at);
+                }
                 let of = withdrawn.filter(|question| question.interaction.subject == Subject::SignIn);
                 if let Some(call) = of.and_then(|question| self.calls.get_mut(&question.interaction.call)) {
                     call.signing_in = false;

@@ -223,8 +223,12 @@ impl WalkState {
         let Taking { action, fingerprint, .. } = &open.taking;
         let (part, name) = (leg.part.as_str(), &leg.name);
         match leg.part {
+            // What was taken and came to nothing, or only to a part, is the same intention until it is made, whatever else is
+            // done meanwhile.
             Part::Setup | Part::Act => {
-                format!("{}.{}/{}/{action}/{part}/{name}/{fingerprint}", self.moves, self.redone, open.machine)
+                let redone = self.redone.get(&(open.machine.clone(), action.clone())).copied().unwrap_or_default();
+                let (entered, taken) = self.taken(action);
+                format!("{entered}.{taken}.{redone}/{}/{action}/{part}/{name}/{fingerprint}", open.machine)
             }
             // Each try clears up after itself.
             Part::Exit => format!("{}/{}/{action}/{part}/{name}/{}", leg.of, open.machine, leg.attempt),

@@ -35,6 +35,12 @@ impl Machine {
         for (name, action) in &self.actions {
             self.tools_of(name, action, &tools, &mut found);
             action.passed_over(name, &mut found);
+            if action.timeout_ms.is_some() && matches!(action.does, Does::Machine(_) | Does::Allowed(_)) {
+                let message =
+                    "it is over once the other machine is entered, so that its `timeout` bounds nothing within";
+                let fix = "bound that machine: `limits = { time = \"5m\" }`, or its actions with `timeout`";
+                found.push(Finding::warning(&["actions", name.as_str(), "timeout"], message, fix));
+            }
         }
         found
     }
@@ -50,6 +56,14 @@ impl Machine {
             let message = format!("nothing is known of the tool `{tool}`");
             let fix = format!("declare `[tools.{tool}]`, or see that its upstream lists it");
             found.push(Finding::warning(&["actions", name.as_str(), "tool"], message, fix));
+        }
+        if let Does::Function(function) = &action.does
+            && tools(&ToolName::new(function.as_str())).is_none()
+        {
+            let message =
+                format!("nothing is known of the function `{function}`, which only a Rust program can register");
+            let fix = format!("declare `[tools.{function}]` and register it, or call a tool: `tool = \"{function}\"`");
+            found.push(Finding::warning(&["actions", name.as_str(), "function"], message, fix));
         }
         let writes = |tool: &ToolName| tools(tool).is_some_and(|facts| !facts.reads);
         for (_, used) in action.stage.setup.iter().filter(|(_, used)| writes(&used.tool)) {

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::ServedTool;
 use crate::config::Config;
+use crate::driver::REVERSE_TOOL;
 use crate::router::page::Listed;
 
 /// What is served of machines at one moment.
@@ -24,7 +25,16 @@ pub struct ServedMachines {
     tools: Vec<(String, String)>,
     resources: Vec<(String, String)>,
     templates: Vec<(String, String)>,
-    enclosed: BTreeMap<ToolName, (MachineName, ActionName)>,
+    enclosed: BTreeMap<ToolName, Enclosed>,
+}
+
+/// Who calls a tool that only machines call.
+#[derive(Clone, Debug)]
+struct Enclosed {
+    machine: MachineName,
+    action: ActionName,
+    /// The tool that the action calls, where this one undoes what that did.
+    undoes: Option<ToolName>,
 }
 
 impl ServedMachines {
@@ -85,7 +95,17 @@ impl ServedMachines {
 
     /// The refusal of a direct call of a tool that only machines call: it names the action that does.
     pub fn refusal(&self, tool: &str, machines: &Machines) -> Option<Refusal> {
-        let (machine, action) = self.enclosed.get(&ToolName::new(tool))?;
+        let Enclosed { machine, action, undoes } = self.enclosed.get(&ToolName::new(tool))?;
+        if let Some(done) = undoes {
+            let words = format!(
+                "`{tool}` is called only to undo what `{done}` did for the action `{action}` of the machine `{machine}`, with \
+                 the token of that"
+            );
+            let missing = vec!["token".to_owned()];
+            let template = Template { tool: REVERSE_TOOL.to_owned(), args: Map::new(), missing };
+            let recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
+            return Some(Refusal { recovery, ..Refusal::of(RefusalKind::InvalidTransition, words) });
+        }
         let words = format!("`{tool}` is called only by the action `{action}` of the machine `{machine}`");
         let mut refusal = Refusal::of(RefusalKind::InvalidTransition, words);
         let schema = machines.get(machine).and_then(|machine| machine.action(action.as_str())?.1.input.as_ref());
@@ -164,13 +184,14 @@ fn runs<'a>((_, action): (&'a ActionName, &'a amends_core::machine::Action)) -> 
     }
 }
 
-/// The tools that machines write with and that nobody exposed: each with the first action that calls it.
+/// The tools that machines write with and that nobody exposed, and those that undo that: each with the first action that calls it.
 fn enclosed(
     config: &Config,
     machines: &[&Machine],
     served: &BTreeMap<ToolName, Arc<ServedTool>>,
-) -> BTreeMap<ToolName, (MachineName, ActionName)> {
+) -> BTreeMap<ToolName, Enclosed> {
     let mut enclosed = BTreeMap::new();
+    let mut undoing = BTreeMap::new();
     for machine in machines {
         for (name, action) in machine.actions() {
             let function = match &action.does {
@@ -182,10 +203,23 @@ fn enclosed(
                 let is_function = function.as_ref() == Some(tool);
                 let within = is_function || config.encloses(tool, &known.local, &known.upstream.config);
                 if within && !known.rules.contract.effect.is_read() {
-                    enclosed.entry(tool.clone()).or_insert_with(|| (machine.name().clone(), name.clone()));
+                    let by = Enclosed { machine: machine.name().clone(), action: name.clone(), undoes: None };
+                    let reverse =
+                        known.rules.contract.reverse.as_ref().map(|reverse| ToolName::new(reverse.tool.as_str()));
+                    let shut = |undo: &ToolName| {
+                        let undo = served.get(undo);
+                        undo.is_some_and(|undo| !undo.upstream.config.exposes(&undo.local))
+                    };
+                    if let Some(undo) = reverse.filter(shut) {
+                        undoing.entry(undo).or_insert_with(|| Enclosed { undoes: Some(tool.clone()), ..by.clone() });
+                    }
+                    enclosed.entry(tool.clone()).or_insert(by);
                 }
             }
         }
+    }
+    for (undo, by) in undoing {
+        enclosed.entry(undo).or_insert(by);
     }
     enclosed
 }

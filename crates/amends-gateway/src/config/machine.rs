@@ -26,8 +26,8 @@ impl WrongMachines {
 
     /// The same with the lines of a source.
     pub(super) fn placed(self, source: &Source) -> Self {
-        let line = |finding: &Finding| source.line(&key(finding));
-        let found = self.found.into_iter().map(|(_, finding)| (line(&finding), finding)).collect();
+        let line = source.lines();
+        let found = self.found.into_iter().map(|(_, finding)| (line(&key(&finding)), finding)).collect();
         Self { origin: source.origin().to_owned(), found }
     }
 }
@@ -176,13 +176,19 @@ impl Config {
     /// Whether the tool of that served name is not served beside the machines that use it: those it would go past. One that its
     /// upstream exposes by name is, and so is one that only reads; the caller knows that.
     pub fn encloses(&self, tool: &ToolName, local: &str, upstream: &UpstreamConfig) -> bool {
-        let exposed = !upstream.patterns.expose.is_empty() && upstream.patterns.shows(local);
-        !exposed && self.machine_tools().contains(tool)
+        !upstream.exposes(local) && self.machine_tools().contains(tool)
     }
 
     /// The tools that machines call, by their served names.
     pub fn machine_tools(&self) -> BTreeSet<&ToolName> {
         self.machines.declared().flat_map(|machine| machine.actions()).flat_map(|(_, action)| action.tools()).collect()
+    }
+}
+
+impl UpstreamConfig {
+    /// Whether it names that tool among those it exposes.
+    pub(crate) fn exposes(&self, local: &str) -> bool {
+        !self.patterns.expose.is_empty() && self.patterns.shows(local)
     }
 }
 

@@ -109,9 +109,17 @@ impl Source {
 
     /// The line of a key, or of the nearest section around it that is written.
     pub fn line(&self, key: &str) -> Option<usize> {
-        let document = DeTable::parse(&self.text).ok()?;
-        let at = find(document.get_ref(), key, None, &mut false)?;
-        Some(self.text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1)
+        self.lines()(key)
+    }
+
+    /// The same for many keys: the text is read once.
+    pub fn lines(&self) -> impl Fn(&str) -> Option<usize> + '_ {
+        let document = DeTable::parse(&self.text).ok();
+        let breaks: Vec<usize> = self.text.match_indices('\n').map(|(at, _)| at).collect();
+        move |key| {
+            let at = find(document.as_ref()?.get_ref(), key, None, &mut false)?;
+            Some(breaks.partition_point(|end| *end < at) + 1)
+        }
     }
 }
 

@@ -101,6 +101,7 @@ impl Telling<'_> {
         });
         let deadline = wish.deadline;
         let call = Call { leg: Some(wish.leg), ..self.call(id, tool, Value::Object(args), deadline) };
+        gates.approval.clone_from(&call.rules.contract.approval);
         (gates, Input::Call(Box::new(call)))
     }
 
@@ -169,14 +170,29 @@ impl Telling<'_> {
                 Said::Fail => return Ok(Weighed::Fail),
             },
         };
-        if what != Weighing::Enter
-            && let Some(why) = self.misfit(&to, &written, walk.frames)
-        {
+        let entered = match (what, &action.does) {
+            (Weighing::Enter, Does::Machine(run)) => self.machines.get(run),
+            _ => None,
+        };
+        let misfit = match what {
+            Weighing::Enter => entered.and_then(|entered| self.misfit_within(entered, &written)),
+            Weighing::Gate | Weighing::Act | Weighing::Skip => self.misfit(&to, &written, walk.frames),
+        };
+        if let Some(why) = misfit {
             return Ok(Weighed::Unclear { why });
         }
         let fields = payload(&Value::Object(written.fields.clone()));
         self.leaves = Some::<Written>(written);
         Ok(Weighed::Arrives { arrival: Arrival { to, fields } })
+    }
+
+    /// Why the fields that a machine would begin with are not what was declared of them, if they are not.
+    fn misfit_within(&self, entered: &Machine, written: &Written) -> Option<String> {
+        let mut course = self.course.clone();
+        course.enter(entered, written.clone());
+        let schema = Schema::from_value(entered.schema()?.clone()).ok()?;
+        let fault = schema.check(course.fields()).into_iter().next()?;
+        Some(format!("`state.{}` of `{}` would not be {}", fault.field, entered.name(), fault.expected))
     }
 
     /// Why the fields would no longer be what was declared of them, if they would not.
@@ -192,6 +208,7 @@ impl Telling<'_> {
 
     /// A person answers.
     pub(super) fn say(&mut self, question: &Interaction, choice: String) -> bool {
+        self.spoke = true;
         let answer = PersonAnswer { choice, by: "ada".into(), note: None, at: self.now, content: None };
         let input = Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) };
         self.put(&Gates::default(), input);

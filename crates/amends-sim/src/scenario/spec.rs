@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use amends_core::nearest::unknown_key;
+use amends_core::interaction::choice;
+use amends_core::nearest::{nearest, unknown_key};
 use amends_core::span::Span;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -26,6 +27,17 @@ pub struct Scenario {
     /// What is done, one after the other.
     pub steps: Vec<StepSpec>,
 }
+
+/// What a person can say in a scenario.
+const PERSON: [&str; 7] = [
+    choice::APPROVE,
+    choice::APPROVE_SESSION,
+    choice::APPROVE_ARGUMENTS,
+    choice::DENY,
+    choice::HAPPENED,
+    choice::DID_NOT_HAPPEN,
+    choice::SEEN,
+];
 
 /// `[[steps]]`: an action is taken, or the machine is reset, and something is expected after it.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -76,6 +88,14 @@ impl Scenario {
             if step.action.is_some() == step.reset {
                 return wrong("it has one of `action` and `reset = true`".into());
             }
+            if let Some(said) = step.person.as_deref().filter(|said| !PERSON.contains(said)) {
+                let near = nearest(said, PERSON).into_iter().next();
+                let hint = near.map_or_else(
+                    || format!("known: `{}`", PERSON.join("`, `")),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                return wrong(format!("`{said}` is nothing that a person says; {hint}"));
+            }
             if let Some(reason) = step.answers.iter().find_map(AnswerSpec::wrong) {
                 return wrong(reason);
             }
@@ -108,6 +128,10 @@ mod tests {
             (format!("{head}steps = []"), "line 1: it has no `[[steps]]`"),
             (format!("{head}[[steps]]\nacton = \"pay\""), "line 4: unknown key `acton`; did you mean `action`?"),
             (format!("{head}[[steps]]"), "step 1: it has one of `action` and `reset = true`"),
+            (
+                format!("{head}[[steps]]\naction = \"a\"\nperson = \"aprove\""),
+                "step 1: `aprove` is nothing that a person says; did you mean `approve`?",
+            ),
             (
                 format!("{head}[[steps]]\naction = \"a\"\nanswers = [{{ tool = \"t\" }}]"),
                 "step 1: the answer of `t` says nothing",

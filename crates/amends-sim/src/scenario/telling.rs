@@ -122,6 +122,8 @@ pub(super) struct Telling<'a> {
     pub(super) called: Vec<String>,
     pub(super) mismatches: Vec<Mismatch>,
     pub(super) person: Option<String>,
+    /// Whether they were asked.
+    pub(super) spoke: bool,
     /// The guard that did not hold, if one did not.
     pub(super) guard: Option<String>,
     /// Why it cannot go on.
@@ -173,6 +175,7 @@ impl<'a> Telling<'a> {
             called: Vec::new(),
             mismatches: Vec::new(),
             person: None,
+            spoke: false,
             guard: None,
             stuck: false,
             minted: 0,
@@ -186,6 +189,7 @@ impl<'a> Telling<'a> {
         self.called.clear();
         self.answers.extend(self.written(&step.answers)?);
         self.person.clone_from(&step.person);
+        self.spoke = false;
         let wait_ms = step.after.map_or(0, |span| ms(span.0));
         self.pass(self.now + wait_ms);
         let id = self.mint("move");
@@ -219,6 +223,10 @@ impl<'a> Telling<'a> {
             // What comes late is written with the step that it comes late in.
             let got = "it was not called again".to_owned();
             self.mismatches.push(Mismatch { what: "calls".into(), expected: format!("`{}`", unused.tool), got });
+        }
+        if let Some(person) = step.person.as_ref().filter(|_| !self.spoke) {
+            let got = "nobody was asked that".to_owned();
+            self.mismatches.push(Mismatch { what: "person".into(), expected: format!("`{person}`"), got });
         }
         Ok((became, std::mem::take(&mut self.mismatches)))
     }

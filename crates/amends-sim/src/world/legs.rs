@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use amends_core::attempt::Payload;
 use amends_core::claim::ClaimKind;
-use amends_core::id::StateName;
+use amends_core::id::{ActionName, MachineName, StateName};
 use amends_core::machine::{Action, Does};
 use amends_core::walk::{Arrival, LegWish, Part, Weighed, Weighing};
 use amends_core::{
@@ -53,11 +53,12 @@ impl World {
         let tool = self.tools.iter().position(|tool| tool.name == *name)?;
         let inputs = self.walks.moves.get(&wish.leg.of)?.inputs;
         let (part, leg) = (wish.leg.part.as_str(), &wish.leg.name);
-        let redone = redone(&driver.history);
+        let Tries { since, redone, .. } = Tries::of(&driver.history, &wish.machine, &wish.action);
+        let taken = look.frames.last().and_then(|frame| frame.taken.get(&wish.action)).copied().unwrap_or_default();
         let intention = match wish.leg.part {
             Part::Exit => format!("{session}/{}/{part}/{leg}/{}", wish.leg.of, wish.leg.attempt),
             Part::Setup | Part::Act => {
-                format!("{session}/{}/{}/{}/{inputs}/{part}/{leg}/{redone}", look.moves, wish.machine, wish.action)
+                format!("{session}/{since}/{taken}/{}/{}/{inputs}/{part}/{leg}/{redone}", wish.machine, wish.action)
             }
         };
         let next = INTENTIONS + self.walks.intentions.len() as u64;
@@ -179,18 +180,13 @@ fn targets(driver: &Driver, action: &Action, chance: &mut Chance) -> Option<Vec<
     }
 }
 
-/// How often, since the last move, what had been done was to be done again: the machine said so after it looked at it.
-fn redone(history: &[Event]) -> u32 {
-    let mut tries = Tries::default();
-    for event in history {
-        tries.take(&event.fact);
-    }
-    tries.redone
-}
-
-/// The moves since the last one that was made.
+/// The wishes for one action since it was last taken.
 #[derive(Default)]
 struct Tries {
+    action: Option<ActionName>,
+    /// When the machine was entered last, or the walk began again.
+    since: usize,
+    /// How often what had been done was to be done again: the machine said so after it looked at it.
     redone: u32,
     /// The wish that is being made, and the calls that it was made with in this try.
     wish: Option<(CallId, Digest)>,
@@ -205,12 +201,37 @@ struct Tries {
 }
 
 impl Tries {
+    fn of(history: &[Event], machine: &MachineName, action: &ActionName) -> Self {
+        let mut tries = Self { action: Some(action.clone()), ..Self::default() };
+        for (n, event) in history.iter().enumerate() {
+            let enters = matches!(&event.fact, Fact::MoveMade { enters: Some(entered), .. } if entered == machine);
+            if enters || matches!(event.fact, Fact::WalkReset { .. }) {
+                tries.begin_again();
+                tries.since = n;
+            }
+            tries.take(&event.fact);
+        }
+        tries
+    }
+
+    fn begin_again(&mut self) {
+        let (action, known) = (self.action.take(), std::mem::take(&mut self.known));
+        *self = Self { action, since: self.since, known, ..Self::default() };
+    }
+
     fn take(&mut self, fact: &Fact) {
         match fact {
-            Fact::MoveMade { .. } | Fact::WalkReset { .. } => {
-                *self = Self { known: std::mem::take(&mut self.known), ..Self::default() };
+            Fact::MoveMade { action, .. } => {
+                if self.action.as_ref() == Some(action) {
+                    self.begin_again();
+                }
             }
-            Fact::MoveReceived { taking, .. } if self.wish.is_none() => {
+            Fact::CallEnded { call, certainty, .. } | Fact::DoubtSettled { call, certainty, .. } => {
+                self.known.insert(call.clone(), *certainty);
+            }
+            Fact::MoveReceived { taking, .. }
+                if self.wish.is_none() && self.action.as_ref() == Some(&taking.action) =>
+            {
                 let done = |call| self.known.get(call) == Some(&Certainty::Processed);
                 self.goes_on = self.earlier.get(&taking.fingerprint).is_some_and(|calls| calls.iter().all(done));
                 self.wish = Some((taking.id.clone(), taking.fingerprint.clone()));
@@ -218,16 +239,15 @@ impl Tries {
             Fact::MoveRefused { of, .. } | Fact::MoveJoined { of, .. } => {
                 self.wish.take_if(|(id, _)| id == of);
             }
-            Fact::CallReceived { received, .. } => {
+            Fact::CallReceived { received, .. } if self.wish.is_some() => {
                 let Some(leg) = &received.leg else { return };
                 self.last = Some(leg.part);
                 if leg.part == Part::Act {
                     self.acts.push(received.call.clone());
                 }
             }
-            Fact::CallEnded { call, certainty, .. } | Fact::DoubtSettled { call, certainty, .. } => {
-                self.known.insert(call.clone(), *certainty);
-            }
+            // What others do is none of this.
+            _ if self.wish.is_none() => {}
             // What comes after the setup is the gate, which was passed before by a move that goes on with what was done.
             Fact::MoveWeighed { weighed: Weighed::Retry, .. } => {
                 self.wanted = self.goes_on || self.last != Some(Part::Setup);

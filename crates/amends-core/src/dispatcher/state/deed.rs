@@ -83,6 +83,11 @@ impl Deeds {
         }
     }
 
+    /// Its token is void, and what it did stays.
+    pub(super) fn lasts(&mut self, call: &CallId) {
+        self.done.iter_mut().filter(|deed| deed.call == *call).for_each(|deed| deed.lasts = true);
+    }
+
     fn forget(&mut self, call: &CallId) {
         self.done.retain(|deed| deed.call != *call);
     }

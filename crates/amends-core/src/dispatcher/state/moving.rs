@@ -20,6 +20,8 @@ pub(in crate::dispatcher) struct MoveState {
     /// The question whether it may be made.
     pub(in crate::dispatcher) question: Option<InteractionId>,
     pub(in crate::dispatcher) approved: bool,
+    /// Nobody answered that in time.
+    pub(in crate::dispatcher) lapsed: bool,
     /// Which try this is, from 1.
     pub(in crate::dispatcher) attempt: u32,
     /// When this try begins.
@@ -73,6 +75,8 @@ pub(in crate::dispatcher) struct Unsettled {
     pub(in crate::dispatcher) machine: MachineName,
     /// The calls that it is about, of its last try.
     pub(in crate::dispatcher) legs: Vec<LegState>,
+    /// The other calls of that try: what was looked at before, and what was called last. They belong to it, whoever goes on with it.
+    pub(in crate::dispatcher) beside: Vec<LegState>,
     /// Why its machine cannot tell what follows from it, where that is why it was not made.
     pub(in crate::dispatcher) unclear: Option<String>,
 }
@@ -132,6 +136,7 @@ impl MoveState {
             deadline,
             question: None,
             approved: false,
+            lapsed: false,
             attempt: 1,
             not_before: None,
             legs: Vec::new(),
@@ -148,9 +153,14 @@ impl MoveState {
         self.answered || self.cancel.is_some()
     }
 
-    /// The calls of this try for that part.
+    /// The calls of this try.
+    pub(in crate::dispatcher) fn last_try(&self) -> impl Iterator<Item = &LegState> {
+        self.legs.iter().filter(|leg| leg.attempt == self.attempt)
+    }
+
+    /// Those for that part.
     pub(in crate::dispatcher) fn part(&self, part: Part) -> impl Iterator<Item = &LegState> {
-        self.legs.iter().filter(move |leg| leg.part == part && leg.attempt == self.attempt)
+        self.last_try().filter(move |leg| leg.part == part)
     }
 
     /// Whether it certainly changed something.

@@ -12,6 +12,7 @@ use crate::event::Fact;
 use crate::id::{ActionName, AttemptId, CallId, Digest, InteractionId, MachineName, StateName};
 use crate::machine::{Action, Machine, Machines, Position};
 use crate::outcome::Outcome;
+use crate::refusal::RefusalKind;
 use crate::time::Timestamp;
 use crate::walk::{Beginning, Declared, Frame, Later, Part, Taking, Weighed};
 
@@ -40,14 +41,16 @@ pub(in crate::dispatcher) struct WalkState {
     pub(in crate::dispatcher) later: BTreeMap<(MachineName, ActionName), Timestamp>,
     /// The wish that a person allowed after its agent had gone.
     pub(in crate::dispatcher) granted: Option<Digest>,
+    /// The wish that a person did not allow, and whether they said so or nobody said anything.
+    pub(in crate::dispatcher) denied: Option<(Digest, RefusalKind)>,
     /// The wish to begin again that is being looked at.
     resets: Option<Taking>,
     /// The declaration under which it would begin, where that is another.
     begins_under: Option<Declared>,
     /// The moves that were made and whose answer may not have arrived.
     pub(in crate::dispatcher) recent: VecDeque<Made>,
-    /// How often what was done is done again on purpose, since the last move.
-    pub(in crate::dispatcher) redone: u32,
+    /// How often what an action did is done again on purpose, since it was last taken.
+    pub(in crate::dispatcher) redone: BTreeMap<(MachineName, ActionName), u32>,
     /// The move with which it was given up.
     pub(in crate::dispatcher) aborted_by: Option<CallId>,
     /// What was done in it is not undone yet.
@@ -62,6 +65,8 @@ pub(in crate::dispatcher) struct WalkState {
 #[derive(Clone, Debug, PartialEq)]
 struct Clock {
     began: Timestamp,
+    /// After how many moves that was.
+    entered: u64,
     /// What the walk had spent before of which this one is a fork.
     before_ms: u64,
     /// How long people took.
@@ -69,8 +74,8 @@ struct Clock {
 }
 
 impl Clock {
-    fn new(began: Timestamp) -> Self {
-        Self { began, before_ms: 0, people_ms: 0 }
+    fn new(began: Timestamp, entered: u64) -> Self {
+        Self { began, entered, before_ms: 0, people_ms: 0 }
     }
 
     fn ends(&self, most_ms: u64) -> Timestamp {
@@ -108,7 +113,8 @@ impl WalkState {
             None => (vec![first], 0),
         };
         let spent_ms = beginning.from.iter().flat_map(|fork| &fork.spent_ms).copied().chain(std::iter::repeat(0));
-        let clocks = frames.iter().zip(spent_ms).map(|(_, before_ms)| Clock { before_ms, ..Clock::new(at) }).collect();
+        let clocks =
+            frames.iter().zip(spent_ms).map(|(_, before_ms)| Clock { before_ms, ..Clock::new(at, 0) }).collect();
         let later = beginning.from.iter().flat_map(|fork| &fork.later).filter(|later| later.until > at);
         let later = later.map(|later| ((later.machine.clone(), later.action.clone()), later.until)).collect();
         let known =
@@ -123,10 +129,11 @@ impl WalkState {
             unsettled: None,
             later,
             granted: None,
+            denied: None,
             resets: None,
             begins_under: None,
             recent: VecDeque::new(),
-            redone: 0,
+            redone: BTreeMap::new(),
             aborted_by: None,
             unwinding: false,
             deeds: Deeds::new(at),
@@ -195,6 +202,12 @@ impl WalkState {
         spent
     }
 
+    /// After how many moves the machine was entered that it is in, and how often that action was taken there since.
+    pub(in crate::dispatcher) fn taken(&self, action: &ActionName) -> (u64, u32) {
+        let taken = self.frames.last().and_then(|frame| frame.taken.get(action));
+        (self.clocks.last().map_or(0, |clock| clock.entered), taken.copied().unwrap_or_default())
+    }
+
     /// What failed for now, in any machine.
     pub(in crate::dispatcher) fn postponed(&self) -> Vec<Later> {
         let later = self.later.iter();
@@ -247,7 +260,7 @@ impl WalkState {
         if let Some(machine) = enters.and_then(|name| self.machines.get(name)) {
             let entered = frame(machine, Some(action.clone()));
             self.frames.push(entered);
-            self.clocks.push(Clock::new(at));
+            self.clocks.push(Clock::new(at, self.moves));
             return;
         }
         let mut action = Some(action.clone());
@@ -294,7 +307,7 @@ impl WalkState {
                         .as_ref()
                         .filter(|past| past.taking.fingerprint == taking.fingerprint && past.done())
                     {
-                        open.legs.clone_from(&unsettled.legs);
+                        open.legs = unsettled.beside.iter().chain(&unsettled.legs).cloned().collect();
                         open.attempt = unsettled.legs.first().map_or(1, |leg| leg.attempt);
                         open.gated = Some(Weighed::Proceed);
                         open.approved = true;
@@ -302,10 +315,20 @@ impl WalkState {
                     self.open = Some(open);
                 }
             }
-            Fact::MoveRefused { of, .. } | Fact::MoveJoined { of, .. } => {
-                if self.open.as_ref().is_some_and(|open| open.taking.id == *of) {
-                    self.open = None;
+            Fact::MoveRefused { of, refusal } => {
+                let told = self.open.take_if(|open| open.taking.id == *of);
+                // A No stays one while the walk stays where it is; that nobody said anything is told once.
+                match (told, refusal.kind) {
+                    (Some(open), RefusalKind::ApprovalDenied) => {
+                        self.denied = Some((open.taking.fingerprint, RefusalKind::ApprovalDenied));
+                    }
+                    (Some(_), RefusalKind::ApprovalExpired) => self.denied = None,
+                    _ => {}
                 }
+                (self.resets, self.begins_under) = (None, None);
+            }
+            Fact::MoveJoined { of, .. } => {
+                self.open.take_if(|open| open.taking.id == *of);
                 (self.resets, self.begins_under) = (None, None);
             }
             Fact::MoveWeighed { weighed, .. } => {
@@ -324,7 +347,8 @@ impl WalkState {
                 if let Some(open) = &mut self.open {
                     // What failed is tried again under its old key, so that what was done of it is not done twice.
                     if open.weighed == Some(Weighed::Retry) && open.certainty() == Certainty::Processed {
-                        self.redone += 1;
+                        let action = (open.machine.clone(), open.taking.action.clone());
+                        *self.redone.entry(action).or_default() += 1;
                     }
                     open.attempt = *attempt;
                     open.not_before = Some(*until);
@@ -339,11 +363,12 @@ impl WalkState {
             Fact::MoveMade { of, action, to, enters, moves, .. } => {
                 self.arrive(action, to, enters.as_ref(), at);
                 self.moves = *moves;
-                self.redone = 0;
                 self.unsettled = None;
-                self.granted = None;
+                (self.granted, self.denied) = (None, None);
                 self.later.retain(|_, until| *until > at);
+                self.redone.retain(|(machine, _), _| enters.as_ref() != Some(machine));
                 if let Some(open) = &self.open {
+                    self.redone.remove(&(open.machine.clone(), action.clone()));
                     self.later.remove(&(open.machine.clone(), action.clone()));
                     let (id, taking) = (of.clone(), open.taking.clone());
                     self.remember(Made { id, taking, at, delivered: false, failed: false });
@@ -354,6 +379,10 @@ impl WalkState {
                 if *granted {
                     self.granted = Some(open.taking.fingerprint.clone());
                 }
+                if *outcome == Outcome::Refused {
+                    let kind = if open.lapsed { RefusalKind::ApprovalExpired } else { RefusalKind::ApprovalDenied };
+                    self.denied = Some((open.taking.fingerprint.clone(), kind));
+                }
                 if let Some(until) = not_before {
                     self.later.insert((open.machine.clone(), open.taking.action.clone()), *until);
                 }
@@ -361,19 +390,20 @@ impl WalkState {
                 let untold = *outcome == Outcome::Unresolved && *certainty == Certainty::Processed;
                 if *certainty == Certainty::Processed && open.is_not_well() {
                     // It was done and is known not to help: taken again, it is done again. Who was not told that repeats it.
-                    self.redone += 1;
+                    *self.redone.entry((open.machine.clone(), open.taking.action.clone())).or_default() += 1;
                     if open.wrote() && !open.answered {
                         let (id, taking) = (of.clone(), open.taking.clone());
                         self.remember(Made { id, taking, at, delivered: false, failed: true });
                     }
                 }
                 if doubtful || untold {
-                    let legs = open.part(Part::Act).cloned().collect();
+                    let (legs, beside) = open.last_try().cloned().partition(|leg| leg.part == Part::Act);
                     let unclear = match &open.weighed {
                         Some(Weighed::Unclear { why }) => Some(why.clone()),
                         _ => None,
                     };
-                    self.unsettled = Some(Unsettled { taking: open.taking, machine: open.machine, legs, unclear });
+                    self.unsettled =
+                        Some(Unsettled { taking: open.taking, machine: open.machine, legs, beside, unclear });
                 }
             }
             Fact::WalkReset { moves, .. } => {
@@ -385,9 +415,10 @@ impl WalkState {
                 }
                 let machine = self.machines.get(&self.root).expect("a walk's own machine was read when it began");
                 self.frames = vec![frame(machine, None)];
-                self.clocks = vec![Clock::new(at)];
+                self.clocks = vec![Clock::new(at, *moves)];
                 self.moves = *moves;
-                (self.unsettled, self.granted, self.redone, self.aborted_by) = (None, None, 0, None);
+                (self.unsettled, self.granted, self.denied, self.aborted_by) = (None, None, None, None);
+                self.redone.clear();
                 self.unwound = None;
                 self.deeds.begin_again(at);
                 // What failed for now did so whatever is begun again.
@@ -435,6 +466,11 @@ impl WalkState {
                     open.cancel = open.cancel.or(Some(CancelReason::Disconnected));
                 }
             }
+            Fact::InteractionLapsed { interaction, .. } => {
+                let asked = self.open.as_mut().filter(|open| open.question.as_ref() == Some(interaction));
+                asked.into_iter().for_each(|open| open.lapsed = true);
+            }
+            Fact::ReversalVoided { call, .. } => self.deeds.lasts(call),
             Fact::DoubtResolved { call, certainty, .. } => {
                 self.deeds.settle(call, *certainty);
                 self.settle(call, *certainty);
@@ -514,11 +550,16 @@ impl WalkState {
         }
     }
 
-    /// A person answered, or did not: their time is not the walk's. A No ends the move in the same step.
-    pub(super) fn person_took(&mut self, id: &InteractionId, call: &CallId, ms: u64, at: Timestamp) {
+    /// People had that time, whatever they did with it: it is not the walk's.
+    pub(super) fn people_had(&mut self, ms: u64, at: Timestamp) {
         for clock in &mut self.clocks {
             clock.people_ms = clock.people_ms.saturating_add(ms.min(at.since_ms(clock.began)));
         }
+    }
+
+    /// A person answered, or did not: their time is not the walk's. A No ends the move in the same step.
+    pub(super) fn person_took(&mut self, id: &InteractionId, call: &CallId, ms: u64, at: Timestamp) {
+        self.people_had(ms, at);
         if let Some(open) = self.open.as_mut().filter(|open| open.question.as_ref() == Some(id)) {
             open.deadline = open.deadline + ms;
             open.approved = true;

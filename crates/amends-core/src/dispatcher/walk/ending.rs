@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::next::End;
+use super::refuse::not_allowed;
 use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::approve::COME_BACK_MS;
@@ -275,13 +276,7 @@ impl Dispatcher {
     /// A person did not allow the move, or nobody said anything in time.
     pub(in crate::dispatcher) fn deny_move(&mut self, now: Timestamp, of: &CallId, kind: RefusalKind) {
         let Some(open) = self.state.open_move().filter(|open| open.taking.id == *of) else { return };
-        let requested = open.taking.action.to_string();
-        let message = match kind {
-            RefusalKind::ApprovalDenied => {
-                format!("a person said no to `{requested}`; that is final, nothing was sent")
-            }
-            _ => format!("nobody said yes to `{requested}` in time; nothing was sent"),
-        };
+        let refusal = not_allowed(kind, open.taking.action.as_str());
         if open.answered {
             // The agent was told that a person is asked; it hears the answer when it comes back.
             let ended = Fact::MoveEnded {
@@ -293,7 +288,7 @@ impl Dispatcher {
             };
             return self.emit(now, ended);
         }
-        self.refuse_move(now, of, Refusal::of(kind, message));
+        self.refuse_move(now, of, refusal);
     }
 
     fn reply_move(&mut self, of: CallId, envelope: Envelope, last: bool) {

@@ -128,9 +128,9 @@ impl Dispatcher {
             id: &open.taking.id,
             action: &open.taking.action,
             machine: &open.machine,
-            legs: open.legs.iter().filter(|leg| leg.attempt == open.attempt).map(leg).collect(),
+            legs: open.last_try().map(leg).collect(),
         });
-        let past = walk.unsettled.as_ref().into_iter().flat_map(|past| past.legs.iter());
+        let past = walk.unsettled.as_ref().into_iter().flat_map(|past| past.beside.iter().chain(&past.legs));
         let top = walk.top().0.name();
         let here = walk.later.iter().filter(|((machine, _), _)| machine == top);
         Some(Look {

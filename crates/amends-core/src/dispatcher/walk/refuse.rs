@@ -125,7 +125,11 @@ impl WalkState {
             refusal.recovery = Some(Recovery { not_before: Some(until.ms()), ..Recovery::default() });
             return Some(refusal);
         }
-        gates.refusal.as_deref().cloned()
+        if let Some(refusal) = gates.refusal.as_deref() {
+            return Some(refusal.clone());
+        }
+        let denied = self.denied.as_ref().filter(|(fingerprint, _)| *fingerprint == taking.fingerprint);
+        denied.map(|(_, kind)| not_allowed(*kind, action))
     }
 
     /// The machine that waits for the one it is in, and has that action.
@@ -149,6 +153,15 @@ impl WalkState {
         };
         Refusal::of(RefusalKind::InvalidTransition, message)
     }
+}
+
+/// A person did not allow that, or nobody said anything in time.
+pub(super) fn not_allowed(kind: RefusalKind, action: &str) -> Refusal {
+    let message = match kind {
+        RefusalKind::ApprovalDenied => format!("a person said no to `{action}`; that is final, nothing was sent"),
+        _ => format!("nobody said yes to `{action}` in time; nothing was sent"),
+    };
+    Refusal::of(kind, message)
 }
 
 fn busy(message: String, retry_after_ms: Option<u64>) -> Refusal {

@@ -23,8 +23,10 @@ use crate::walk::{Arrival, Fork, Weighing};
 mod again;
 mod drift;
 mod given_up;
+mod intention;
 mod late;
 mod limits;
+mod people;
 mod stages;
 mod unclear;
 

@@ -62,6 +62,16 @@ impl Session {
         }
         if what == Weighing::Enter {
             let written = walking.course.enters(machine, name, &known)?;
+            if let Does::Machine(run) = &action.does
+                && let (Some(entered), Some(schema)) = (look.machines.get(run), walking.kit.fields(run))
+            {
+                let mut course = walking.course.clone();
+                course.enter(entered, written.clone());
+                if let Some(fault) = schema.check(course.fields()).first() {
+                    let why = format!("`state.{}` of `{run}` would not be {}", fault.field, fault.expected);
+                    return Ok((Weighed::Unclear { why: bounded(&why) }, None));
+                }
+            }
             let fields = self.payload(&written);
             return Ok((Weighed::Arrives { arrival: Arrival { to: Vec::new(), fields } }, Some(written)));
         }

@@ -18,6 +18,8 @@ use crate::splice::Splice;
 pub const SESSION: &str = "session";
 /// The member that says how many moves the agent thinks were made.
 pub const EXPECT_SEQ: &str = "expect_seq";
+/// The largest whole number that every JSON reader tells from its neighbours.
+const EXACT_MAX: u64 = (1 << 53) - 1;
 /// How many bytes an action's inputs may have.
 pub const INPUTS_BYTES_MAX: usize = 1 << 20;
 /// How many characters the handle of a walk may have.
@@ -263,7 +265,7 @@ impl<'a> Given<'a> {
     fn count(&mut self, name: &str) -> Option<u64> {
         let raw = self.get(name)?;
         let whole = raw.get().strip_suffix(".0").unwrap_or(raw.get());
-        let found = whole.parse::<u64>().ok();
+        let found = whole.parse::<u64>().ok().filter(|found| *found <= EXACT_MAX);
         if found.is_none() {
             self.fault(name, "a whole number ≥ 0", Some(cut(raw.get())));
         }
@@ -458,6 +460,7 @@ mod tests {
             (r#"{"action":"a","inputs":{"x":1,"x":2}}"#, "inputs.x", "to be given once", "the same name twice"),
             (r#"{"action":"a","session":5}"#, "session", "text of 1 to 128 visible characters", "5"),
             (r#"{"action":"a","expect_seq":-1}"#, "expect_seq", "a whole number ≥ 0", "-1"),
+            (r#"{"action":"a","expect_seq":9007199254740992}"#, "expect_seq", "a whole number ≥ 0", "9007199254740992"),
             (r#"{"action":"a","expect_seq":1.5}"#, "expect_seq", "a whole number ≥ 0", "1.5"),
             (r#"{"action":"a","expect_seq":"3"}"#, "expect_seq", "a whole number ≥ 0", "\"3\""),
             (r#"{"action":"a","action":"b"}"#, "action", "to be given once", "the same name twice"),

@@ -43,14 +43,14 @@ impl CheckedMachine {
         });
         let enclosed = enclosed.map(|tool| tool.as_str().to_owned()).collect();
         let found = config.look_at_machine(machine, |tool| config.facts(tool.as_str()));
-        let line = |finding: &Finding| source.line(&format!("machines.{name}.{}", finding.at.join(".")));
-        let placed = |finding: &Finding| match line(finding) {
+        let line = source.lines();
+        let placed = |finding: &Finding| match line(&format!("machines.{name}.{}", finding.at.join("."))) {
             Some(line) => format!("line {line}: {finding}"),
             None => finding.to_string(),
         };
         Self {
             name: name.to_owned(),
-            line: source.line(&format!("machines.{name}")),
+            line: line(&format!("machines.{name}")),
             description: machine.description().map(str::to_owned),
             served: match machine.mode() {
                 Mode::Step => "one tool for all actions",

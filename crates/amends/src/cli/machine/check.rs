@@ -16,7 +16,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let (found, machines) = match source.settle_wrap() {
         Ok(config) => {
             let found = config.look_at_machines(|tool| config.facts(tool.as_str()));
-            let placed = |finding: Finding| (source.line(&format!("machines.{}", finding.at.join("."))), finding);
+            let line = source.lines();
+            let placed = |finding: Finding| (line(&format!("machines.{}", finding.at.join("."))), finding);
             let names = config.machines.declared().map(|machine| machine.name().as_str().to_owned());
             (found.into_iter().map(placed).collect(), names.collect::<Vec<_>>())
         }
@@ -24,7 +25,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
             let found: Vec<_> = wrong.findings().map(|(line, finding)| (line, finding.clone())).collect();
             (found, Vec::new())
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return refused(args, &file, &error),
     };
     let valid = found.iter().all(|(_, finding)| finding.weight != Weight::Error);
     if args.json {
@@ -41,6 +42,19 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
         print(&lines.join("\n"))?;
     }
     Ok(if valid { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The file says something else that cannot be.
+fn refused(args: &CheckArgs, file: &str, error: &ConfigError) -> Result<ExitCode> {
+    if args.json {
+        let (line, code, message) = (error.line(), error.code(), error.to_string());
+        let found = json!({ "line": line, "error": true, "code": code, "at": "", "message": message, "fix": "" });
+        let said = json!({ "file": file, "valid": false, "machines": [], "findings": [found] });
+        print(&serde_json::to_string_pretty(&said)?)?;
+    } else {
+        print(&format!("error: {error}\n{file}: its machines cannot be served"))?;
+    }
+    Ok(ExitCode::from(1))
 }
 
 fn words(file: &str, line: Option<usize>, finding: &Finding) -> String {

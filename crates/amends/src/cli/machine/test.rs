@@ -19,14 +19,22 @@ use crate::cli::outcome::print;
 
 pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
     let mut told = Vec::new();
+    let mut untold = Vec::new();
     for file in &args.files {
-        let report = told_by(file).with_context(|| format!("cannot tell `{}`", file.display()))?;
-        told.push((file.display().to_string(), report));
+        let name = file.display().to_string();
+        match told_by(file) {
+            Ok(report) => told.push((name, report)),
+            // The others are told all the same.
+            Err(error) => untold.push((name, format!("{error:#}"))),
+        }
     }
     let passed = told.iter().filter(|(_, report)| report.passed()).count();
+    let all = args.files.len();
     if args.json {
-        let scenarios: Vec<Value> = told.iter().map(|(file, report)| to_json(file, report)).collect();
-        let said = json!({ "passed": passed == told.len(), "scenarios": scenarios });
+        let mut scenarios: Vec<Value> = told.iter().map(|(file, report)| to_json(file, report)).collect();
+        let wrong = untold.iter().map(|(file, error)| json!({ "file": file, "passed": false, "error": error }));
+        scenarios.extend(wrong);
+        let said = json!({ "passed": passed == all, "scenarios": scenarios });
         print(&serde_json::to_string_pretty(&said)?)?;
     } else {
         let mut text = String::new();
@@ -35,9 +43,16 @@ pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
             let story = if report.story.is_empty() { String::new() } else { format!(": {}", report.story) };
             text.push_str(&format!("{file}: {word}{story}\n{}", report.differences()));
         }
-        print(&format!("{text}{passed} of {} go as written", told.len()))?;
+        for (file, error) in &untold {
+            text.push_str(&format!("{file}: cannot be told: {error}\n"));
+        }
+        print(&format!("{text}{passed} of {all} go as written"))?;
     }
-    Ok(if passed == told.len() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(match (untold.is_empty(), passed == all) {
+        (true, true) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::from(1),
+        (false, _) => ExitCode::from(2),
+    })
 }
 
 fn told_by(file: &Path) -> Result<Report> {

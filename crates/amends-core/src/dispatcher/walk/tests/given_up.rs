@@ -162,3 +162,22 @@ fn what_only_reads_does_not_stay() {
     world.result(failed(Code::Forbidden, Certainty::NotProcessed));
     assert!(world.answer(&end).error().unwrap().message.ends_with("the walk is given up: 0 being undone"));
 }
+
+#[test]
+fn what_was_found_out_late_and_cannot_be_undone_any_more_is_told() {
+    let mut world = World::new(exchange());
+    world.of_effect(EffectKind::Write, true);
+    world.undoable = true;
+    world.wish("pay");
+    let paying = world.sent.last().expect("it is sent").clone();
+    world.ticks();
+    world.put(Input::Result { attempt: paying, report: Box::new(Report::success(Some(payload()))) });
+    assert_eq!(world.count("reversal_voided"), 1);
+    world.wish("pay");
+    world.undoable = false;
+    world.wish("send");
+    world.done();
+    world.wish("end");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    assert_eq!(told(&world), "0 being undone, 2 cannot be undone (`charge_card`)");
+}

@@ -112,3 +112,24 @@ fn what_a_status_read_says_late_settles_nothing() {
     world.done();
     assert_eq!((world.standing(), world.count("doubt_resolved")), (Standing::InDoubt(&"pay".into()), 0));
 }
+
+#[test]
+fn whoever_goes_on_with_it_looks_at_nothing_again_and_clears_up_nothing_again() {
+    let mut spec = order();
+    spec["order"]["actions"]["pay"]["setup"] = json!([{ "tool": "look" }]);
+    spec["order"]["actions"]["pay"]["exit"] = json!([{ "tool": "clear" }]);
+    let mut world = World::new(spec);
+    world.of_effect(EffectKind::Write, true);
+    world.wish("take_order");
+    world.wish("pay");
+    world.done();
+    let paying = world.sent.last().expect("the payment is sent").clone();
+    world.ticks();
+    assert_eq!((world.keys.len(), world.sent.len()), (3, 2), "it is over, and was cleared up after");
+    world.done();
+    world.put(Input::Result { attempt: paying, report: Box::new(Report::success(Some(payload()))) });
+    assert_eq!(world.standing(), Standing::Done(&"pay".into()));
+    let pay = world.wish("pay");
+    assert!(matches!(world.answer(&pay).body, Body::Success { .. }));
+    assert_eq!((world.state().as_str(), world.keys.len()), ("paid", 3));
+}
