@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use amends_core::expression::ExpressionError;
 use amends_core::id::StateName;
-use amends_core::machine::{Action, Does, Known, Lost, Said, Written};
+use amends_core::machine::{Action, Does, Known, Lost, Machine, Said, Written};
 use amends_core::walk::{Arrival, Frame, LegWish, Part, Weighed, Weighing};
 use amends_core::{
     Answer, Call, CallId, Digest, Effect, Gates, Input, Interaction, PersonAnswer, Refusal, RefusalKind, Reply,
