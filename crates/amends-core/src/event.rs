@@ -42,8 +42,9 @@ impl Decider {
     /// The one of this program. The second measures a wait for quiet anew when a session is taken up; the third clears up after
     /// a move whose time is over, and tells its agent that a person is asked about a call of it; the fourth says what stays done
     /// of a walk that is given up, settles a doubt by a result that comes after the end of its call, and lets a walk go on from a
-    /// move that could not be judged.
-    pub const THIS: Self = Self(4);
+    /// move that could not be judged; the fifth goes on with a move by what was looked at for it then, clears up after it once,
+    /// and lets a person's No to a move stand.
+    pub const THIS: Self = Self(5);
 
     /// Whether it is the one that wrote no name of its own.
     pub fn is_first(&self) -> bool {

@@ -18,6 +18,7 @@ mod late;
 mod listed;
 mod many;
 mod moves;
+mod once;
 mod order;
 mod private;
 mod recover;
