@@ -8,9 +8,6 @@ use crate::till::{done, forbidden, look, named, queue, says, serve, take, tools}
 
 /// Two writes at the same time, a look around in between, and a payment with a life of its own.
 const SHOP: &str = r#"
-[people]
-hold = "200ms"
-
 [machines.shop]
 initial = "open"
 terminal = ["shut"]
@@ -45,6 +42,7 @@ writes = { charge = "result == null ? 'unknown' : result.id", seen = "setup.befo
 from = ["named"]
 to = "named"
 queue = "ops"
+timeout = "1s"
 
 [machines.shop.actions.close]
 from = ["named"]

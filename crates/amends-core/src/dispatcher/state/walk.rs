@@ -500,6 +500,10 @@ impl WalkState {
         if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == leg.of) {
             open.not_before = None;
             let (call, part, name, attempt) = (call.clone(), leg.part, leg.name.clone(), leg.attempt);
+            if part != Part::Exit {
+                // What is done beside what an earlier wish did is cleared up after as well.
+                open.legs.retain(|leg| leg.part != Part::Exit || leg.attempt != attempt);
+            }
             open.legs.push(LegState { call, part, name, attempt, reads, overdue: false, asks: false, end: None });
         }
     }
