@@ -221,11 +221,7 @@ impl Tries {
 
     fn take(&mut self, fact: &Fact) {
         match fact {
-            Fact::MoveMade { action, .. } => {
-                if self.action.as_ref() == Some(action) {
-                    self.begin_again();
-                }
-            }
+            Fact::MoveMade { action, .. } if self.action.as_ref() == Some(action) => self.begin_again(),
             Fact::CallEnded { call, certainty, .. } | Fact::DoubtSettled { call, certainty, .. } => {
                 self.known.insert(call.clone(), *certainty);
             }
