@@ -114,6 +114,17 @@ impl Unsettled {
         self.legs.iter().all(|leg| leg.certainty() == Certainty::Processed)
     }
 
+    /// Whether every call that its action wants made was made.
+    pub(super) fn is_whole(&self, machines: &Machines) -> bool {
+        let action = machines.get(&self.machine).and_then(|machine| machine.action(self.taking.action.as_str()));
+        match action.map(|(_, action)| &action.does) {
+            Some(Does::Parallel(siblings)) => siblings.keys().all(|name| self.legs.iter().any(|leg| leg.name == *name)),
+            Some(Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Machine(_) | Does::Allowed(_)) | None => {
+                true
+            }
+        }
+    }
+
     /// Whether the next equal wish can go on with it under that declaration: its action still wants the same calls made.
     pub(super) fn fits(&self, machines: &Machines) -> bool {
         let action = machines.get(&self.machine).and_then(|machine| machine.action(self.taking.action.as_str()));

@@ -307,7 +307,10 @@ impl WalkState {
                         .as_ref()
                         .filter(|past| past.taking.fingerprint == taking.fingerprint && past.done())
                     {
-                        open.legs = unsettled.beside.iter().chain(&unsettled.legs).cloned().collect();
+                        // Where something is still to be done, it is cleared up after that too.
+                        let whole = unsettled.is_whole(&self.machines);
+                        let beside = unsettled.beside.iter().filter(|leg| whole || leg.part != Part::Exit);
+                        open.legs = beside.chain(&unsettled.legs).cloned().collect();
                         open.attempt = unsettled.legs.first().map_or(1, |leg| leg.attempt);
                         open.gated = Some(Weighed::Proceed);
                         open.approved = true;
@@ -500,10 +503,6 @@ impl WalkState {
         if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == leg.of) {
             open.not_before = None;
             let (call, part, name, attempt) = (call.clone(), leg.part, leg.name.clone(), leg.attempt);
-            if part != Part::Exit {
-                // What is done beside what an earlier wish did is cleared up after as well.
-                open.legs.retain(|leg| leg.part != Part::Exit || leg.attempt != attempt);
-            }
             open.legs.push(LegState { call, part, name, attempt, reads, overdue: false, asks: false, end: None });
         }
     }
