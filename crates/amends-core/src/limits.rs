@@ -48,7 +48,7 @@ pub const MACHINE_ACTIONS_MAX: usize = 256;
 pub const MACHINE_STATES_MAX: usize = 256;
 /// How long the name of a machine or of an action may be, so that a tool's name still fits.
 pub const MACHINE_NAME_MAX: usize = 48;
-/// How many combinations of values are tried to see whether a condition can hold.
+/// How often conditions are asked, over combinations of values, to see whether one can hold.
 pub const GUARD_TRIES_MAX: usize = 1024;
 /// How many of the values that a guard speaks of are told where it does not hold.
 pub const GUARD_VALUES_MAX: usize = 8;

@@ -72,7 +72,8 @@ impl Machine {
         let mut tries = vec![Try::from(all)];
         for (path, with) in compared {
             let choices = self.choices(&path, &with, action, others);
-            if tries.len() * choices.len() > GUARD_TRIES_MAX {
+            // Each of the conditions is asked in each of the tries.
+            if tries.len() * choices.len() * conditions.len() > GUARD_TRIES_MAX {
                 return None;
             }
             let with_choice = |tried: &Try, choice: &Option<Value>| {
