@@ -9,6 +9,8 @@ use crate::id::{AttemptId, Digest, InteractionId, ToolName, UpstreamName};
 use crate::inquiry::Inquiry;
 use crate::outcome::Outcome;
 use crate::privacy::Category;
+use crate::refusal::RefusalKind;
+use crate::registry::Code;
 use crate::time::Timestamp;
 
 /// What an attempt is for. Whatever touches the world is an attempt, so that it can time out, be in doubt, be resumed.
@@ -194,6 +196,12 @@ pub struct Recorded {
     pub outcome: Outcome,
     /// What is known of its effect.
     pub certainty: Certainty,
+    /// What went wrong, where something did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// Why it was refused, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusalKind>,
 }
 
 impl Report {

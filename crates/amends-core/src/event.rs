@@ -43,8 +43,9 @@ impl Decider {
     /// a move whose time is over, and tells its agent that a person is asked about a call of it; the fourth says what stays done
     /// of a walk that is given up, settles a doubt by a result that comes after the end of its call, and lets a walk go on from a
     /// move that could not be judged; the fifth goes on with a move by what was looked at for it then, clears up after it once,
-    /// and lets a person's No to a move stand.
-    pub const THIS: Self = Self(5);
+    /// and lets a person's No to a move stand; the sixth does with a move that failed what its stage says, though its agent is gone,
+    /// and takes it again only once what was not done so far cannot arrive any more.
+    pub const THIS: Self = Self(6);
 
     /// Whether it is the one that wrote no name of its own.
     pub fn is_first(&self) -> bool {
@@ -334,6 +335,9 @@ pub enum Fact {
         /// The attempt whose late result showed it, where nobody said so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<AttemptId>,
+        /// Until when it may still arrive, where a person says that it did not happen so far.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arrives_by: Option<Timestamp>,
     },
     /// A token was made for a write that is about to be sent.
     ReversalMinted {

@@ -15,6 +15,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::Code;
 use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
+use crate::walk::Part;
 
 /// What a repeat does about the call it repeats.
 enum Repeat {
@@ -62,6 +63,10 @@ impl Dispatcher {
         let repeat = call.repeat_of.clone().map(|held| (plan(now, gates, &call, &held), held));
         if let Some((Repeat::TakeOver | Repeat::TooLate, held)) = &repeat {
             call.effect_key.clone_from(&held.effect_key);
+        }
+        if call.leg.as_ref().is_some_and(|leg| leg.part == Part::Exit) {
+            // What cleared up stays cleared up when its walk is given up.
+            call.reversal = None;
         }
         let full = self.state.calls.len() >= OPEN_CALLS_MAX;
         let id = call.id.clone();

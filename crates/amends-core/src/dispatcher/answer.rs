@@ -62,16 +62,16 @@ impl Dispatcher {
         by: Option<&AttemptId>,
     ) {
         let (call, interaction) = (question.interaction.call.clone(), Some(question.interaction.id.clone()));
-        self.emit(now, Fact::DoubtResolved { call: call.clone(), certainty, interaction, by: by.cloned() });
         let happened = certainty == Certainty::Processed;
+        // It has not happened so far. While what was sent can still arrive, it may. Its own answer says that it did.
+        let arrives_by = question.interaction.arrives_by.filter(|at| !happened && now < *at && by.is_none());
+        let (by_late, of) = (by.cloned(), call.clone());
+        self.emit(now, Fact::DoubtResolved { call: of, certainty, interaction, by: by_late, arrives_by });
         for claim in &question.claims {
             let (name, call) = (claim.name.clone(), call.clone());
             let change = if happened && claim.kind != ClaimKind::Object {
                 ClaimChange::Settle { name, call, state: ClaimState::Complete, until: Some(now + KEY_KEPT_MS) }
-            } else if let Some(until) =
-                question.interaction.arrives_by.filter(|at| !happened && now < *at && by.is_none())
-            {
-                // It has not happened so far. While what was sent can still arrive, it may. Its own answer says that it did.
+            } else if let Some(until) = arrives_by {
                 ClaimChange::Settle { name, call, state: ClaimState::InDoubt, until: Some(until) }
             } else {
                 ClaimChange::Release { name, call }

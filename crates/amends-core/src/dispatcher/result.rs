@@ -74,7 +74,8 @@ impl Dispatcher {
         // Nobody was asked about a call that may be made again; its move waits for it all the same.
         if done && self.state.walk.as_ref().is_some_and(|walk| walk.doubts(&attempt)) {
             let (call, by) = (attempt.call.clone(), Some(attempt.clone()));
-            self.emit(now, Fact::DoubtResolved { call: call.clone(), certainty, interaction: None, by });
+            let (of, interaction, arrives_by) = (call.clone(), None, None);
+            self.emit(now, Fact::DoubtResolved { call: of, certainty, interaction, by, arrives_by });
             self.reply(call, wording::came_late(&attempt), true);
         }
     }

@@ -1,6 +1,7 @@
 //! What a session knows, and how each event changes it.
 
 mod call;
+mod clock;
 mod deed;
 mod fit;
 mod moving;
@@ -241,7 +242,8 @@ impl Session {
             Fact::CallRefused { call, refusal } => {
                 self.calls.remove(call);
                 let (outcome, certainty, code) = (Outcome::Refused, Certainty::NotSent, Some(refusal.code));
-                self.leg_ends(call, LegEnd { outcome, certainty, code, granted: false, doubts: Vec::new() });
+                let (granted, refused, doubts) = (false, Some(refusal.kind), Vec::new());
+                self.leg_ends(call, LegEnd { outcome, certainty, code, refused, granted, doubts });
             }
             Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, item, .. } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
@@ -304,9 +306,10 @@ impl Session {
                 let done = self.walk.as_mut().zip(self.calls.get(call)).filter(|_| !*replayed);
                 done.into_iter().for_each(|(walk, it)| walk.deeds.add(&it.received, *outcome, *certainty, *lasts, at));
                 let code = self.calls.get(call).and_then(CallState::last_failed);
+                let refused = self.calls.get(call).and_then(CallState::recorded).and_then(|end| end.refused);
                 let (outcome, certainty, granted) = (*outcome, *certainty, *granted);
                 let doubts = self.calls.get(call).map(CallState::doubted).unwrap_or_default();
-                self.leg_ends(call, LegEnd { outcome, certainty, code, granted, doubts });
+                self.leg_ends(call, LegEnd { outcome, certainty, code, refused, granted, doubts });
                 if let Some(state) = self.calls.remove(call)
                     && !state.received.claims.is_empty()
                     && !replayed

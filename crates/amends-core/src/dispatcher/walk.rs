@@ -17,6 +17,7 @@ use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{CallId, Digest, MachineName};
+use crate::interaction::Subject;
 use crate::limits::EXIT_MS;
 use crate::machine::MachineSpec;
 use crate::refusal::{Refusal, RefusalKind};
@@ -107,9 +108,16 @@ impl Dispatcher {
     /// Whether somebody still finds out what a move in doubt did: a call that is open, or a person who has time left to say so.
     fn settling(&self) -> bool {
         let doubtful = self.state.walk.as_ref().and_then(|walk| walk.unsettled.as_ref());
-        let mut legs = doubtful.into_iter().flat_map(|past| &past.legs);
+        self.settles(doubtful.into_iter().flat_map(|past| &past.legs))
+    }
+
+    /// The same of those calls. Whoever only has to take notice of one settles nothing.
+    fn settles<'a>(&self, mut legs: impl Iterator<Item = &'a LegState>) -> bool {
         legs.any(|leg| {
-            let asks = |question: &Question| question.interaction.call == leg.call && !question.overdue;
+            let asks = |question: &Question| {
+                let interaction = &question.interaction;
+                interaction.call == leg.call && interaction.subject == Subject::Doubt && !question.overdue
+            };
             self.state.calls.contains_key(&leg.call) || self.state.questions.values().any(asks)
         })
     }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use amends_core::attempt::Recorded;
 use amends_core::effect::{Answer, Reply};
 use amends_core::envelope::{Body, Data, DegradationReason};
 use amends_core::recovery::NextCall;
-use amends_core::{AttemptId, Certainty, Envelope, Outcome};
+use amends_core::{AttemptId, Certainty, Code, Envelope, Outcome};
 use amends_ledger::{Form as StoredForm, StoredAnswer};
 use amends_wire::mcp::classify::structured;
 use amends_wire::mcp::shape::shape;
@@ -13,6 +14,7 @@ use amends_wire::mcp::steps::{Moved, Names, filled};
 use amends_wire::mcp::{Receipt, reply};
 use amends_wire::object::Object;
 use bytes::Bytes;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -180,6 +182,27 @@ pub(super) fn store_envelope(rendered: &Rendered) -> (StoredForm, Bytes) {
         Form::Asked { .. } => store(rendered),
         _ => (StoredForm::Envelope, Bytes::from(rendered.envelope_raw().get().to_owned())),
     }
+}
+
+/// How a call ended, by its recorded answer.
+pub(super) fn ended(stored: &StoredAnswer) -> Recorded {
+    #[derive(Deserialize)]
+    struct Told {
+        error: Option<Wrong>,
+    }
+    #[derive(Deserialize)]
+    struct Wrong {
+        code: Option<Code>,
+        kind: Option<Value>,
+    }
+    let envelope = (stored.form == StoredForm::Envelope).then_some(&stored.body);
+    let told = envelope.and_then(|body| serde_json::from_slice::<Told>(body).ok());
+    let wrong = told.and_then(|told| told.error);
+    let code = wrong.as_ref().and_then(|wrong| wrong.code);
+    // What failed has a kind of its own, which is none of ours.
+    let refused = wrong.and_then(|wrong| serde_json::from_value(wrong.kind?).ok());
+    let refused = refused.filter(|_| stored.outcome == Outcome::Refused);
+    Recorded { outcome: stored.outcome, certainty: stored.certainty, code, refused }
 }
 
 pub(super) fn recorded(stored: &StoredAnswer, live: Option<&Live>) -> Rendered {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use amends_core::attempt::{Payload, Provenance, Recorded, Suppressed};
+use amends_core::attempt::{Payload, Provenance, Suppressed};
 use amends_core::contract::{Contract, Place};
 use amends_core::failure::bounded;
 use amends_core::gates::UNSEEN_RUN;
@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::session::{Carried, Live, Mail, Session};
-use super::{question, sign_in, undo};
+use super::{answer, question, sign_in, undo};
 use crate::catalogue::{Listing, ServedTool};
 use crate::clock::{self, Awake};
 use crate::gateway::Gateway;
@@ -511,7 +511,7 @@ async fn join(
             }
             Ok(Some(stored)) => {
                 let report = Report {
-                    recorded: Some(Recorded { outcome: stored.outcome, certainty: stored.certainty }),
+                    recorded: Some(answer::ended(&stored)),
                     certainty: stored.certainty,
                     ..Report::success(None)
                 };

@@ -204,7 +204,8 @@ pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId, sinc
         tokio::time::sleep(LOOK_AGAIN).await;
         told = unwind(gateway, session, since).await;
     }
-    let (mut undone, mut failed) = (0, Vec::new());
+    let before = told["before"].as_u64().and_then(|before| u32::try_from(before).ok());
+    let (mut undone, mut failed) = (before.unwrap_or_default(), Vec::new());
     for one in told["undone"].as_array().into_iter().flatten() {
         let done = matches!(one["result"]["status"].as_str(), Some("success" | "empty" | "degraded"));
         match one["call"].as_str() {
@@ -222,7 +223,7 @@ async fn unwind(gateway: &Arc<Gateway>, session: &SessionId, since: Timestamp) -
         Ok(rows) => rows,
         Err(error) => return json!({ "error": error.to_string() }),
     };
-    let mut undone = Vec::new();
+    let (mut undone, mut before) = (Vec::new(), 0_u32);
     for row in rows {
         let result = match row.state {
             ReversalState::Redeeming => redeem(gateway, &undo::token(&gateway.secret, &row.call)).await,
@@ -231,11 +232,16 @@ async fn unwind(gateway: &Arc<Gateway>, session: &SessionId, since: Timestamp) -
             }
             ReversalState::Armed => json!({ "refused": "its time is over" }),
             ReversalState::Minted => json!({ "refused": "it is in doubt" }),
-            ReversalState::Redeemed | ReversalState::Void => continue,
+            // An unwinding that a crash cut short had come so far, or the agent itself undid it.
+            ReversalState::Redeemed => {
+                before += 1;
+                continue;
+            }
+            ReversalState::Void => continue,
         };
         undone.push(json!({ "call": row.call, "result": result }));
     }
-    json!({ "session": session, "undone": undone })
+    json!({ "session": session, "undone": undone, "before": before })
 }
 
 /// The session's tokens since then once nothing of that is in doubt any more, or after a bounded wait for that.

@@ -147,6 +147,7 @@ impl Session {
         let action = ActionName::new(wish.action.chars().take(128).collect::<String>());
         let config = self.gateway.config();
         let mask = config.privacy.of(action.as_str());
+        let most_ms = self.patience_ms(action.as_str());
         let shown = mask.shows_arguments() && wish.raw.len() <= VIEWED_BYTES_MAX;
         let taking = Taking {
             id: wish.id.clone(),
@@ -156,7 +157,7 @@ impl Session {
             fingerprint,
             principal: self.principal.clone(),
             key: wish.key.map(CallKey),
-            deadline: self.now() + wish.deadline_ms.unwrap_or(DEADLINE_MS).min(DEADLINE_MS),
+            deadline: self.now() + wish.deadline_ms.map_or(most_ms, |said| said.min(most_ms)),
             view: shown.then(|| mask.view(&inputs)),
             reset: wish.reset,
         };
@@ -377,6 +378,17 @@ impl Session {
             // Should its driver have ended, whoever takes it up begins again.
             let _ = mail.send(Mail::Unwound { of, undone, failed });
         });
+    }
+
+    /// How long a move is waited for where its agent does not say: as long as its action says, else as long as its tools may take.
+    fn patience_ms(&self, action: &str) -> u64 {
+        let look = self.dispatcher.walk();
+        let machine = look.as_ref().and_then(|look| look.machines.get(&look.frames.last()?.machine));
+        let Some((_, action)) = machine.and_then(|machine| machine.action(action)) else { return DEADLINE_MS };
+        let listing = self.gateway.catalogue.now();
+        let tools = action.does.tools().filter_map(|used| listing.find(used.tool.as_str()));
+        let tools_ms = tools.map(|tool| tool.rules.contract.deadline_ms).max();
+        action.timeout_ms.unwrap_or_else(|| tools_ms.unwrap_or_default().max(DEADLINE_MS))
     }
 
     /// Where the walk is, as agents are shown it.

@@ -109,8 +109,12 @@ impl Stage<'_> {
         if let Some(Ok(Some(answer))) = record::now(self.ledger.answer(&holder)) {
             let mut report = Report::success(None);
             report.certainty = answer.certainty;
-            report.recorded =
-                Some(amends_core::attempt::Recorded { outcome: answer.outcome, certainty: answer.certainty });
+            report.recorded = Some(amends_core::attempt::Recorded {
+                outcome: answer.outcome,
+                certainty: answer.certainty,
+                code: None,
+                refused: None,
+            });
             return self.turn(session, Input::Result { attempt, report: Box::new(report) });
         }
         self.later(POLL_MS, Happening::Poll(self.life, session.clone(), attempt, holder));

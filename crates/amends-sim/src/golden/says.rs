@@ -88,7 +88,11 @@ fn replayed(words: &str) -> Option<Report> {
     let mut words = words.strip_prefix("recorded ")?.split(' ');
     let outcome: Outcome = word(words.next())?;
     let certainty: Certainty = word(words.next())?;
-    Some(Report { certainty, recorded: Some(Recorded { outcome, certainty }), ..Report::success(None) })
+    Some(Report {
+        certainty,
+        recorded: Some(Recorded { outcome, certainty, code: None, refused: None }),
+        ..Report::success(None)
+    })
 }
 
 fn word<T: serde::de::DeserializeOwned>(word: Option<&str>) -> Option<T> {

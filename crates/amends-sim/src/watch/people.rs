@@ -132,7 +132,7 @@ impl Watch {
     /// What a person says of a call is what is recorded of it, and nothing else settles a doubt after the end but the result of
     /// an attempt that was in doubt.
     pub(crate) fn resolved_by_answer(&self, session: &SessionId, event: &Event) -> Verdicts {
-        let Fact::DoubtResolved { call, certainty, interaction, by } = &event.fact else {
+        let Fact::DoubtResolved { call, certainty, interaction, by, .. } = &event.fact else {
             return Ok(());
         };
         if let Some(by) = by {

@@ -21,8 +21,8 @@ pub(crate) struct WalkView {
     root: MachineName,
     frames: Vec<Frame>,
     moves: u64,
-    /// Where it was after each number of moves.
-    been: BTreeMap<u64, Vec<Frame>>,
+    /// Where it was after each number of moves. A turn of a stage that failed is no move.
+    been: BTreeMap<u64, Vec<Vec<Frame>>>,
     open: Option<CallId>,
     /// The moves that were begun since the last one that was made.
     tried: Vec<CallId>,
@@ -232,10 +232,11 @@ impl Watch {
                 self.follows_declaration(session, of, (action, from, *moves))?;
                 self.arrives(session, of, action, to, enters.as_ref())
             }
-            Fact::MoveEnded { of, certainty, .. } => {
+            Fact::MoveEnded { of, certainty, outcome, .. } => {
                 let made = self.moves.get(of).is_some_and(|view| view.told == Told::Made);
                 if !made {
                     self.clears_up(session, of)?;
+                    self.spends_turn(session, *outcome, *certainty);
                 }
                 self.closes(session, of, if made { Told::Made } else { Told::Ended(*certainty) })
             }
@@ -273,7 +274,7 @@ impl Watch {
         let (frames, moves) = match &beginning.from {
             Some(fork) => {
                 let was = self.walks.get(&fork.session).and_then(|view| view.been.get(&fork.seq));
-                if was != Some(&fork.frames) {
+                if !was.is_some_and(|was| was.contains(&fork.frames)) {
                     let what = format!("{session} begins at {:?}, {} was at {was:?}", fork.frames, fork.session);
                     return Err(self.broken("fork_begins_there", None, what));
                 }
@@ -284,7 +285,7 @@ impl Watch {
         let view = WalkView {
             machines,
             root: beginning.machine.clone(),
-            been: BTreeMap::from([(moves, frames.clone())]),
+            been: BTreeMap::from([(moves, vec![frames.clone()])]),
             frames,
             moves,
             open: None,
@@ -503,7 +504,7 @@ impl Watch {
         };
         let led = walk.go(action, to, enters);
         walk.moves += 1;
-        walk.been.insert(walk.moves, walk.frames.clone());
+        walk.been.entry(walk.moves).or_default().push(walk.frames.clone());
         walk.written.insert(walk.moves, of.to_string());
         walk.tried.clear();
         if !led {
@@ -527,7 +528,7 @@ impl Watch {
         if let Some(walk) = self.walks.get_mut(session) {
             walk.frames = first_frame(&walk.machines, &walk.root).into_iter().collect();
             walk.moves = moves;
-            walk.been.insert(moves, walk.frames.clone());
+            walk.been.entry(moves).or_default().push(walk.frames.clone());
             walk.tried.clear();
             walk.aborted = false;
         }

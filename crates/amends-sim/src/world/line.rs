@@ -250,8 +250,12 @@ impl World {
         if let Some(Ok(Some(answer))) = found {
             let mut report = Report::success(None);
             report.certainty = answer.certainty;
-            report.recorded =
-                Some(amends_core::attempt::Recorded { outcome: answer.outcome, certainty: answer.certainty });
+            report.recorded = Some(amends_core::attempt::Recorded {
+                outcome: answer.outcome,
+                certainty: answer.certainty,
+                code: None,
+                refused: None,
+            });
             return self.input(node, session, result(attempt, Box::new(report)));
         }
         let awaits = holder.state == ClaimState::Awaiting;

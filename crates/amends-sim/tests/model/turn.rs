@@ -234,7 +234,7 @@ impl State {
         let facts = self.drivers.iter().flat_map(Driver::facts);
         facts.fold(None, |found, fact| match fact {
             Fact::CallEnded { call: its, outcome, certainty, .. } if its == call => {
-                Some(Recorded { outcome: *outcome, certainty: *certainty })
+                Some(Recorded { outcome: *outcome, certainty: *certainty, code: None, refused: None })
             }
             Fact::DoubtResolved { call: its, certainty, .. } if its == call => {
                 found.map(|found: Recorded| Recorded { certainty: *certainty, ..found })

@@ -9,6 +9,7 @@ mod bare;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod alone;
 mod command_line;
 mod dialect;
 mod drift;

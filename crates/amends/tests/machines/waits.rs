@@ -78,6 +78,10 @@ fn a_no_to_a_call_of_a_move_leaves_the_walk_where_it_is() {
     eventually("the move is over", || place.events_named("move_ended").len() == 2);
     let seen = gateway.call("walk", &json!({ "session": session, "what": "state" }).to_string()).1;
     assert_eq!(seen["data"]["state"]["name"], "ordered", "{seen}");
+    let again = pay(&gateway, &session);
+    assert_eq!((&again["error"]["kind"], &again["error"]["code"]), (&json!("action_error"), &json!("Forbidden")));
+    let words = again["error"]["message"].as_str().unwrap_or_default();
+    assert!(words.contains("`pay` failed: A person said no"), "{again}");
     let dropped = step(&gateway, json!({ "action": "drop_order", "session": session }));
     assert_eq!(dropped["status"], "success", "{dropped}");
     assert_eq!(place.requests("charge_card"), 0);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::attempt::{Purpose, Report};
+use crate::attempt::{Purpose, Recorded, Report};
 use crate::call::{Received, Rules};
 use crate::certainty::Certainty;
 use crate::claim::{ClaimState, Held};
@@ -350,7 +350,14 @@ impl CallState {
     /// What failed last, where something did.
     pub(in crate::dispatcher) fn last_failed(&self) -> Option<crate::registry::Code> {
         let failed = |attempt: &AttemptState| attempt.end.as_ref()?.report.failure.as_ref().map(|failure| failure.code);
-        self.acts().rev().find_map(failed).or_else(|| self.attempts.iter().rev().find_map(failed))
+        let found = self.acts().rev().find_map(failed).or_else(|| self.attempts.iter().rev().find_map(failed));
+        // A repeat failed as the call did whose answer it was given.
+        found.or_else(|| self.recorded()?.code)
+    }
+
+    /// How the call ended whose answer it was given.
+    pub(in crate::dispatcher) fn recorded(&self) -> Option<Recorded> {
+        self.attempts.iter().rev().find_map(|attempt| attempt.end.as_ref()?.report.recorded)
     }
 
     /// When none of the attempts in doubt can take effect any more.

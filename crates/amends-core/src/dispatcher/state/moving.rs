@@ -5,6 +5,7 @@ use crate::dispatcher::cancel::CancelReason;
 use crate::id::{CallId, InteractionId, MachineName};
 use crate::machine::{Does, Machines};
 use crate::outcome::Outcome;
+use crate::refusal::RefusalKind;
 use crate::registry::Code;
 use crate::time::Timestamp;
 use crate::walk::{Part, Taking, Weighed};
@@ -62,6 +63,8 @@ pub(in crate::dispatcher) struct LegEnd {
     pub(in crate::dispatcher) certainty: Certainty,
     /// What failed, where something did.
     pub(in crate::dispatcher) code: Option<Code>,
+    /// Why it was refused, where it was.
+    pub(in crate::dispatcher) refused: Option<RefusalKind>,
     /// Whether a person allowed it when nobody waited any more, so that the next one like it needs no other.
     pub(in crate::dispatcher) granted: bool,
     /// The attempts of which nobody knows what they did.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::clock::Clock;
 use super::deed::{Deeds, Unwound};
 use super::moving::{LegEnd, LegState, MoveState, Unsettled};
 use crate::certainty::Certainty;
@@ -59,32 +60,6 @@ pub(in crate::dispatcher) struct WalkState {
     pub(in crate::dispatcher) deeds: Deeds,
     /// What became of that, once it was given up.
     pub(super) unwound: Option<Unwound>,
-}
-
-/// The time that a walk spends in one machine.
-#[derive(Clone, Debug, PartialEq)]
-struct Clock {
-    began: Timestamp,
-    /// After how many moves that was.
-    entered: u64,
-    /// What the walk had spent before of which this one is a fork.
-    before_ms: u64,
-    /// How long people took.
-    people_ms: u64,
-}
-
-impl Clock {
-    fn new(began: Timestamp, entered: u64) -> Self {
-        Self { began, entered, before_ms: 0, people_ms: 0 }
-    }
-
-    fn ends(&self, most_ms: u64) -> Timestamp {
-        self.began + most_ms.saturating_sub(self.before_ms).saturating_add(self.people_ms)
-    }
-
-    fn spent_ms(&self, at: Timestamp) -> u64 {
-        at.since_ms(self.began).saturating_sub(self.people_ms).saturating_add(self.before_ms)
-    }
 }
 
 /// A move whose answer its repeat finds: one that was made, or that did something and was not well done.
@@ -389,6 +364,9 @@ impl WalkState {
                 if let Some(until) = not_before {
                     self.later.insert((open.machine.clone(), open.taking.action.clone()), *until);
                 }
+                if *outcome == Outcome::Exhausted && *certainty != Certainty::NotSent {
+                    self.spend_turn(&open.machine);
+                }
                 let doubtful = *certainty == Certainty::InDoubt;
                 let untold = *outcome == Outcome::Unresolved && *certainty == Certainty::Processed;
                 if *certainty == Certainty::Processed && open.is_not_well() {
@@ -474,11 +452,20 @@ impl WalkState {
                 asked.into_iter().for_each(|open| open.lapsed = true);
             }
             Fact::ReversalVoided { call, .. } => self.deeds.lasts(call),
-            Fact::DoubtResolved { call, certainty, .. } => {
+            Fact::DoubtResolved { call, certainty, arrives_by, .. } => {
                 self.deeds.settle(call, *certainty);
+                self.postpone(call, *arrives_by);
                 self.settle(call, *certainty);
             }
             _ => {}
+        }
+    }
+
+    /// In a stage the agent's calls are counted, and not only those that came to something.
+    fn spend_turn(&mut self, machine: &MachineName) {
+        let stage = self.machines.get(machine).is_some_and(Machine::is_stage);
+        if let Some(frame) = self.frames.last_mut().filter(|frame| stage && frame.machine == *machine) {
+            frame.moves = frame.moves.saturating_add(1);
         }
     }
 
@@ -530,6 +517,17 @@ impl WalkState {
             leg.end = Some(end.clone());
         }
         self.forget_settled();
+    }
+
+    /// What a call of a move did not do so far may still be done until then: its action is not taken again before.
+    fn postpone(&mut self, call: &CallId, until: Option<Timestamp>) {
+        let open = self.open.iter().map(|open| (&open.machine, &open.taking.action, &open.legs));
+        let past = self.unsettled.iter().map(|past| (&past.machine, &past.taking.action, &past.legs));
+        let of = open.chain(past).find(|(_, _, legs)| legs.iter().any(|leg| leg.call == *call));
+        if let (Some((machine, action, _)), Some(until)) = (of, until) {
+            let later = self.later.entry((machine.clone(), action.clone())).or_default();
+            *later = (*later).max(until);
+        }
     }
 
     /// Something becomes known of a call that had ended.

@@ -86,7 +86,7 @@ impl Dispatcher {
         let end = if open.is_stopped(&end, now) { End::Cancelled } else { end };
         let told = open.answered;
         let settled = certainty != Certainty::InDoubt;
-        let resolution = action.stage.resolution.filter(|_| settled && !open.is_left());
+        let resolution = walk.resolution(open, action, &end, now);
         let aborts = resolution == Some(Resolution::AbortWorkflow);
         // What was done and cannot be judged is not forgotten, unless all of it is undone. What only read is just over.
         let untold = matches!(end, End::Unclear { .. }) && open.wrote() && !aborts;
@@ -107,11 +107,14 @@ impl Dispatcher {
             Some(Resolution::RetryLater { after_ms }) if !untold => Some(now + after_ms),
             Some(Resolution::RetryLater { .. } | Resolution::Skip | Resolution::AbortWorkflow) | None => None,
         };
+        // What a person says was not done may still arrive.
+        let not_before = not_before.max(walk.postponed_until(open, now));
         let question = open.question.clone().filter(|id| self.state.questions.contains_key(id));
         let quoted = self.quoted(open, &end);
         let given_up = aborts.then(|| walk.deeds.undoing());
         let since = walk.since();
-        let trouble = trouble(open, &end, outcome, not_before, now, quoted, given_up);
+        let settles = self.settles(open.legs.iter());
+        let trouble = trouble(open, &end, Known { outcome, not_before, quoted, given_up, settles }, now);
         if let Some(interaction) = question {
             self.emit(now, Fact::InteractionWithdrawn { interaction: interaction.clone() });
             self.step.effects.push(Effect::Withdraw(interaction));
@@ -333,16 +336,22 @@ fn first_clause(message: &str) -> String {
     message.split("; ").next().unwrap_or(message).to_owned()
 }
 
-/// What went wrong with a move. What failed below keeps its class and its code.
-fn trouble(
-    open: &MoveState,
-    end: &End,
+/// What follows from the end of a move.
+struct Known {
     outcome: Outcome,
+    /// When it can be taken again.
     not_before: Option<Timestamp>,
-    now: Timestamp,
+    /// What was told of the call that failed.
     quoted: Option<Trouble>,
+    /// What becomes of the walk, where that is given up.
     given_up: Option<GivenUp>,
-) -> Trouble {
+    /// Whether somebody finds out what it did, where nobody knows.
+    settles: bool,
+}
+
+/// What went wrong with a move. What failed below keeps its class and its code.
+fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble {
+    let Known { outcome, not_before, quoted, given_up, settles } = known;
     let action = &open.taking.action;
     let certainty = open.certainty();
     let below = quoted.as_ref().map(|trouble| trouble.message.as_str());
@@ -362,7 +371,9 @@ fn trouble(
             let code = code.or(quoted.as_ref().map(|trouble| trouble.code)).unwrap_or(Code::ActionError);
             let name = open.legs.get(*leg).map_or("", |leg| leg.name.as_str());
             let which = if name == "act" { String::new() } else { format!(" in `{name}`") };
-            let words = below.map_or_else(|| code.means().trim_end_matches('.').to_owned(), first_clause);
+            let refused = open.legs.get(*leg).and_then(|leg| leg.end.as_ref()?.refused);
+            let means = refused.map_or_else(|| code.means(), RefusalKind::means);
+            let words = below.map_or_else(|| means.trim_end_matches('.').to_owned(), first_clause);
             (RefusalKind::ActionError.as_str(), code, format!("`{action}` failed{which}: {words}"))
         }
         End::TimedOut { .. } => {
@@ -385,6 +396,9 @@ fn trouble(
     };
     let done = open.done_alone();
     let consequence = match certainty {
+        Certainty::InDoubt if !settles => {
+            "; it may have happened, and nobody finds out any more: take it again with the same inputs, which does nothing twice, let a person say what became of it, or reset the walk".to_owned()
+        }
         Certainty::InDoubt => {
             "; it may have happened and is being settled: the machine stays where it is, and nothing else can be done in it until then".to_owned()
         }
@@ -420,7 +434,8 @@ fn trouble(
         retryable: safe && code.retryable() && given_up.is_none(),
         safe_to_repeat: safe,
         who_must_act: match outcome {
-            Outcome::Unresolved if certainty == Certainty::InDoubt => WhoMustAct::Nobody,
+            Outcome::Unresolved if certainty == Certainty::InDoubt && settles => WhoMustAct::Nobody,
+            Outcome::Unresolved if certainty == Certainty::InDoubt => WhoMustAct::Agent,
             _ if matches!(end, End::Unclear { .. }) => WhoMustAct::Operator,
             _ => quoted.as_ref().map_or(code.who_must_act(), |trouble| trouble.who_must_act),
         },

@@ -4,6 +4,7 @@ use crate::certainty::Certainty;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::{MoveState, WalkState};
 use crate::machine::{Action, Does, Resolution};
+use crate::outcome::Outcome;
 use crate::registry::Code;
 use crate::time::Timestamp;
 use crate::walk::{LegOf, LegWish, Part, Weighed, Weighing};
@@ -184,7 +185,7 @@ impl WalkState {
         let code = failed.end.as_ref().and_then(|end| end.code);
         let timed_out = open.deadline <= now && matches!(code, Some(Code::NetworkTimeout | Code::ExecutionTimeout));
         let end = if timed_out { End::TimedOut { leg } } else { End::Failed { leg, code } };
-        if open.is_left() || open.certainty() == Certainty::InDoubt {
+        if open.certainty() == Certainty::InDoubt {
             return self.leave(open, action, end, now);
         }
         self.again(open, action, end, now)
@@ -192,10 +193,7 @@ impl WalkState {
 
     /// Tries again where the stage says so, within the move's time.
     fn again(&self, open: &MoveState, action: &Action, end: End, now: Timestamp) -> Next {
-        let tried = open.attempt as usize;
-        let ladder = action.stage.retry.as_ref().filter(|ladder| ladder.allows(tried) && !open.is_left());
-        let wait_ms = ladder.and_then(|ladder| ladder.step(tried - 1, self.chance(open)));
-        match wait_ms.map(|wait_ms| now + wait_ms).filter(|until| *until < open.deadline) {
+        match self.next_try(open, action, now).filter(|_| !open.is_left()) {
             Some(until) => match self.exits(open, action, Next::Made, now) {
                 // What is called last belongs to each try.
                 Next::Made => Next::Again { until },
@@ -205,14 +203,57 @@ impl WalkState {
         }
     }
 
+    /// When it would be tried again.
+    fn next_try(&self, open: &MoveState, action: &Action, now: Timestamp) -> Option<Timestamp> {
+        let tried = open.attempt as usize;
+        let ladder = action.stage.retry.as_ref().filter(|ladder| ladder.allows(tried))?;
+        let until = now + ladder.step(tried - 1, self.chance(open))?;
+        // What a person says was not done may still arrive.
+        let until = self.postponed_until(open, now).map_or(until, |later| later.max(until));
+        (until < open.deadline).then_some(until)
+    }
+
     /// What becomes of a failure that is not tried again.
     fn resolve(&self, open: &MoveState, action: &Action, end: End, now: Timestamp) -> Next {
-        match action.stage.resolution {
-            Some(Resolution::Skip) if !open.is_left() && open.certainty() != Certainty::InDoubt => {
-                Next::Weigh(Weighing::Skip)
+        match self.resolution(open, action, &end, now) {
+            Some(Resolution::Skip) => Next::Weigh(Weighing::Skip),
+            Some(Resolution::RetryLater { .. } | Resolution::AbortWorkflow) | None => {
+                self.leave(open, action, end, now)
             }
-            _ => self.leave(open, action, end, now),
         }
+    }
+
+    /// What its stage makes of a move that ends so. It is not for a move that somebody stopped, or of which nobody knows what it
+    /// did. Nor is it for one that is left alone by its agent while tries are left: the same wish goes on with them.
+    pub(super) fn resolution(
+        &self,
+        open: &MoveState,
+        action: &Action,
+        end: &End,
+        now: Timestamp,
+    ) -> Option<Resolution> {
+        let told = open.answered || open.cancel.is_some_and(CancelReason::is_wish);
+        if told || open.certainty() == Certainty::InDoubt {
+            return None;
+        }
+        let left = open.is_left();
+        let fails = match end {
+            End::Cancelled | End::Granted => false,
+            End::Failed { leg, .. } | End::TimedOut { leg } => {
+                // What was not even tried for want of somebody who waits for it did not fail.
+                let ended = open.legs.get(*leg).and_then(|leg| leg.end.as_ref());
+                !left || ended.is_some_and(|ended| ended.outcome != Outcome::Cancelled)
+            }
+            End::NotWell | End::Unclear { .. } => true,
+        };
+        let goes_on = left && !matches!(end, End::Unclear { .. }) && self.next_try(open, action, now).is_some();
+        action.stage.resolution.filter(|_| fails && !goes_on)
+    }
+
+    /// When the action of a move can be taken again that failed for now.
+    pub(super) fn postponed_until(&self, open: &MoveState, now: Timestamp) -> Option<Timestamp> {
+        let named = (open.machine.clone(), open.taking.action.clone());
+        self.later.get(&named).copied().filter(|until| *until > now)
     }
 
     fn leave(&self, open: &MoveState, action: &Action, end: End, now: Timestamp) -> Next {

@@ -21,6 +21,7 @@ use crate::registry::Code;
 use crate::walk::{Arrival, Fork, Weighing};
 
 mod again;
+mod alone;
 mod drift;
 mod given_up;
 mod intention;

@@ -1,14 +1,25 @@
 //! What belongs to one move is done in its order: first the act, then what is called last; a walk that is given up is undone.
 
-use amends_core::machine::{Action, Does, Resolution};
+use amends_core::machine::{Action, Does, Machine, Resolution};
 use amends_core::walk::{Left, LegOf, Part};
-use amends_core::{CallId, Certainty, SessionId};
+use amends_core::{CallId, Certainty, Outcome, SessionId};
 
 use super::WalkView;
 use crate::watch::view::CallView;
 use crate::watch::{Verdicts, Watch};
 
 impl Watch {
+    /// A call of a stage that was made and failed is one of its turns.
+    pub(super) fn spends_turn(&mut self, session: &SessionId, outcome: Outcome, certainty: Certainty) {
+        let Some(walk) = self.walks.get_mut(session) else { return };
+        let machine = walk.frames.last().and_then(|frame| walk.machines.get(&frame.machine));
+        let stage = machine.is_some_and(Machine::is_stage);
+        if stage && outcome == Outcome::Exhausted && certainty != Certainty::NotSent {
+            walk.frames.iter_mut().last().into_iter().for_each(|frame| frame.moves += 1);
+            walk.been.entry(walk.moves).or_default().push(walk.frames.clone());
+        }
+    }
+
     /// A move is made only when what it is about was done, or was passed over while nothing of it is in doubt.
     pub(super) fn act_before_move(&self, session: &SessionId, of: &CallId) -> Verdicts {
         let (Some(walk), Some(view)) = (self.walks.get(session), self.moves.get(of)) else {

@@ -3,7 +3,7 @@
 Usage: till.py FOLDER
 
 What TOOL answers of ORDER stands in the file TOOL-ORDER.json there: `{"result": …}` or `{"error": …}`, or a list of those, one for each call, of which the
-last counts for all that follow. While there is none, `take` waits for it; the other tools answer at once, unless there is a file `hold-TOOL`. Every call is a
+last counts for all that follow; one with `"after": FILE` waits for that file. While there is none, `take` waits for it; the other tools answer at once, unless there is a file `hold-TOOL`. Every call is a
 line in `done.jsonl` when it comes, and one in `answered.jsonl` when its answer is on its way.
 """
 
@@ -37,7 +37,10 @@ def told(tool, arguments):
         return {"result": {"id": f"{tool}_{of_tool}"}}
     with open(path, encoding="utf-8") as file:
         said = json.load(file)
-    return said[min(of_order, len(said)) - 1] if isinstance(said, list) else said
+    said = said[min(of_order, len(said)) - 1] if isinstance(said, list) else said
+    while "after" in said and not os.path.exists(os.path.join(FOLDER, said["after"])):
+        time.sleep(0.01)
+    return said
 
 
 def call(request):

@@ -181,3 +181,20 @@ fn what_was_found_out_late_and_cannot_be_undone_any_more_is_told() {
     world.result(failed(Code::Forbidden, Certainty::NotProcessed));
     assert_eq!(told(&world), "0 being undone, 2 cannot be undone (`charge_card`)");
 }
+
+#[test]
+fn what_cleared_up_after_a_move_is_not_undone() {
+    let mut spec = exchange();
+    spec["order"]["actions"]["pay"]["exit"] = json!([{ "tool": "charge_card", "as": "unlock" }]);
+    let mut world = World::new(spec);
+    world.undoable = true;
+    world.wish("pay");
+    world.done();
+    world.done();
+    world.wish("send");
+    world.done();
+    world.wish("end");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    assert_eq!(told(&world), "2 being undone");
+    assert_eq!(world.count("reversal_minted"), 3, "`pay`, `send` and `end`");
+}

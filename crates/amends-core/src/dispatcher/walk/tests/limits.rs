@@ -143,3 +143,29 @@ fn what_failed_for_now_is_not_taken_earlier_in_a_walk_that_begins_again_or_elsew
     forked.done();
     assert_eq!(forked.state().as_str(), "paid");
 }
+
+#[test]
+fn a_call_of_a_stage_that_failed_was_a_turn_all_the_same() {
+    let mut world = World::new(json!({ "look": {
+        "initial": "asked", "terminal": ["looked"],
+        "actions": { "search": { "from": ["asked"], "to": "looked", "allowed": ["charge_card"], "turns": 2 } },
+    }}));
+    world.wish("search");
+    world.wish_with("charge_card", "one", None);
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    // Of one that may have been done nobody knows yet: it is a turn when it was made.
+    world.wish_with("charge_card", "two", None);
+    world.result(failed(Code::ConnectionLost, Certainty::InDoubt));
+    assert_eq!(world.standing(), Standing::InDoubt(&"charge_card".into()));
+    let asked = |question: &&Question| question.interaction.subject == Subject::Doubt;
+    let question = world.dispatcher.state.questions.values().find(asked).expect("a person is asked");
+    let interaction = question.interaction.id.clone();
+    let choice = choice::HAPPENED.into();
+    let answer = PersonAnswer { choice, by: "ann".into(), note: None, at: world.now, content: None };
+    world.put(Input::Answer { interaction, answer: Box::new(answer) });
+    let two = world.wish_with("charge_card", "two", None);
+    assert_eq!(world.kind(&two), "none");
+    assert_eq!(legal(&world), ["complete"]);
+    let three = world.wish_with("charge_card", "three", None);
+    assert_eq!(world.kind(&three), "invalid_transition");
+}
