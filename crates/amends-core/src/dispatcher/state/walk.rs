@@ -317,6 +317,10 @@ impl WalkState {
                         Weighed::Proceed => open.gated = Some(weighed.clone()),
                         Weighed::Skip => open.skips = true,
                         Weighed::Retry if gates => open.gated = Some(weighed.clone()),
+                        Weighed::Arrives { .. } if open.is_not_well() => {
+                            // It was not well done, and leads on all the same.
+                            (open.skips, open.weighed) = (true, Some(weighed.clone()));
+                        }
                         _ => open.weighed = Some(weighed.clone()),
                     }
                 }

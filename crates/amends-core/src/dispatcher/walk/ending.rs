@@ -1,6 +1,6 @@
 //! The ways a move ends, and what its agent is told.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::next::End;
 use super::refuse::not_allowed;
@@ -51,6 +51,7 @@ impl Dispatcher {
                 .any(|leg| leg.end.as_ref().is_some_and(|end| end.outcome == Outcome::SucceededAfterCompensation));
         let outcome = if tried { Outcome::SucceededAfterCompensation } else { Outcome::Succeeded };
         let legs: Vec<CallId> = open.legs.iter().map(|leg| leg.call.clone()).collect();
+        let data = open.passed_over().map_or(Value::Null, |skipped| json!({ "skipped": skipped }));
         let enters = walk.enters();
         let moves = walk.moves.saturating_add(1);
         let made =
@@ -63,7 +64,7 @@ impl Dispatcher {
             }
         }
         self.emit(now, Fact::MoveEnded { of: of.clone(), outcome, certainty, not_before: None, granted: false });
-        let data = Data::Value(Value::Null);
+        let data = Data::Value(data);
         self.reply_move(of, Envelope::of(Body::Success { outcome, data }), true);
     }
 
@@ -317,6 +318,37 @@ impl MoveState {
             return Vec::new();
         }
         self.part(Part::Act).filter(is_done).filter(|leg| !leg.reads).map(|leg| leg.name.as_str()).collect()
+    }
+
+    /// What is told of a move that was made though it was passed over: why, and what of it was done.
+    fn passed_over(&self) -> Option<Value> {
+        let tried = || self.last_try().filter(|leg| leg.part != Part::Exit);
+        let failed = tried().find_map(|leg| Some((leg, leg.end.as_ref().filter(|end| !end.done())?)));
+        let held = self.gated == Some(Weighed::Retry);
+        if failed.is_none() && !self.skips && !held {
+            return None;
+        }
+        let done: Vec<&str> = self
+            .part(Part::Act)
+            .filter(|leg| !leg.reads && leg.certainty() == Certainty::Processed)
+            .map(|leg| leg.name.as_str())
+            .collect();
+        let code = failed.and_then(|(_, end)| end.code);
+        let message = match failed {
+            Some((leg, end)) => {
+                let means = end.refused.map(RefusalKind::means).or(end.code.map(Code::means)).unwrap_or("It failed.");
+                let which = if leg.name == "act" { String::new() } else { format!("`{}`: ", leg.name) };
+                format!("it failed and was passed over: {which}{}", means.trim_end_matches('.'))
+            }
+            None if held => "its `gate` did not let it pass, and it was passed over".to_owned(),
+            None if self.part(Part::Act).next().is_some() => "it was done, and passed over by its `assert`".to_owned(),
+            None => "it need not be done, as its `gate` says".to_owned(),
+        };
+        let mut told = json!({ "message": message, "done": done });
+        if let Some(code) = code {
+            told["code"] = json!(code.as_str());
+        }
+        Some(told)
     }
 
     /// Whether it ends so because somebody stopped it, and not by itself.

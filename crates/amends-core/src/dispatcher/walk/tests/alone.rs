@@ -1,4 +1,4 @@
-//! What becomes of a move whose agent is gone.
+//! What becomes of a move whose agent is gone, or that came to less than it should.
 
 use super::*;
 use crate::walk::Part;
@@ -135,4 +135,53 @@ fn who_only_takes_notice_of_a_call_settles_nothing() {
     world.wish("pay");
     world.done();
     assert_eq!(world.state().as_str(), "paid");
+}
+
+fn skipped(world: &World, of: &CallId) -> Value {
+    match &world.answer(of).body {
+        Body::Success { data: crate::envelope::Data::Value(data), .. } => data["skipped"].clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn whoever_hears_that_a_move_was_made_hears_that_it_was_passed_over_and_what_of_it_was_done() {
+    let mut fails = staged(json!({ "resolution": "skip" }));
+    let pay = fails.wish("pay");
+    fails.result(no());
+    let told = json!({ "message": "it failed and was passed over: A policy says no", "code": "Forbidden", "done": [] });
+    assert_eq!(skipped(&fails, &pay), told);
+
+    let mut badly = staged(json!({ "assert": "result.well ? 'ok' : 'fail'", "resolution": "skip" }));
+    badly.says = vec![Weighed::Fail];
+    let pay = badly.wish("pay");
+    badly.done();
+    let told = json!({ "message": "it was done, and passed over by its `assert`", "done": ["act"] });
+    assert_eq!(skipped(&badly, &pay), told);
+
+    let mut gated = staged(json!({
+        "input": { "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] },
+        "gate": "inputs.n == 1 ? 'skip' : 'proceed'",
+    }));
+    gated.says = vec![Weighed::Skip];
+    let pay = gated.wish("pay");
+    let told = json!({ "message": "it need not be done, as its `gate` says", "done": [] });
+    assert_eq!(skipped(&gated, &pay), told);
+
+    let mut half = World::new(json!({ "order": {
+        "initial": "created", "terminal": ["paid"], "actions": { "pay": {
+            "from": ["created"], "to": "paid", "resolution": "skip",
+            "parallel": { "a": { "tool": "charge_card" }, "b": { "tool": "charge_card" } },
+        }},
+    }}));
+    let pay = half.wish("pay");
+    half.result(no());
+    half.done();
+    let told = json!({ "message": "it failed and was passed over: `b`: A policy says no", "code": "Forbidden", "done": ["a"] });
+    assert_eq!(skipped(&half, &pay), told);
+
+    let mut well = staged(json!({ "resolution": "skip" }));
+    let pay = well.wish("pay");
+    well.done();
+    assert_eq!(skipped(&well, &pay), Value::Null);
 }
