@@ -23,12 +23,12 @@ pub(crate) fn print(measured: &Measured, as_json: bool) -> Result<()> {
 }
 
 fn tables(measured: &Measured) -> String {
-    let mut text = "| | sessions | steps/s | p50 ms | p99 ms | CPU µs/step | steps/s, times Theodosia's |\n".to_owned();
-    text.push_str("|---|---|---|---|---|---|---|\n");
+    let mut text = "| | sessions | steps/s | p50 ms | p99 ms | CPU µs/step | steps/s, times Theodosia's | a step alone, times as fast: mean, p50 |\n".to_owned();
+    text.push_str("|---|---|---|---|---|---|---|---|\n");
     for cell in &measured.cells {
         let rate = highest(&rates(cell));
         text.push_str(&format!(
-            "| {}, {} | {} | {:.0} ({:.0}) | {:.2} | {:.2} | {:.0} | {} |\n",
+            "| {}, {} | {} | {:.0} ({:.0}) | {:.2} | {:.2} | {:.0} | {} | {} |\n",
             cell.peer,
             cell.transport,
             cell.sessions,
@@ -37,7 +37,8 @@ fn tables(measured: &Measured) -> String {
             ms(took(cell, 0.5)),
             ms(took(cell, 0.99)),
             cpu(cell),
-            times(measured, cell).map_or_else(String::new, |times| format!("{times:.1}")),
+            times(measured, cell, rates).map_or_else(String::new, |times| format!("{times:.1}")),
+            alone(measured, cell).map_or_else(String::new, |(mean, middle)| format!("{mean:.1}, {middle:.1}")),
         ));
     }
     text.push_str("\n| | first start ms | start ms | MB at the start | MB after the load |\n|---|---|---|---|---|\n");
@@ -69,7 +70,8 @@ fn as_value(measured: &Measured) -> Value {
             "p50_ms": ms(took(cell, 0.5)),
             "p99_ms": ms(took(cell, 0.99)),
             "cpu_us": cpu(cell),
-            "times_theodosia": times(measured, cell),
+            "times_theodosia": times(measured, cell, rates),
+            "step_alone": alone(measured, cell).map(|(mean, p50)| json!({ "times_mean": mean, "times_p50": p50 })),
         })
     });
     let starts = measured.starts.iter().map(|start| {
@@ -96,6 +98,12 @@ fn rates(cell: &Cell) -> Vec<f64> {
     cell.slices.iter().map(|slice| slice.per_second).collect()
 }
 
+/// Steps for each second that was spent in steps, without the resets between the orders.
+fn of_steps(cell: &Cell) -> Vec<f64> {
+    let mean = |slice: &Slice| slice.took.iter().sum::<Duration>().as_secs_f64() / slice.took.len() as f64;
+    cell.slices.iter().map(|slice| 1.0 / mean(slice)).collect()
+}
+
 fn cpu(cell: &Cell) -> f64 {
     median(&cell.slices.iter().map(|slice| slice.cpu_us).collect::<Vec<_>>())
 }
@@ -107,14 +115,25 @@ fn took(cell: &Cell, share: f64) -> Duration {
     quantile(&all, share)
 }
 
-/// How many times as many steps a second as Theodosia, the median over the rounds.
-fn times(measured: &Measured, cell: &Cell) -> Option<f64> {
+/// How many times as much as Theodosia, the median over the rounds.
+fn times(measured: &Measured, cell: &Cell, of: fn(&Cell) -> Vec<f64>) -> Option<f64> {
+    let beside = beside(measured, cell)?;
+    let ratios: Vec<f64> = of(cell).iter().zip(of(beside)).map(|(rate, beside)| rate / beside).collect();
+    (!ratios.is_empty()).then(|| median(&ratios))
+}
+
+/// How many times as fast as Theodosia's a step is that nothing else is counted with: in the mean, and at the median.
+fn alone(measured: &Measured, cell: &Cell) -> Option<(f64, f64)> {
+    let middle = ms(took(beside(measured, cell)?, 0.5)) / ms(took(cell, 0.5));
+    Some((times(measured, cell, of_steps)?, middle))
+}
+
+/// Theodosia over the same transport with as many sessions; nothing for Theodosia itself.
+fn beside<'a>(measured: &'a Measured, cell: &Cell) -> Option<&'a Cell> {
     let same = |other: &&Cell| {
         other.peer == Peer::Theodosia && other.transport == cell.transport && other.sessions == cell.sessions
     };
-    let beside = measured.cells.iter().find(same).filter(|_| cell.peer != Peer::Theodosia)?;
-    let ratios: Vec<f64> = rates(cell).iter().zip(rates(beside)).map(|(rate, beside)| rate / beside).collect();
-    (!ratios.is_empty()).then(|| median(&ratios))
+    measured.cells.iter().find(same).filter(|_| cell.peer != Peer::Theodosia)
 }
 
 fn ms(time: Duration) -> f64 {

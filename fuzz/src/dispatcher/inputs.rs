@@ -308,9 +308,12 @@ fn report(bytes: &mut Bytes<'_>) -> Report {
         payload: bytes.once_in(2).then(|| payload(bytes)),
         happened: bytes.one_of(&[None, Some(true), Some(false)]),
         fits: bytes.once_in(2),
-        recorded: bytes
-            .once_in(4)
-            .then(|| Recorded { outcome: bytes.one_of(&OUTCOMES), certainty: bytes.one_of(&CERTAINTIES) }),
+        recorded: bytes.once_in(4).then(|| Recorded {
+            outcome: bytes.one_of(&OUTCOMES),
+            certainty: bytes.one_of(&CERTAINTIES),
+            code: None,
+            refused: None,
+        }),
         shape: None,
         suppressed: Vec::new(),
         granted: bytes.once_in(4).then(String::new),
