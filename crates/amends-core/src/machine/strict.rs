@@ -309,6 +309,14 @@ mod tests {
                 "actions.end.from: it can never be taken: 1 actions come before it, and `limits.steps` is 1; allow at least 2 steps",
             ),
             (one(json!({}), json!({ "tool": "" })), "actions.end.tool: it calls something that has no name"),
+            (
+                one(json!({}), json!({ "allowed": ["get"], "completion": false })),
+                "actions.end.completion: nothing fits its schema: it allows nothing",
+            ),
+            (
+                one(json!({}), json!({ "input": { "enum": [] } })),
+                "actions.end.input: no inputs fit its schema: its `enum` is empty; mend the schema, so that an agent can give what it asks for",
+            ),
         ] {
             let found = errors(machine);
             assert!(found.len() == 1 && found[0].starts_with(said), "{said}: {found:#?}");
