@@ -75,6 +75,12 @@ pub(super) fn nothing_fits(schema: &Value) -> Option<String> {
     within.nothing(&within.layers([schema, &object]), 0)
 }
 
+/// The types that a schema allows, by what it says itself.
+pub(super) fn kinds(schema: &Value) -> Vec<&'static str> {
+    // Beside what it names elsewhere it may say nothing that counts.
+    if schema.get("$ref").is_some() { TYPES.to_vec() } else { types(&[schema]) }
+}
+
 /// A whole schema, whose parts may name each other.
 struct Within<'a> {
     root: &'a Value,
