@@ -57,5 +57,13 @@ mod tests {
         ] {
             assert_eq!(unknown(known), Vec::<String>::new(), "{known}");
         }
+        for missing in
+            ["matches", "timestamp", "duration", "getFullYear", "getHours", "lowerAscii", "split", "replace", "join"]
+        {
+            assert_eq!(unknown(&format!("state.name.{missing}('a')")), [missing]);
+        }
+        for missing in ["matches", "timestamp", "duration", "now"] {
+            assert_eq!(unknown(&format!("{missing}('a')")), [missing]);
+        }
     }
 }
