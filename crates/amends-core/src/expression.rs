@@ -5,6 +5,7 @@ mod compared;
 mod conjuncts;
 mod cost;
 mod functions;
+mod kinds;
 mod names;
 mod whole;
 
@@ -147,6 +148,12 @@ impl Expression {
     /// ```
     pub fn is_condition(&self) -> bool {
         answers::is_condition(self.program.expression())
+    }
+
+    /// The JSON types of which its value can be, by those of the values it speaks of; nothing where that is not known. A number
+    /// that may be whole is `integer` among others.
+    pub(crate) fn kinds(&self, known: &kinds::Known<'_>) -> Option<BTreeSet<&'static str>> {
+        kinds::kinds(self.program.expression(), known)
     }
 
     /// What each value it speaks of is compared with, if it only compares values with what is written out in it, and joins that.

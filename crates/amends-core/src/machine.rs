@@ -23,6 +23,7 @@ mod spec;
 mod stage;
 mod stages;
 mod strict;
+mod typed;
 mod unmet;
 
 use std::collections::{BTreeMap, BTreeSet};

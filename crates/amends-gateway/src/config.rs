@@ -9,6 +9,7 @@ mod cost;
 mod fragment;
 mod ledger;
 mod machine;
+mod misread;
 mod needs;
 mod people;
 mod pii;

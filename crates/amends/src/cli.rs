@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod drill;
 mod export;
+mod finding;
 mod forget;
 mod golden;
 mod grants;

@@ -81,6 +81,9 @@ pub enum EmbedError {
     /// Two functions have the same name.
     #[error("there are two functions `{0}`")]
     Twice(String),
+    /// Two machines have the same name, of the configuration or of the program.
+    #[error("there are two machines `{0}`")]
+    TwoMachines(String),
     /// The functions cannot be listed.
     #[error(transparent)]
     List(#[from] ListError),
@@ -149,7 +152,11 @@ impl Builder {
             return Err(EmbedError::Twice(twice[0].to_owned()));
         }
         let mut spec = Spec::parse(&self.config, "the program")?;
-        spec.machines.extend(self.machines);
+        for (name, machine) in self.machines {
+            if spec.machines.insert(name.clone(), machine).is_some() {
+                return Err(EmbedError::TwoMachines(name));
+            }
+        }
         let mut config = settle(spec)?;
         let functions = UpstreamConfig {
             reach: Reach::Functions(Functions::from_iter(self.functions)),

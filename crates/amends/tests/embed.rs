@@ -253,3 +253,17 @@ async fn two_functions_of_one_name_are_refused() {
     let refused = in_memory().function(same()).function(same()).start().await.unwrap_err();
     assert!(matches!(refused, EmbedError::Twice(name) if name == "same"));
 }
+
+#[tokio::test]
+async fn two_machines_of_one_name_are_refused_and_so_are_two_actions() {
+    let go = || ActionSpec::new(["a"], "z");
+    let machine = || MachineSpec::new("a").terminal(["z"]).action("go", go());
+    let refused = in_memory().machine("same", machine()).machine("same", machine()).start().await.unwrap_err();
+    assert_eq!(refused.to_string(), "there are two machines `same`");
+    let written =
+        "[machines.same]\ninitial = 'a'\nterminal = ['z']\n[machines.same.actions.go]\nfrom = ['a']\nto = 'z'";
+    let refused = with_rules(written).machine("same", machine()).start().await.unwrap_err();
+    assert!(matches!(refused, EmbedError::TwoMachines(name) if name == "same"));
+    let refused = in_memory().machine("m", machine().action("go", go())).start().await.unwrap_err();
+    assert!(refused.to_string().contains("`machines.m.actions.go`: two actions have this name"), "{refused}");
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use cel::common::ast::{Expr, IdedExpr};
 use cel::{Context, ExecutionError, Program};
 
+use super::STANDARD;
 use super::names::walk;
 
 /// The functions that an expression calls and that there are not.
@@ -31,7 +32,7 @@ fn is_word(name: &str) -> bool {
 fn is_known(name: &str, member: bool) -> bool {
     let call = if member { format!("''.{name}()") } else { format!("{name}()") };
     let Ok(program) = Program::compile(&call) else { return true };
-    match program.execute(&Context::default()) {
+    match program.execute(&Context::with_env(STANDARD.clone())) {
         Err(ExecutionError::UndeclaredReference(reference)) => reference.as_str() != name,
         Ok(_) | Err(_) => true,
     }
@@ -55,6 +56,14 @@ mod tests {
             "state.list.filter(x, x > 1).exists_one(y, y == 2) && bool('true')",
         ] {
             assert_eq!(unknown(known), Vec::<String>::new(), "{known}");
+        }
+        for missing in
+            ["matches", "timestamp", "duration", "getFullYear", "getHours", "lowerAscii", "split", "replace", "join"]
+        {
+            assert_eq!(unknown(&format!("state.name.{missing}('a')")), [missing]);
+        }
+        for missing in ["matches", "timestamp", "duration", "now"] {
+            assert_eq!(unknown(&format!("{missing}('a')")), [missing]);
         }
     }
 }

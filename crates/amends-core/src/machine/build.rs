@@ -88,9 +88,11 @@ impl MachineSpec {
         self
     }
 
-    /// One of its moves.
+    /// One of its moves. A machine in which two have the same name is not read.
     pub fn action(mut self, name: &str, action: ActionSpec) -> Self {
-        self.actions.insert(name.to_owned(), action);
+        if self.actions.insert(name.to_owned(), action).is_some() {
+            self.twice.push(name.to_owned());
+        }
         self
     }
 }

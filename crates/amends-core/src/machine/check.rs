@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::flow::Flow;
-use super::inputs::{closed_properties, contradiction};
+use super::inputs::closed_properties;
 use super::{Action, Does, Finding, Machine, ToolUse};
 use crate::expression::Expression;
 use crate::id::{ActionName, StateName};
@@ -19,7 +19,6 @@ impl Machine {
         self.dead_ends(&flow, &reached, &mut found);
         self.endless(&mut found);
         for (name, action) in &self.actions {
-            self.impossible(name, action, &mut found);
             self.unknown_fields(name, action, &mut found);
         }
         found
@@ -69,17 +68,6 @@ impl Machine {
             let message = format!("it can go round `{}` without an end", states.join("`, `"));
             let fix = "bound it: `limits = { loops = 10 }` for the machine, or `times = 3` for an action on the way";
             found.push(Finding::error(&["limits"], message, fix));
-        }
-    }
-
-    fn impossible(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
-        if let Some(reason) = action.input.as_ref().and_then(contradiction) {
-            let fix = "mend the schema, so that an agent can give what it asks for";
-            found.push(Finding::error(
-                &["actions", name.as_str(), "input"],
-                format!("no inputs fit its schema: {reason}"),
-                fix,
-            ));
         }
     }
 

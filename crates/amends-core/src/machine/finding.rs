@@ -51,6 +51,19 @@ impl Finding {
         self
     }
 
+    /// The action that it is about, in a place that begins with the machine's name.
+    pub fn action(&self) -> Option<&str> {
+        let part = self.at.get(1).is_some_and(|part| part == "actions");
+        self.at.get(2).filter(|_| part).map(String::as_str)
+    }
+
+    /// Whether it may only follow from those of the same machines: one of the same action, or any where it is about the whole
+    /// machine.
+    pub fn may_follow(&self, from: &[Self]) -> bool {
+        let same = |other: &&Self| other.at.first() == self.at.first();
+        from.iter().filter(same).any(|other| self.action().is_none() || other.action() == self.action())
+    }
+
     fn new(weight: Weight, at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
         let at = at.iter().map(|part| (*part).to_owned()).collect();
         Self { weight, code: Code::ConfigSchemaViolation, at, message: message.into(), fix: fix.into() }

@@ -41,6 +41,23 @@ impl<'a> Flow<'a> {
         reached
     }
 
+    /// Where one can get from that state, and in how few moves.
+    pub(super) fn distances(&self, from: &'a StateName) -> BTreeMap<&'a StateName, u32> {
+        let mut far = BTreeMap::from([(from, 0)]);
+        let mut left = std::collections::VecDeque::from([from]);
+        // Ends: a state is expanded only when it is new, and there are finitely many.
+        while let Some(state) = left.pop_front() {
+            let there = far[state] + 1;
+            for next in self.next.get(state).into_iter().flatten() {
+                if !far.contains_key(next) {
+                    far.insert(next, there);
+                    left.push_back(next);
+                }
+            }
+        }
+        far
+    }
+
     /// Where one can get from that state in at least one move.
     pub(super) fn beyond(&self, state: &'a StateName) -> BTreeSet<&'a StateName> {
         self.reach(self.next.get(state).into_iter().flatten().copied())

@@ -30,6 +30,7 @@ impl Machine {
         let mut found = Vec::new();
         self.guarded_ends(&flow, &mut found);
         self.endings(&flow, &mut found);
+        self.used_up(&flow, &mut found);
         self.fields_that_may_lack(&flow, &mut found);
         self.pivots(&flow, others, &tools, &mut found);
         for (name, action) in &self.actions {
@@ -92,6 +93,41 @@ impl Machine {
                 let message = format!("from `{state}` it can never end");
                 found.push(Finding::warning(&["terminal"], message, "add an action that leads on to a terminal state"));
             }
+        }
+    }
+
+    /// States that one comes back to more often than what leads away from them may be taken.
+    fn used_up(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
+        let far = flow.distances(&self.initial);
+        for (state, first) in far.iter().filter(|(state, _)| !self.is_terminal(state)) {
+            let away: Vec<(&ActionName, &Action)> = flow.away_from(state).collect();
+            let times: Option<Vec<u32>> = away.iter().map(|(_, action)| action.times_max).collect();
+            let Some(all) = times.filter(|times| !times.is_empty()).map(|times| times.iter().sum::<u32>()) else {
+                continue;
+            };
+            // Each of them has to lead back, by ways that can be gone as often as all of them together.
+            let often = Flow::through(self, |action| {
+                action.times_max.is_none_or(|times| times >= all) && !action.from.contains(*state)
+            });
+            let back = |action: &Action| {
+                let ways = action.to.states().filter_map(|to| often.distances(to).get(state).copied());
+                ways.min().map(|way| way + 1)
+            };
+            let backs: Option<Vec<u32>> = away.iter().map(|(_, action)| back(action)).collect();
+            let Some(round) = backs.and_then(|backs| backs.into_iter().max()) else { continue };
+            let moves = round.saturating_mul(all).saturating_add(*first);
+            let bounded = self.bounds.loops_max.is_some_and(|most| most < all)
+                || self.bounds.steps_max.is_some_and(|most| most <= moves);
+            if all == 0 || bounded {
+                continue;
+            }
+            let names: Vec<&str> = away.iter().map(|(name, _)| name.as_str()).collect();
+            let message = format!(
+                "`{state}` is a dead end once `{}` was taken {all} times, and one can come back to it as often",
+                names.join("` or `")
+            );
+            let fix = "add an action without `times` that leads away from it, such as one that gives up";
+            found.push(Finding::warning(&["actions", names[0], "times"], message, fix));
         }
     }
 

@@ -19,22 +19,43 @@ pub struct Machines {
 impl Machines {
     /// Reads all of them. What is wrong is given back at once, each finding with the machine's name before its place.
     pub fn read(specs: &BTreeMap<MachineName, MachineSpec>) -> Result<Self, Vec<Finding>> {
+        let (machines, found) = Self::attempt(specs);
+        if found.is_empty() { Ok(machines) } else { Err(found) }
+    }
+
+    /// All that is wrong with them as they are written today, where they cannot be read: also what only a look at a machine
+    /// finds. What follows from a mistake that is told already is not told beside it. Beside that, what could be read of them,
+    /// to be looked at and never to be served.
+    pub fn mistakes(specs: &BTreeMap<MachineName, MachineSpec>) -> (Self, Vec<Finding>) {
+        let (machines, mut found) = Self::attempt(specs);
+        if found.iter().any(|finding| finding.code == Code::DependencyCycle) {
+            return (machines, found);
+        }
+        let mut beside = Vec::new();
+        for (name, machine) in &machines.declared {
+            let faults = machine.faults(&machines).into_iter().map(|finding| finding.of(name.as_str()));
+            beside.extend(faults.filter(|fault| !fault.may_follow(&found)));
+        }
+        found.extend(beside);
+        (machines, found)
+    }
+
+    /// What can be read of all of them, and what is wrong.
+    fn attempt(specs: &BTreeMap<MachineName, MachineSpec>) -> (Self, Vec<Finding>) {
         let mut findings = Vec::new();
         let mut machines = Self { specs: specs.clone(), ..Self::default() };
         for (name, spec) in specs {
-            match Machine::read(name.as_str(), spec) {
-                Ok(machine) => {
-                    let stages = machine.actions().filter_map(|(action, _)| machine.stage(action));
-                    machines.stages.extend(stages.map(|stage| (stage.name().clone(), stage)));
-                    machines.declared.insert(name.clone(), machine);
-                }
-                Err(found) => findings.extend(found.into_iter().map(|finding| finding.of(name.as_str()))),
-            }
+            let (machine, found) = Machine::attempt(name.as_str(), spec);
+            findings.extend(found.into_iter().map(|finding| finding.of(name.as_str())));
+            let Some(machine) = machine else { continue };
+            let stages = machine.actions().filter_map(|(action, _)| machine.stage(action));
+            machines.stages.extend(stages.map(|stage| (stage.name().clone(), stage)));
+            machines.declared.insert(name.clone(), machine);
         }
         for (name, machine) in &machines.declared {
             findings.extend(machines.unfit(machine).into_iter().map(|finding| finding.of(name.as_str())));
         }
-        if findings.is_empty() { Ok(machines) } else { Err(findings) }
+        (machines, findings)
     }
 
     /// The machine of that name; that of a stage is named `MACHINE.ACTION`.

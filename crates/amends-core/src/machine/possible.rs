@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::inputs::{is_of, requires};
-use super::{Action, Does, Finding, Machine, Machines, Target};
+use super::{Action, Branch, Does, Finding, Machine, Machines, Target};
 use crate::expression::{Expression, Path};
 use crate::id::ActionName;
 use crate::limits::GUARD_TRIES_MAX;
@@ -24,30 +24,16 @@ impl Machine {
     /// Conditions of an action that never hold, and targets that are never chosen.
     pub(super) fn hopeless(&self, name: &ActionName, action: &Action, others: &Machines, found: &mut Vec<Finding>) {
         let at = |part| ["actions", name.as_str(), part];
-        let can_be = |conditions: &[&Expression], holds: &dyn Fn(&Try) -> bool| {
-            self.tries(conditions, action, others).is_none_or(|tries| tries.iter().any(holds))
-        };
-        if let Some(guard) = action.guard.as_ref().filter(|guard| !can_be(&[guard], &|tried| is(guard, tried, true))) {
+        if let Some(guard) = &action.guard
+            && let (1, tries) = self.tries(&[guard], action, others)
+            && !tries.iter().any(|tried| is(guard, tried) == Some(true))
+        {
             let message = format!("it can never be taken: `{}` never holds", guard.source());
             let fix = "mend the guard, the schema of the inputs, or what is written into the fields";
             found.push(Finding::error(&at("guard"), message, fix));
         }
         let Target::Choice(branches) = &action.to else { return };
-        for (n, branch) in branches.iter().enumerate() {
-            // One that does more than compare may hold or not, as is needed.
-            let plain = |when: &&Expression| when.compared().is_some();
-            // The last one must be there even where those before it say all there is to say.
-            let counts = |when: &&Expression| plain(when) && (branch.when.is_some() || when.variables().is_empty());
-            let before: Vec<&Expression> =
-                branches[..n].iter().filter_map(|branch| branch.when.as_ref()).filter(counts).collect();
-            let own = branch.when.as_ref().filter(plain);
-            let conditions: Vec<&Expression> = before.iter().copied().chain(own).collect();
-            let chosen = |tried: &Try| {
-                before.iter().all(|when| is(when, tried, false)) && own.is_none_or(|when| is(when, tried, true))
-            };
-            if conditions.is_empty() || can_be(&conditions, &chosen) {
-                continue;
-            }
+        for branch in self.unchosen(branches, action, others) {
             let message = match &branch.when {
                 Some(when) => format!("`{}` is never chosen by `{}`", branch.state, when.source()),
                 None => format!("`{}` is never chosen: one of those before it always is", branch.state),
@@ -56,26 +42,77 @@ impl Machine {
         }
     }
 
-    /// Everything that those conditions can be asked about; nothing where that is too much, or one does more than compare.
-    fn tries(&self, conditions: &[&Expression], action: &Action, others: &Machines) -> Option<Vec<Try>> {
-        let mut compared: BTreeMap<Path, Vec<Value>> = BTreeMap::new();
-        for condition in conditions {
-            for (path, with) in condition.compared()? {
-                compared.entry(path).or_default().extend(with);
+    /// The targets that are never chosen, as far as that is found within the bound.
+    fn unchosen<'a>(&self, branches: &'a [Branch], action: &Action, others: &Machines) -> Vec<&'a Branch> {
+        // One that does more than compare may hold or not, as is needed.
+        let plain = |branch: &Branch| branch.when.as_ref().is_some_and(|when| when.compared().is_some());
+        let plain: Vec<bool> = branches.iter().map(plain).collect();
+        let conditions: Vec<&Expression> = branches
+            .iter()
+            .zip(&plain)
+            .filter(|(_, plain)| **plain)
+            .filter_map(|(branch, _)| branch.when.as_ref())
+            .collect();
+        let (known, tries) = self.tries(&conditions, action, others);
+        let mut chosen = vec![false; branches.len()];
+        for tried in &tries {
+            let mut asked = 0;
+            for (n, branch) in branches.iter().enumerate() {
+                let Some(when) = branch.when.as_ref().filter(|_| plain[n]) else {
+                    chosen[n] = true;
+                    continue;
+                };
+                // Those after it were not tried together with those before.
+                if asked == known {
+                    chosen[n..].fill(true);
+                    break;
+                }
+                asked += 1;
+                let said = is(when, tried);
+                chosen[n] |= said == Some(true);
+                if said != Some(false) {
+                    break;
+                }
             }
         }
-        let within = |outer: &Path, inner: &Path| outer != inner && inner.starts_with(outer);
-        if compared.keys().any(|outer| outer.fields.is_empty() || compared.keys().any(|inner| within(outer, inner))) {
-            return None;
+        // The last one must be there even where those before it say all there is to say.
+        let always = |branch: &Branch| {
+            let when = branch.when.as_ref().filter(|when| when.variables().is_empty());
+            when.is_some_and(|when| when.compared().is_some() && is(when, &Try::new()) != Some(false))
+        };
+        if let [before @ .., Branch { when: None, .. }] = branches {
+            chosen[before.len()] = !before.iter().any(always);
+        }
+        branches.iter().zip(chosen).filter(|(_, chosen)| !chosen).map(|(branch, _)| branch).collect()
+    }
+
+    /// Everything that the first of those conditions can be asked about, as many of them as can be asked all of it within the
+    /// bound, and how many those are.
+    fn tries(&self, conditions: &[&Expression], action: &Action, others: &Machines) -> (usize, Vec<Try>) {
+        let mut compared: BTreeMap<Path, Vec<Value>> = BTreeMap::new();
+        let mut known = 0;
+        let mut choices = BTreeMap::new();
+        for condition in conditions {
+            let Some(more) = condition.compared() else { break };
+            let mut both = compared.clone();
+            more.into_iter().for_each(|(path, with)| both.entry(path).or_default().extend(with));
+            let within = |outer: &Path, inner: &Path| outer != inner && inner.starts_with(outer);
+            if both.keys().any(|outer| outer.fields.is_empty() || both.keys().any(|inner| within(outer, inner))) {
+                break;
+            }
+            let changed = both.iter().filter(|(path, with)| compared.get(*path) != Some(*with));
+            let mut more: BTreeMap<Path, Vec<Option<Value>>> = choices.clone();
+            more.extend(changed.map(|(path, with)| (path.clone(), self.choices(path, with, action, others))));
+            // Each of the conditions is asked in each of the tries; of a value that there is not, nothing can be said.
+            let asked = more.values().try_fold(known + 1, |all: usize, choices| all.checked_mul(choices.len()));
+            if asked.is_none_or(|asked| asked == 0 || asked > GUARD_TRIES_MAX) {
+                break;
+            }
+            (compared, choices, known) = (both, more, known + 1);
         }
         let all = ["state", "inputs", "setup", "result"].map(|name| (name.to_owned(), json!({})));
         let mut tries = vec![Try::from(all)];
-        for (path, with) in compared {
-            let choices = self.choices(&path, &with, action, others);
-            // Each of the conditions is asked in each of the tries.
-            if tries.len() * choices.len() * conditions.len() > GUARD_TRIES_MAX {
-                return None;
-            }
+        for (path, choices) in choices {
             let with_choice = |tried: &Try, choice: &Option<Value>| {
                 let mut tried = tried.clone();
                 if let (Some(choice), Some(variable)) = (choice, tried.get_mut(&path.variable)) {
@@ -85,7 +122,7 @@ impl Machine {
             };
             tries = tries.iter().flat_map(|tried| choices.iter().map(|choice| with_choice(tried, choice))).collect();
         }
-        Some(tries)
+        (known, tries)
     }
 
     /// What stands for all that a value can be; nothing among them where it may not be there.
@@ -130,10 +167,10 @@ impl Machines {
     }
 }
 
-/// Whether a condition is that in a try. One that gives no answer is neither.
-fn is(condition: &Expression, tried: &Try, what: bool) -> bool {
+/// What a condition is in a try, where it gives an answer.
+fn is(condition: &Expression, tried: &Try) -> Option<bool> {
     let variables: Vec<(&str, &Value)> = tried.iter().map(|(name, value)| (name.as_str(), value)).collect();
-    condition.evaluate(&variables).is_ok_and(|said| said == Value::Bool(what))
+    condition.evaluate(&variables).ok()?.as_bool()
 }
 
 /// The schema of what those names lead to, and whether it is always there.
@@ -178,7 +215,8 @@ fn numbers(schema: Option<&Value>, with: &[Value]) -> Vec<Value> {
     marks.dedup();
     let between = marks.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])).collect::<Vec<_>>();
     let around = marks.iter().flat_map(|mark| [mark - 1.0, *mark, mark + 1.0]);
-    let mut numbers: Vec<f64> = around.chain(between).chain([0.0]).collect();
+    let whole = marks.iter().chain(&between).flat_map(|mark| [mark.floor(), mark.ceil()]);
+    let mut numbers: Vec<f64> = around.chain(whole).chain(between.iter().copied()).chain([0.0]).collect();
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
     numbers.retain(|number| {
@@ -222,7 +260,7 @@ mod tests {
     fn guarded(guard: &str) -> Value {
         let input = json!({
             "properties": {
-                "n": { "type": "integer", "maximum": 10 }, "kind": { "enum": ["a", "b"] }, "text": { "type": "string" },
+                "n": { "type": "integer", "maximum": 10 }, "only": { "type": "integer", "minimum": 0.5, "maximum": 1.4 }, "kind": { "enum": ["a", "b"] }, "text": { "type": "string" },
                 "to": { "type": "object", "properties": { "zip": { "type": "integer", "minimum": 1000 } }, "required": ["zip"] },
             },
             "required": ["n", "kind", "to"],
@@ -273,6 +311,7 @@ mod tests {
             "size(inputs['text']) > 2",
             "inputs.kind == 'a' && inputs['n'] == 1",
             "inputs.n > 3 && inputs.n < 5",
+            "inputs.only != 7",
             "inputs.n > 3 && inputs.n < 10 && inputs.kind != 'a' && state.told == 1",
             "inputs.n + 1 > 100",
             "inputs.n < state.told",
@@ -335,5 +374,23 @@ mod tests {
             let found = choosing(to);
             assert!(!found.iter().any(|found| found.contains("never chosen")), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_dense_machine_is_looked_at_once() {
+        let to = |n: usize| {
+            let branch =
+                |m: usize| json!({ "when": format!("inputs.n == {} && state.told < {}", m % 50, n + 1), "state": "a" });
+            let mut to: Vec<Value> = (0..59).map(branch).collect();
+            to.push(json!({ "state": "z" }));
+            json!({ "from": ["a"], "to": to, "writes": { "told": "1" }, "input": { "properties": { "n": { "type": "integer" } }, "required": ["n"] } })
+        };
+        let actions: Map<String, Value> = (0..60).map(|n| (format!("go{n}"), to(n))).collect();
+        let machine = json!({ "m": {
+            "initial": "a", "terminal": ["z"], "fields": { "told": 0 }, "limits": { "loops": 3 }, "actions": actions,
+        } });
+        let begun = std::time::Instant::now();
+        errors(machine);
+        assert!(begun.elapsed().as_secs() < 10, "it took {:?}", begun.elapsed());
     }
 }

@@ -14,17 +14,25 @@ use crate::nearest::nearest;
 impl Machine {
     /// Reads a machine. What is wrong with it is given back all at once.
     pub fn read(name: &str, spec: &MachineSpec) -> Result<Self, Vec<Finding>> {
+        match Self::attempt(name, spec) {
+            (Some(machine), found) if found.is_empty() => Ok(machine),
+            (_, found) => Err(found),
+        }
+    }
+
+    /// What can be read of a machine, unless it is too large to be looked at, and what is wrong with it.
+    pub(super) fn attempt(name: &str, spec: &MachineSpec) -> (Option<Self>, Vec<Finding>) {
         let mut reader = Reader::default();
         let machine = reader.machine(name, spec);
         let states = machine.states().len();
         if states > MACHINE_STATES_MAX {
             let found = format!("there are {states} states, more than {MACHINE_STATES_MAX}");
             let fix = "split the machine, and run one from the other with `machine`";
-            return Err(vec![Finding::error(&["actions"], found, fix)]);
+            return (None, vec![Finding::error(&["actions"], found, fix)]);
         }
         reader.findings.extend(machine.unfit());
         reader.findings.retain(|finding| finding.weight == Weight::Error);
-        if reader.findings.is_empty() { Ok(machine) } else { Err(reader.findings) }
+        (Some(machine).filter(|machine| machine.actions.len() <= MACHINE_ACTIONS_MAX), reader.findings)
     }
 }
 
@@ -49,6 +57,9 @@ impl Reader {
         if spec.actions.len() > MACHINE_ACTIONS_MAX {
             let found = format!("there are {} actions, more than {MACHINE_ACTIONS_MAX}", spec.actions.len());
             self.wrong(&["actions"], found, "split the machine, and run one from the other with `machine`");
+        }
+        for name in &spec.twice {
+            self.wrong(&["actions", name], "two actions have this name", "call one of them otherwise");
         }
         let known: BTreeSet<&str> =
             spec.actions.values().flat_map(|action| action.from.iter().map(String::as_str)).collect();

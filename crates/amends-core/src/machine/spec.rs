@@ -36,6 +36,9 @@ pub struct MachineSpec {
     pub drift: Drift,
     /// Its moves.
     pub actions: BTreeMap<String, ActionSpec>,
+    /// The moves that a program declared more than once. A file cannot.
+    #[serde(skip)]
+    pub twice: Vec<String>,
 }
 
 /// How a machine is served.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::flow::Flow;
 use super::inputs::closed_properties;
 use super::satisfiable::{nothing_fits, nothing_given};
+use super::typed::memberless;
 use super::{Action, Does, Finding, Machine, Machines};
 use crate::expression::{Expression, Path};
 use crate::id::{ActionName, StateName};
@@ -26,6 +27,7 @@ impl Machine {
             self.hopeless(name, action, others, &mut found);
             wordless(name, action, &mut found);
             self.unknown(name, action, others, &mut found);
+            self.mistyped(name, action, &mut found);
         }
         found
     }
@@ -238,6 +240,13 @@ fn among<'a>(path: &Path, at: usize, known: impl IntoIterator<Item = &'a str>) -
 /// Whether a path leads to what a schema does not allow, from that place on.
 fn beyond(path: &Path, at: usize, schema: Option<&Value>) -> Option<Nowhere> {
     let schema = schema?;
+    if let Some(field) = path.fields.get(at)
+        && let Some(what) = memberless(schema).filter(|_| at > 0)
+    {
+        let before = Path { fields: path.fields[..at].to_vec(), ..path.clone() };
+        let fix = format!("`{before}` is {what}, and has no members");
+        return Some(Nowhere { path: format!("{before}.{field}"), fix });
+    }
     if let Some(known) = closed_properties(Some(schema))
         && let Some(nowhere) = among(path, at, known)
     {
@@ -309,6 +318,14 @@ mod tests {
                 "actions.end.from: it can never be taken: 1 actions come before it, and `limits.steps` is 1; allow at least 2 steps",
             ),
             (one(json!({}), json!({ "tool": "" })), "actions.end.tool: it calls something that has no name"),
+            (
+                one(json!({}), json!({ "allowed": ["get"], "completion": false })),
+                "actions.end.completion: nothing fits its schema: it allows nothing",
+            ),
+            (
+                one(json!({}), json!({ "input": { "enum": [] } })),
+                "actions.end.input: no inputs fit its schema: its `enum` is empty; mend the schema, so that an agent can give what it asks for",
+            ),
         ] {
             let found = errors(machine);
             assert!(found.len() == 1 && found[0].starts_with(said), "{said}: {found:#?}");

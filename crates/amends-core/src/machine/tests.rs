@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Finding, Machine, MachineSpec, Machines, No, ToolFacts, Weight};
+use super::{ActionSpec, Finding, Machine, MachineSpec, Machines, No, ToolFacts, Weight};
 use crate::id::{MachineName, ToolName};
 
 fn spec(declared: Value) -> MachineSpec {
@@ -96,10 +96,6 @@ fn each_mistake_is_named_with_its_place_and_its_fix() {
         (
             vec![("/actions/hand_over/guard", json!("state.item =="))],
             "actions.hand_over.guard: `state.item ==` is not a CEL expression",
-        ),
-        (
-            vec![("/actions/take_order/input", json!({ "type": "string", "enum": [] }))],
-            "actions.take_order.input: no inputs fit its schema: its `enum` is empty; mend the schema, so that an agent can give what it asks for",
         ),
         (
             vec![("/actions/pay/to", json!([{ "when": "result.ok", "state": "paid" }]))],
@@ -297,10 +293,6 @@ fn each_mistake_in_a_stage_is_named_with_its_place_and_its_fix() {
             "actions.drop.turns: so many calls cannot be allowed; give a number from 1 to 256",
         ),
         (
-            drop(json!({ "allowed": ["get"], "completion": false })),
-            "actions.drop.completion: nothing fits its schema: it allows nothing",
-        ),
-        (
             drop(json!({ "writes": { "why": "result.why" } })),
             "actions.drop.writes: `result.why` reads `result.why`, which it does not give; there is nothing in `result`",
         ),
@@ -444,4 +436,75 @@ fn machines_that_run_each_other_are_read_together() {
     });
     let found = together(Value::Object(chain.collect())).unwrap_err();
     assert!(found[0].starts_with("m0.actions.go.machine: more than 8 machines would run in each other"), "{found:?}");
+}
+
+#[test]
+fn a_state_that_one_comes_back_to_too_often_is_a_dead_end() {
+    let told = |actions: Value, limits: Value| {
+        let spec = json!({ "initial": "a", "terminal": ["z"], "limits": limits, "actions": actions });
+        let machine = Machine::read("m", &serde_json::from_value(spec).unwrap()).unwrap();
+        let found = machine.look(|_| None).into_iter().map(|finding| finding.to_string());
+        found.filter(|found| found.contains("is a dead end once")).collect::<Vec<_>>()
+    };
+    let choice = json!([{ "when": "inputs.ok", "state": "z" }, { "state": "a" }]);
+    let around = |times: Value| {
+        json!({
+            "go": { "from": ["a"], "to": "b", "times": 2 }, "back": { "from": ["b"], "to": "a", "times": times },
+            "end": { "from": ["b"], "to": "z" },
+        })
+    };
+    let said = "actions.go.times: `a` is a dead end once `go` was taken 2 times, and one can come back to it as often; add an action without `times` that leads away from it, such as one that gives up";
+    assert_eq!(told(json!({ "go": { "from": ["a"], "to": choice, "times": 2 } }), json!({})), [said]);
+    assert_eq!(told(around(json!(2)), json!({})), [said]);
+    assert_eq!(told(around(Value::Null), json!({ "loops": 9 })), [said]);
+    for (actions, limits) in [
+        (around(json!(1)), json!({})),
+        (around(json!(2)), json!({ "loops": 1 })),
+        (around(json!(2)), json!({ "steps": 4 })),
+        (json!({ "go": { "from": ["a"], "to": choice, "times": 2 }, "stop": { "from": ["a"], "to": "z" } }), json!({})),
+        (json!({ "go": { "from": ["a"], "to": "z", "times": 1 } }), json!({})),
+    ] {
+        assert_eq!(told(actions.clone(), limits), Vec::<String>::new(), "{actions}");
+    }
+}
+
+#[test]
+fn an_action_that_a_program_declares_twice_is_refused() {
+    let go = |to: &str| ActionSpec::new(["a"], to);
+    let spec = MachineSpec::new("a").terminal(["b", "c"]).action("go", go("b")).action("go", go("c"));
+    let found = Machine::read("m", &spec).unwrap_err();
+    let said = "actions.go: two actions have this name; call one of them otherwise";
+    assert!(found.iter().any(|finding| finding.to_string() == said), "{found:?}");
+}
+
+#[test]
+fn one_mistake_does_not_hide_those_elsewhere() {
+    let leg = |more: Value| {
+        let mut leg = json!({ "from": ["a"], "to": "z" });
+        leg.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        leg
+    };
+    let specs: BTreeMap<MachineName, MachineSpec> = serde_json::from_value(json!({
+        "bad": {
+            "initial": "a", "terminal": ["z"], "limits": { "steps": 0 },
+            "actions": { "one": leg(json!({ "guard": "state.x ==" })), "two": leg(json!({ "guard": "foo(inputs.n)" })) },
+        },
+        "other": { "initial": "a", "terminal": ["z"], "actions": { "one": leg(json!({ "times": 0 })) } },
+        "given": { "initial": "a", "terminal": ["z"], "fields": { "n": 0 }, "actions": { "one": leg(json!({ "guard": "state.n == 1" })) } },
+        "gives": {
+            "initial": "a", "terminal": ["z"],
+            "actions": { "one": leg(json!({ "machine": "given", "args": { "n": "1" }, "guard": "state.x ==" })) },
+        },
+    }))
+    .unwrap();
+    assert!(Machines::read(&specs).is_err());
+    let (_, found) = Machines::mistakes(&specs);
+    let at: Vec<String> = found.iter().map(|finding| finding.at.join(".")).collect();
+    let told = ["bad.actions.one.guard", "gives.actions.one.guard", "bad.actions.two.guard", "other.actions.one.times"];
+    assert_eq!(at, told, "{found:#?}");
+    let round: BTreeMap<MachineName, MachineSpec> = serde_json::from_value(json!({
+        "m": { "initial": "a", "terminal": ["z"], "limits": { "steps": 9 }, "actions": { "one": leg(json!({ "machine": "m", "guard": "state.x ==" })) } },
+    }))
+    .unwrap();
+    assert_eq!(Machines::mistakes(&round).1.len(), 2, "a machine that runs itself is left at that");
 }

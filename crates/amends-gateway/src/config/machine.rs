@@ -57,7 +57,13 @@ fn key(finding: &Finding) -> String {
 /// Reads the machines that are declared.
 pub(super) fn settle(specs: BTreeMap<String, MachineSpec>) -> Result<Machines, ConfigError> {
     let specs = specs.into_iter().map(|(name, spec)| (MachineName::new(name), spec)).collect();
-    Machines::read(&specs).map_err(wrong)
+    Machines::read(&specs).map_err(|_| {
+        let (machines, mut found) = Machines::mistakes(&specs);
+        let schemas = machines.declared().flat_map(schemas).filter(|finding| !finding.may_follow(&found));
+        let schemas: Vec<Finding> = schemas.collect();
+        found.extend(schemas);
+        wrong(found)
+    })
 }
 
 /// The digest of each machine that is declared, with all it uses. Walks are compared by it at every step.
@@ -360,6 +366,16 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
                 "test:11: `machines.order.actions.pay.to`: `payed` is a dead end: nothing leads away from it; add `payed` to `terminal`, or an action that leads away from it",
             ]
         );
+    }
+
+    #[test]
+    fn a_machine_that_cannot_be_read_does_not_hide_what_is_wrong_with_another() {
+        let bad = "[machines.bad]\ninitial = \"a\"\nterminal = [\"z\"]\n[machines.bad.actions.go]\nfrom = [\"a\"]\nto = \"z\"\nguard = \"state.x ==\"\n";
+        let text = ORDER.replace("{ type = \"integer\" }", "{ type = \"intger\" }") + bad;
+        let refused = settled(&text).unwrap_err().to_string();
+        let told = |place: &str| refused.lines().any(|line| line.starts_with("test:") && line.contains(place));
+        assert!(told("`machines.bad.actions.go.guard`: "), "{refused}");
+        assert!(told("`machines.order.actions.pay.input`: the schema cannot be used"), "{refused}");
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use amends_core::machine::MachineSpec;
-use amends_core::nearest::unknown_key;
 use amends_core::playbook::PlaybookSpec;
 use amends_core::{Approval, EffectKind};
 use amends_wire::mcp::Dialect;
 use serde::Deserialize;
 
 use super::account::SignInSpec;
+use super::misread::misread;
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::{
@@ -465,9 +465,8 @@ impl Spec {
 /// Reads what is written, with the line of a mistake.
 pub(super) fn parse<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> Result<T, ConfigError> {
     toml::from_str(text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start);
-        let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
-        ConfigError::Malformed { origin: origin.to_owned(), line, reason: unknown_key(error.message()) }
+        let (line, reason) = misread(text, &error);
+        ConfigError::Malformed { origin: origin.to_owned(), line, reason }
     })
 }
 

@@ -100,7 +100,15 @@ impl Telling<'_> {
             Map::new()
         });
         let deadline = wish.deadline;
-        let call = Call { leg: Some(wish.leg), ..self.call(id, tool, Value::Object(args), deadline) };
+        let intention = format!("{tool} {}", wish.key);
+        let mut call = Call { leg: Some(wish.leg), ..self.call(id, tool, Value::Object(args), deadline) };
+        if !call.rules.contract.effect.is_read() {
+            // What was done before is not done again, and so there is nothing more to undo.
+            call.reversal = call.reversal.filter(|_| !self.kept.contains_key(&intention));
+            if let Some(called) = self.calls.get_mut(&call.id) {
+                called.intention = Some(intention);
+            }
+        }
         gates.approval.clone_from(&call.rules.contract.approval);
         (gates, Input::Call(Box::new(call)))
     }
@@ -108,7 +116,7 @@ impl Telling<'_> {
     pub(super) fn call(&mut self, id: CallId, tool: ToolName, args: Value, deadline: amends_core::Timestamp) -> Call {
         let rules = (self.cast.rules)(&tool);
         let reversal = rules.contract.reverse.as_ref().map(|_| Digest::new(format!("token of {id}")));
-        self.calls.insert(id.clone(), Called { args: args.clone(), rules: rules.clone() });
+        self.calls.insert(id.clone(), Called { args: args.clone(), rules: rules.clone(), intention: None });
         Call {
             rules_hash: Digest::new(tool.as_str()),
             tool,

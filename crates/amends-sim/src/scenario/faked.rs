@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use amends_core::expression::Expression;
-use amends_core::{Attempt, Certainty, Code, Failure, Purpose, Report};
+use amends_core::{Attempt, Certainty, Code, Failure, Purpose, Report, ToolName};
 use serde_json::{Map, Value};
 
+use super::answer::payload;
 use super::expect::same;
 use super::telling::Telling;
 use super::{AnswerSpec, Mismatch};
@@ -22,9 +23,18 @@ impl Telling<'_> {
                 written.push(answer.clone());
                 continue;
             };
-            let reports = (self.cast.recorded)(call).ok_or_else(|| format!("no export knows the call `{call}`"))?;
-            if reports.is_empty() {
+            let recorded = (self.cast.recorded)(call).ok_or_else(|| format!("no export knows the call `{call}`"))?;
+            let Some((first, _)) = recorded.first() else {
                 return Err(format!("nothing was ever sent for the call `{call}`"));
+            };
+            // What was asked of other tools for it, such as whether it happened, is written as their answer.
+            let tool = &answer.tool;
+            let own = |(to, report): &(ToolName, Report)| (to.as_str() == tool).then(|| report.clone());
+            let reports: Vec<Report> = recorded.iter().filter_map(own).collect();
+            if reports.is_empty() {
+                return Err(format!(
+                    "the answer of `{tool}` is that of `{call}`, which called `{first}` and not `{tool}`"
+                ));
             }
             let again = |report| AnswerSpec { report: Some(Box::new(report)), ..answer.clone() };
             written.extend(reports.into_iter().map(again));
@@ -34,6 +44,12 @@ impl Telling<'_> {
 
     /// Calls a tool.
     pub(super) fn send(&mut self, attempt: &Attempt) {
+        if let Some(body) = self.given_before(attempt) {
+            let again = Report::success(Some(payload(&body)));
+            self.bodies.insert(attempt.id.clone(), body);
+            self.later(TOOK_MS, attempt.id.clone(), again);
+            return;
+        }
         let args = self.given(attempt);
         self.called.push(attempt.tool.to_string());
         let Some(at) = self.answers.iter().position(|answer| answer.tool == attempt.tool.as_str()) else {
@@ -55,9 +71,19 @@ impl Telling<'_> {
             let said = happened.and_then(|it| it.evaluate(&[("result", &body), ("args", &called.args)]).ok());
             report.happened = said.and_then(|said| said.as_bool());
         }
+        let intention = self.calls.get(&attempt.id.call).and_then(|called| called.intention.clone());
+        if let Some(intention) = intention.filter(|_| attempt.purpose == Purpose::Act && report.failure.is_none()) {
+            self.kept.insert(intention, body.clone());
+        }
         self.bodies.insert(attempt.id.clone(), body);
         let took_ms = answer.took.map_or(TOOK_MS, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX));
         self.later(took_ms, attempt.id.clone(), report);
+    }
+
+    /// What the same intention was given when it was done: it is not done again.
+    fn given_before(&self, attempt: &Attempt) -> Option<Value> {
+        let called = self.calls.get(&attempt.id.call).filter(|_| attempt.purpose == Purpose::Act)?;
+        self.kept.get(called.intention.as_ref()?).cloned()
     }
 
     /// What a tool is given.
@@ -88,23 +114,29 @@ impl Telling<'_> {
     }
 }
 
-/// What came of each attempt of a recorded call.
-pub fn reports(events: &[amends_core::Event], call: &str) -> Option<Vec<Report>> {
+/// What came of each attempt of a recorded call, with the tool it went to.
+pub fn reports(events: &[amends_core::Event], call: &str) -> Option<Vec<(ToolName, Report)>> {
     use amends_core::Fact;
     let mut known = false;
+    let mut tools = BTreeMap::new();
     let mut reports = Vec::new();
     for event in events.iter().filter(|event| event.fact.call().is_some_and(|of| of.as_str() == call)) {
         known = true;
-        match &event.fact {
-            Fact::AttemptEnded { report, .. } => reports.push((**report).clone()),
-            Fact::AttemptTimedOut { certainty, .. } => {
-                reports.push(Report::silent(Failure::of(Code::ExecutionTimeout), *certainty));
+        let (attempt, report) = match &event.fact {
+            Fact::AttemptStarted { attempt, tool, .. } => {
+                tools.insert(attempt, tool);
+                continue;
             }
-            Fact::AttemptOrphaned { .. } => {
-                reports.push(Report::silent(Failure::of(Code::ConnectionLost), Certainty::InDoubt));
+            Fact::AttemptEnded { attempt, report, .. } => (attempt, (**report).clone()),
+            Fact::AttemptTimedOut { attempt, certainty, .. } => {
+                (attempt, Report::silent(Failure::of(Code::ExecutionTimeout), *certainty))
             }
-            _ => {}
-        }
+            Fact::AttemptOrphaned { attempt, .. } => {
+                (attempt, Report::silent(Failure::of(Code::ConnectionLost), Certainty::InDoubt))
+            }
+            _ => continue,
+        };
+        reports.extend(tools.get(attempt).map(|tool| ((*tool).clone(), report)));
     }
     known.then_some(reports)
 }

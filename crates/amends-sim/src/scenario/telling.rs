@@ -34,8 +34,8 @@ pub struct Cast<'a> {
     pub machines: &'a Machines,
     /// What governs the calls of a tool.
     pub rules: &'a dyn Fn(&ToolName) -> Arc<Rules>,
-    /// What an upstream answered in a recorded call, one report for each attempt; nothing for a call that is not known.
-    pub recorded: &'a dyn Fn(&str) -> Option<Vec<Ended>>,
+    /// What came of each attempt of a recorded call, with the tool it went to; nothing for a call that is not known.
+    pub recorded: &'a dyn Fn(&str) -> Option<Vec<(ToolName, Ended)>>,
 }
 
 impl std::fmt::Debug for Cast<'_> {
@@ -105,6 +105,8 @@ pub(super) struct Telling<'a> {
     /// What each attempt gave, and each call in the end.
     pub(super) bodies: HashMap<AttemptId, Value>,
     pub(super) results: HashMap<CallId, Value>,
+    /// What was given for each intention that was carried out.
+    pub(super) kept: HashMap<String, Value>,
     /// Answers that are on their way.
     pub(super) coming: BTreeMap<(Timestamp, u64), (AttemptId, Ended)>,
     /// What the open move leaves, once it is made.
@@ -136,15 +138,26 @@ pub(super) struct Telling<'a> {
 pub(super) struct Called {
     pub(super) args: Value,
     pub(super) rules: Arc<Rules>,
+    /// What it shares with every other call of the same intention, where it changes something for a move.
+    pub(super) intention: Option<String>,
 }
 
 impl<'a> Telling<'a> {
     fn begin(scenario: &Scenario, cast: &'a Cast<'a>) -> Result<Self, ScenarioError> {
         let root = MachineName::new(scenario.machine.as_str());
-        let Some(machine) = cast.machines.get(&root) else {
-            let known = cast.machines.declared().map(|machine| machine.name().as_str());
-            let near = nearest(&scenario.machine, known);
-            let hint = near.first().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let declared = |name: &str| cast.machines.declared().find(|machine| machine.name().as_str() == name);
+        let Some(machine) = declared(&scenario.machine) else {
+            let stage = scenario.machine.split_once('.').filter(|_| cast.machines.get(&root).is_some());
+            let known: Vec<&str> = cast.machines.declared().map(|machine| machine.name().as_str()).collect();
+            let near = nearest(&scenario.machine, known.iter().copied());
+            let hint = match (stage, near.first()) {
+                (Some((machine, action)), _) => {
+                    format!("; it is a stage of `{machine}`: say `machine = \"{machine}\"`, and take `{action}` first")
+                }
+                (None, Some(near)) => format!("; did you mean `{near}`?"),
+                (None, None) if known.is_empty() => "; none is declared".to_owned(),
+                (None, None) => format!("; known: `{}`", known.join("`, `")),
+            };
             return Err(ScenarioError::Unknown { machine: scenario.machine.clone(), hint });
         };
         let definition = cast.machines.definition(&root);
@@ -163,6 +176,7 @@ impl<'a> Telling<'a> {
             calls: HashMap::new(),
             bodies: HashMap::new(),
             results: HashMap::new(),
+            kept: HashMap::new(),
             coming: BTreeMap::new(),
             leaves: None,
             replies: HashMap::new(),

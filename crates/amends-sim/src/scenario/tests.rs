@@ -27,7 +27,8 @@ fn told(steps: &str) -> Result<Report, ScenarioError> {
     let text = format!("config = \"-\"\nmachine = \"order\"\n{steps}");
     let recorded = |call: &str| {
         let lost = Ended::answered(Failure::of(Code::RateLimited), Certainty::NotProcessed, None);
-        (call == "call_1").then(|| vec![lost, Ended::success(None)])
+        let sent = vec![(ToolName::new("read"), lost), (ToolName::new("read"), Ended::success(None))];
+        (call == "call_1").then_some(sent)
     };
     tell(&Scenario::read(&text)?, &Cast { machines: &machines(), rules: &rules, recorded: &recorded })
 }
@@ -93,12 +94,45 @@ fn recorded_answers_are_given_again_in_their_order() {
     let report = told(&steps("call_1")).unwrap();
     assert!(report.passed(), "{}", report.differences());
     assert_eq!(told(&steps("call_2")).unwrap_err().to_string(), "step 1: no export knows the call `call_2`");
+    let other =
+        "[[steps]]\naction = \"pay\"\ninputs = { n = 2 }\nanswers = [{ tool = \"charge\", recorded = \"call_1\" }]\n";
+    let said = "step 1: the answer of `charge` is that of `call_1`, which called `read` and not `charge`";
+    assert_eq!(told(other).unwrap_err().to_string(), said);
 }
 
 #[test]
 fn a_machine_that_is_not_declared_is_told() {
-    let scenario = Scenario::read("config = \"-\"\nmachine = \"oder\"\n[[steps]]\nreset = true\n").unwrap();
-    let cast = Cast { machines: &machines(), rules: &rules, recorded: &|_| None };
-    let error = tell(&scenario, &cast).unwrap_err().to_string();
-    assert_eq!(error, "there is no machine `oder`; did you mean `order`?");
+    let look = MachineSpec::new("new")
+        .terminal(["seen"])
+        .action("look", ActionSpec::new(["new"], "seen").allowed(["read"], serde_json::json!({ "type": "object" }), 3));
+    let pay = MachineSpec::new("new").terminal(["paid"]).action("pay", ActionSpec::new(["new"], "paid").tool("charge"));
+    let machines = Machines::read(&[("order".into(), pay), ("case".into(), look)].into()).unwrap();
+    let said = |machine: &str| {
+        let scenario = format!("config = \"-\"\nmachine = \"{machine}\"\n[[steps]]\nreset = true\n");
+        let cast = Cast { machines: &machines, rules: &rules, recorded: &|_| None };
+        tell(&Scenario::read(&scenario).unwrap(), &cast).unwrap_err().to_string()
+    };
+    assert_eq!(said("oder"), "there is no machine `oder`; did you mean `order`?");
+    assert_eq!(said("shipment"), "there is no machine `shipment`; known: `case`, `order`");
+    let stage =
+        "there is no machine `case.look`; it is a stage of `case`: say `machine = \"case\"`, and take `look` first";
+    assert_eq!(said("case.look"), stage);
+}
+
+#[test]
+fn what_was_done_of_an_action_that_failed_is_not_done_again() {
+    let both = ActionSpec::new(["new"], "paid").parallel("card", "charge", &[]).parallel("note", "write", &[]);
+    let order = MachineSpec::new("new").terminal(["paid"]).loops(3).action("pay", both);
+    let machines = Machines::read(&[("order".into(), order)].into()).unwrap();
+    let scenario = Scenario::read(
+        "config = \"-\"\nmachine = \"order\"\n\
+         [[steps]]\naction = \"pay\"\n\
+         answers = [{ tool = \"charge\", result = { id = \"ch_1\" } }, { tool = \"write\", error = \"InputInvalid\" }]\n\
+         expect = { refusal = { kind = \"action_error\" }, state = \"new\", calls = [\"charge\", \"write\"] }\n\
+         [[steps]]\naction = \"pay\"\nanswers = [{ tool = \"write\", result = {} }]\n\
+         expect = { state = \"paid\", calls = [\"write\"], result = { card = { id = \"ch_1\" }, note = {} } }\n",
+    )
+    .unwrap();
+    let report = tell(&scenario, &Cast { machines: &machines, rules: &rules, recorded: &|_| None }).unwrap();
+    assert!(report.passed(), "{}", report.differences());
 }

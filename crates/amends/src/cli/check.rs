@@ -23,9 +23,9 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::live;
 use super::outcome::print;
 use super::policy::known;
+use super::{finding, live};
 use auth::CheckedAuth;
 use fit::Fit;
 use machine::CheckedMachine;
@@ -102,7 +102,7 @@ async fn compare(source: &Source, args: &CheckArgs) -> Result<Fit> {
     // Without its machines, every tool is served: those that only machines reach are looked at as well.
     let open = Config { machines: Machines::default(), ..Config::clone(&config) };
     let seen = live::look(open, Duration::from_secs(args.wait)).await?;
-    let mut fit = fit::compare(&config, &seen)?;
+    let mut fit = fit::compare(&config, &seen, &source.lines())?;
     if let Some(policies) = &config.policies {
         policy::compare(policies, &known::listed(&config, &seen)?, &mut fit);
     }
@@ -173,7 +173,11 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
 
 fn refused(file: &str, error: &ConfigError) -> Value {
     let (line, code) = (error.line(), error.code());
-    json!({ "file": file, "valid": false, "line": line, "code": code, "error": error.to_string() })
+    let mut said = json!({ "file": file, "valid": false, "line": line, "code": code, "error": error.to_string() });
+    if let ConfigError::Machines(wrong) = error {
+        said["findings"] = wrong.findings().map(|(line, finding)| finding::to_json(line, finding)).collect();
+    }
+    said
 }
 
 impl Explained {

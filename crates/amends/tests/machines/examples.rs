@@ -70,15 +70,23 @@ fn an_incident_is_gated_by_evidence() {
     assert_eq!(wrong["error"]["details"][0]["field"], "text", "{wrong}");
     let past = walk.take("restart_service", json!({ "service": "checkout", "reason": "x" }));
     assert_refused(&past, "unknown_action", &["complete", "get_metrics", "search_logs"]);
-    let vague = walk.take("complete", json!({ "cause": "oom", "evidence": ["logs"] }));
+    let vague = walk.take("complete", json!({ "cause": "oom" }));
     assert_refused(&vague, "validation_failed", &["complete", "get_metrics", "search_logs"]);
-    // One piece is not enough, and the agent has to look again.
-    walk.leads("complete", json!({ "cause": "out of memory", "evidence": ["logs"] }), "taken");
-    walk.leads("investigate", json!({}), "acting");
-    walk.leads("get_metrics", json!({ "service": "checkout" }), "acting");
-    let evidence = json!(["out of memory in the logs", "memory at 0.99"]);
-    let explained = walk.leads("complete", json!({ "cause": "out of memory", "evidence": evidence }), "explained");
-    assert_eq!(explained["state"]["fields"]["evidence"], evidence, "{explained}");
+    let made_up = walk.take("complete", json!({ "cause": "out of memory", "evidence": ["logs", "metrics"] }));
+    assert_refused(&made_up, "validation_failed", &["complete", "get_metrics", "search_logs"]);
+    let suspected = walk.leads("complete", json!({ "cause": "out of memory" }), "suspected");
+    assert_eq!(suspected["state"]["fields"]["evidence"], json!([]), "what an agent looked at by itself is none");
+    let logs = json!({ "source": "logs", "found": ["out of memory: killed"] });
+    // One source is one piece, however often it is read.
+    for text in ["memory", "killed"] {
+        let cited = walk.leads("cite_logs", json!({ "text": text }), "suspected");
+        assert_eq!(cited["state"]["fields"]["evidence"], json!([logs]), "{cited}");
+    }
+    let early = walk.take("restart", json!({}));
+    assert_refused(&early, "invalid_transition", &["cite_logs", "cite_metrics", "hand_over", "investigate"]);
+    let cited = walk.leads("cite_metrics", json!({}), "suspected");
+    let metrics = json!({ "source": "metrics", "found": [0.4, 0.7, 0.99] });
+    assert_eq!(cited["state"]["fields"]["evidence"], json!([logs, metrics]), "{cited}");
     let resolved = walk.leads("restart", json!({}), "resolved");
     assert_eq!(resolved["result"]["restarted"], true, "{resolved}");
     let again = gateway.call("service_status", r#"{"service":"checkout"}"#).1;
@@ -116,5 +124,21 @@ fn a_migration_asks_before_its_point_of_no_return() {
     let clean = walk.leads("clean_up", json!({}), "clean");
     assert_legal(&clean, &[]);
     assert_eq!(gateway.call("count_rows", r#"{"table":"orders_v2"}"#).1["data"]["rows"], 1000);
+    place.settled();
+}
+
+#[test]
+fn a_migration_that_is_given_up_leaves_nothing_behind() {
+    let place = Place::new();
+    let gateway = serve(&place, "migration", ("count_rows", json!({ "table": "orders" })));
+    let made = || gateway.call("table_exists", r#"{"table":"orders_v2"}"#).1["data"]["exists"].clone();
+    let mut walk = Walk { gateway: &gateway, session: None };
+    walk.leads("prepare", json!({}), "prepared");
+    walk.leads("copy", json!({}), "copied");
+    assert_eq!(made(), true);
+    let given_up = walk.leads("give_up", json!({}), "given_up");
+    assert_legal(&given_up, &[]);
+    assert_eq!(made(), false);
+    assert_eq!(gateway.call("count_rows", r#"{"table":"orders"}"#).1["data"]["rows"], 1000);
     place.settled();
 }

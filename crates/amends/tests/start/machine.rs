@@ -78,6 +78,15 @@ fn every_mistake_is_told_with_its_line_and_what_to_do() {
     );
     let (code, said) = told(&place, &["check", "--json"]);
     assert_eq!((code, json(&said)["line"].as_u64()), (1, Some(17)), "{said}");
+    let found = &json(&said)["findings"][0];
+    assert_eq!((found["machine"].as_str(), found["action"].as_str()), (Some("order"), Some("drop")), "{said}");
+    assert_eq!((found["line"].as_u64(), found["level"].as_str()), (Some(17), Some("error")), "{said}");
+    assert_eq!(found["fix"], "did you mean `new`?", "{said}");
+    let place = written(&ORDER.replace("tool = \"charge_card\"", "tool = \"charge_cash\""));
+    let (code, said) = told(&place, &["check", "--json"]);
+    let found = &json(&said)["machines"][0]["findings"][0];
+    assert_eq!((code, found["level"].as_str(), found["line"].as_u64()), (0, Some("warning"), Some(12)), "{said}");
+    assert_eq!(found["message"], "nothing is known of the tool `charge_cash`", "{said}");
     let place = written(ORDER);
     let (code, said) = told(&place, &["machine", "check", "amends.toml"]);
     assert_eq!((code, said.as_str()), (0, "amends.toml: `order` can be served\n"));
@@ -104,7 +113,9 @@ fn a_machine_is_explained_and_compared_with_what_its_tools_take() {
     assert_eq!(code, 1, "{said}");
     let problems = json(&said)["live"]["problems"].to_string();
     assert!(
-        problems.contains("machine `order`: actions.pay.args: `charge_card` takes no `amnt`; did you mean `amount`?"),
+        problems.contains(
+            "line 16: machine `order`: actions.pay.args: `charge_card` takes no `amnt`; did you mean `amount`?"
+        ),
         "{problems}"
     );
     assert!(problems.contains("`charge_card` requires `amount`"), "{problems}");

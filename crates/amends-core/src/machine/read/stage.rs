@@ -7,7 +7,6 @@ use crate::compensation::Ladder;
 use crate::expression::Expression;
 use crate::id::ToolName;
 use crate::limits::{STAGE_LEGS_MAX, STAGE_TURNS, STAGE_TURNS_MAX, WAIT_MS_MAX};
-use crate::machine::inputs::contradiction;
 use crate::machine::spec::{ActionSpec, LegSpec, ResolutionSpec};
 use crate::machine::stages::COMPLETE;
 use crate::machine::{Allowed, Resolution, Stage, ToolUse};
@@ -58,10 +57,6 @@ impl Reader {
         if tools.iter().any(|tool| tool == COMPLETE) {
             let found = format!("`{COMPLETE}` is the action that ends the stage, and cannot be a tool of it");
             self.wrong(&at("allowed"), found, "serve the tool under another name: its upstream's `prefix`");
-        }
-        if let Some(reason) = spec.completion.as_ref().and_then(contradiction) {
-            let fix = "mend the schema, so that an agent can give what it asks for";
-            self.wrong(&at("completion"), format!("nothing fits its schema: {reason}"), fix);
         }
         if spec.turns.is_some_and(|turns| turns == 0 || turns > STAGE_TURNS_MAX) {
             let fix = format!("give a number from 1 to {STAGE_TURNS_MAX}");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use amends_core::contract::{Contract, Place};
 use amends_core::expression::Expression;
-use amends_core::machine::{ToolFacts, Weight};
+use amends_core::machine::{Finding, Machine, ToolFacts, Weight};
 use amends_core::nearest::nearest;
 use amends_core::{EffectKind, ToolName};
 use amends_gateway::Config;
@@ -30,8 +30,11 @@ pub(super) struct Fit {
     pub(super) undeclared: Vec<String>,
 }
 
+/// Where a key of the configuration is written.
+type Lines<'a> = dyn Fn(&str) -> Option<usize> + 'a;
+
 /// Compares a configuration with what its upstreams offer.
-pub(super) fn compare(config: &Config, seen: &BTreeMap<String, Seen>) -> Result<Fit, ConfigError> {
+pub(super) fn compare(config: &Config, seen: &BTreeMap<String, Seen>, line: &Lines<'_>) -> Result<Fit, ConfigError> {
     let mut fit = Fit { upstreams: Vec::new(), problems: Vec::new(), warnings: Vec::new(), undeclared: Vec::new() };
     let mut served: BTreeMap<&str, &LiveTool> = BTreeMap::new();
     for (name, seen) in seen {
@@ -78,14 +81,20 @@ pub(super) fn compare(config: &Config, seen: &BTreeMap<String, Seen>) -> Result<
             }
         }
     }
-    machines(config, &served, is_known, &mut fit);
+    machines(config, &served, is_known, line, &mut fit);
     let declared: BTreeSet<&str> = config.tools.keys().map(String::as_str).collect();
     fit.undeclared = served.keys().filter(|name| !declared.contains(*name)).map(|name| (*name).to_owned()).collect();
     Ok(fit)
 }
 
 /// Whether the machines' tools are there, and take what they are given.
-fn machines(config: &Config, served: &BTreeMap<&str, &LiveTool>, is_known: impl Fn(&str) -> bool, fit: &mut Fit) {
+fn machines(
+    config: &Config,
+    served: &BTreeMap<&str, &LiveTool>,
+    is_known: impl Fn(&str) -> bool,
+    line: &Lines<'_>,
+    fit: &mut Fit,
+) {
     for tool in config.machine_tools().into_iter().map(ToolName::as_str) {
         if !served.contains_key(tool) && is_known(tool) {
             let near = nearest(tool, served.keys().copied());
@@ -110,15 +119,22 @@ fn machines(config: &Config, served: &BTreeMap<&str, &LiveTool>, is_known: impl 
         }
         Some(schema)
     };
+    let placed = |machine: &Machine, finding: &Finding| {
+        let words = format!("machine `{}`: {finding}", machine.name());
+        match line(&format!("machines.{}.{}", machine.name(), finding.at.join("."))) {
+            Some(line) => format!("line {line}: {words}"),
+            None => words,
+        }
+    };
     for machine in config.machines.declared() {
         let found = config.machines.look(machine, facts).into_iter().chain(machine.misfits(schema));
         for finding in found.filter(|finding| finding.weight == Weight::Error) {
-            fit.problems.push(format!("machine `{}`: {finding}", machine.name()));
+            fit.problems.push(placed(machine, &finding));
         }
         // What the file alone tells was said of it.
         let known = config.renamed(machine, |tool| config.facts(tool.as_str()));
         for finding in config.renamed(machine, facts).into_iter().filter(|finding| !known.contains(finding)) {
-            fit.warnings.push(format!("machine `{}`: {finding}", machine.name()));
+            fit.warnings.push(placed(machine, &finding));
         }
     }
 }

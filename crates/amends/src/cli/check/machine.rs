@@ -11,6 +11,7 @@ use amends_gateway::rulebook::span;
 use serde_json::{Value, json};
 
 use super::tool::home;
+use crate::cli::finding::to_json;
 
 /// One machine, explained.
 pub(super) struct CheckedMachine {
@@ -26,6 +27,8 @@ pub(super) struct CheckedMachine {
     drawing: String,
     /// What is worth a second look.
     pub(super) warnings: Vec<String>,
+    /// The same for programs.
+    findings: Vec<Value>,
 }
 
 impl CheckedMachine {
@@ -44,7 +47,8 @@ impl CheckedMachine {
         let enclosed = enclosed.map(|tool| tool.as_str().to_owned()).collect();
         let found = config.look_at_machine(machine, |tool| config.facts(tool.as_str()));
         let line = source.lines();
-        let placed = |finding: &Finding| match line(&format!("machines.{name}.{}", finding.at.join("."))) {
+        let line_of = |finding: &Finding| line(&format!("machines.{name}.{}", finding.at.join(".")));
+        let placed = |finding: &Finding| match line_of(finding) {
             Some(line) => format!("line {line}: {finding}"),
             None => finding.to_string(),
         };
@@ -62,6 +66,7 @@ impl CheckedMachine {
             enclosed,
             drawing: machine.text(&Marks::default()),
             warnings: found.iter().map(placed).collect(),
+            findings: found.iter().map(|finding| to_json(line_of(finding), &finding.clone().of(name))).collect(),
         }
     }
 
@@ -109,6 +114,7 @@ impl CheckedMachine {
             "only_by_machine": self.enclosed,
             "drawing": self.drawing,
             "warnings": self.warnings,
+            "findings": self.findings,
         })
     }
 }

@@ -8,6 +8,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::CheckArgs;
+use crate::cli::finding::to_json;
 use crate::cli::outcome::print;
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
@@ -48,7 +49,10 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
 fn refused(args: &CheckArgs, file: &str, error: &ConfigError) -> Result<ExitCode> {
     if args.json {
         let (line, code, message) = (error.line(), error.code(), error.to_string());
-        let found = json!({ "line": line, "error": true, "code": code, "at": "", "message": message, "fix": "" });
+        let found = json!({
+            "machine": null, "action": null, "at": "", "line": line, "level": "error", "error": true, "code": code,
+            "message": message, "fix": "",
+        });
         let said = json!({ "file": file, "valid": false, "machines": [], "findings": [found] });
         print(&serde_json::to_string_pretty(&said)?)?;
     } else {
@@ -64,10 +68,4 @@ fn words(file: &str, line: Option<usize>, finding: &Finding) -> String {
     };
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
     format!("{file}{line}: {weight}: {finding}")
-}
-
-fn to_json(line: Option<usize>, finding: &Finding) -> Value {
-    let error = finding.weight == Weight::Error;
-    let Finding { code, at, message, fix, .. } = finding;
-    json!({ "line": line, "error": error, "code": code, "at": at.join("."), "message": message, "fix": fix })
 }
