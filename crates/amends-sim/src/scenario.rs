@@ -21,7 +21,7 @@ pub use faked::reports;
 pub use report::{Mismatch, Report, StepReport};
 pub use spec::{Scenario, StepSpec};
 pub(crate) use telling::BEGIN;
-pub use telling::{Cast, tell};
+pub use telling::{Cast, Sent, tell};
 pub(crate) use telling::{Happened, retell};
 
 /// Why a scenario cannot be told.

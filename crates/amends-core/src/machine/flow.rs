@@ -1,6 +1,6 @@
 //! How a machine can move, whatever its guards say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Action, Machine};
 use crate::id::{ActionName, StateName};
@@ -43,19 +43,18 @@ impl<'a> Flow<'a> {
 
     /// Where one can get from that state, and in how few moves.
     pub(super) fn distances(&self, from: &'a StateName) -> BTreeMap<&'a StateName, u32> {
-        let mut far = BTreeMap::from([(from, 0)]);
-        let mut left = std::collections::VecDeque::from([from]);
-        // Ends: a state is expanded only when it is new, and there are finitely many.
-        while let Some(state) = left.pop_front() {
-            let there = far[state] + 1;
-            for next in self.next.get(state).into_iter().flatten() {
-                if !far.contains_key(next) {
-                    far.insert(next, there);
-                    left.push_back(next);
-                }
-            }
+        nearest_first(&self.next, from)
+    }
+
+    /// From where one can get to that state, and in how few moves.
+    pub(super) fn distances_to(&self, to: &'a StateName) -> BTreeMap<&'a StateName, u32> {
+        let mut before: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for (from, next) in &self.next {
+            next.iter().for_each(|next| {
+                before.entry(*next).or_default().insert(*from);
+            });
         }
-        far
+        nearest_first(&before, to)
     }
 
     /// Where one can get from that state in at least one move.
@@ -115,4 +114,23 @@ impl<'a> Flow<'a> {
     pub(super) fn away_from(&self, state: &StateName) -> impl Iterator<Item = (&'a ActionName, &'a Action)> {
         self.machine.actions.iter().filter(move |(_, action)| action.from.contains(state))
     }
+}
+
+fn nearest_first<'a>(
+    ways: &BTreeMap<&'a StateName, BTreeSet<&'a StateName>>,
+    from: &'a StateName,
+) -> BTreeMap<&'a StateName, u32> {
+    let mut far = BTreeMap::from([(from, 0)]);
+    let mut left = VecDeque::from([from]);
+    // Ends: a state is expanded only when it is new, and there are finitely many.
+    while let Some(state) = left.pop_front() {
+        let there = far[state] + 1;
+        for next in ways.get(state).into_iter().flatten() {
+            if !far.contains_key(next) {
+                far.insert(next, there);
+                left.push_back(next);
+            }
+        }
+    }
+    far
 }

@@ -109,10 +109,8 @@ impl Machine {
             let often = Flow::through(self, |action| {
                 action.times_max.is_none_or(|times| times >= all) && !action.from.contains(*state)
             });
-            let back = |action: &Action| {
-                let ways = action.to.states().filter_map(|to| often.distances(to).get(state).copied());
-                ways.min().map(|way| way + 1)
-            };
+            let near = often.distances_to(state);
+            let back = |action: &Action| action.to.states().filter_map(|to| near.get(to)).min().map(|way| way + 1);
             let backs: Option<Vec<u32>> = away.iter().map(|(_, action)| back(action)).collect();
             let Some(round) = backs.and_then(|backs| backs.into_iter().max()) else { continue };
             let moves = round.saturating_mul(all).saturating_add(*first);

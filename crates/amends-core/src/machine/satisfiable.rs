@@ -198,7 +198,8 @@ fn types(layers: &[&Value]) -> Vec<&'static str> {
         }
         let not = layer.get("not").and_then(Value::as_object).filter(|not| not.len() == 1);
         if let Some(said) = not.and_then(|not| not.get("type")).and_then(listed) {
-            types.retain(|kind| !said.contains(kind) && !(*kind == "integer" && said.contains(&"number")));
+            let forbidden = |kind: &&str| said.contains(kind) || (*kind == "integer" && said.contains(&"number"));
+            types.retain(|kind| !forbidden(kind));
         }
     }
     types

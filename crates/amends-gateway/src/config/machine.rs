@@ -199,6 +199,8 @@ impl UpstreamConfig {
 }
 
 #[cfg(test)]
+mod sound;
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;

@@ -1,10 +1,60 @@
 //! What is said of a text that cannot be read as what it should be.
 
+use std::ops::Range;
+
 use amends_core::nearest::unknown_key;
+use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
+use super::ConfigError;
+
+/// How many mistakes of a text are told.
+const TOLD_MAX: usize = 20;
+
+/// Why a text cannot be read as that: every key that is not known or of the wrong type, with its line.
+pub(super) fn misread<T: DeserializeOwned>(text: &str, origin: &str, first: toml::de::Error) -> ConfigError {
+    let mut mistakes = vec![told(text, &first)];
+    let mut left = text.to_owned();
+    let mut error = first;
+    for _ in 1..TOLD_MAX {
+        // What is wrong is left out, so that what comes after it is read.
+        let Some(without) = without(&left, &error) else { break };
+        left = without;
+        let Err(next) = toml::from_str::<T>(&left) else { break };
+        mistakes.push(told(&left, &next));
+        error = next;
+    }
+    mistakes.sort_by_key(|(line, _)| *line);
+    let (line, reason) = mistakes.remove(0);
+    let more: String = mistakes.into_iter().map(|(line, reason)| format!("\n{origin}:{line}: {reason}")).collect();
+    ConfigError::Malformed { origin: origin.to_owned(), line, reason: reason + &more }
+}
+
+/// The same text without the lines that say what is wrong; nothing where that is not a key with its value.
+fn without(text: &str, error: &toml::de::Error) -> Option<String> {
+    let said = statement(DeTable::parse(text).ok()?.get_ref(), error.span()?.start)?;
+    let begin = text[..said.start].rfind('\n').map_or(0, |end| end + 1);
+    let blank: String = text[begin..said.end].chars().map(|c| if c == '\n' { c } else { ' ' }).collect();
+    Some(format!("{}{blank}{}", &text[..begin], &text[said.end..]))
+}
+
+/// Where the key and the value are that are written around that place.
+fn statement(table: &DeTable<'_>, at: usize) -> Option<Range<usize>> {
+    table.iter().find_map(|(key, value)| {
+        let (key, span) = (key.span(), value.span());
+        if span.start >= key.end && (key.start..span.end).contains(&at) {
+            return Some(key.start..span.end);
+        }
+        // A section has its name before its keys, and they have their own places.
+        match value.get_ref() {
+            DeValue::Table(inner) if !span.contains(&at) => statement(inner, at),
+            _ => None,
+        }
+    })
+}
+
 /// The line of a mistake, and what is wrong there: which key, and what to write.
-pub(super) fn misread(text: &str, error: &toml::de::Error) -> (usize, String) {
+fn told(text: &str, error: &toml::de::Error) -> (usize, String) {
     let start = error.span().map_or(0, |span| span.start);
     let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
     let key = || path(DeTable::parse(text).ok()?.get_ref(), start);
@@ -65,6 +115,18 @@ fn mistyped(key: &str, is: &str, expected: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::config::Source;
+
+    #[test]
+    fn every_key_that_cannot_be_read_is_told_at_once() {
+        let text = "[machines.m]\ninitial = 5\nterminal = [\"z\"]\n\n[machines.m.actions.go]\nfrom = \"a\"\nto = \"z\"\ntims = 3\n\
+                    setup = [\n  { tool = 3 },\n]\n\n[machines.n]\nlimits = { steps = \"x\", loops = 2 }\ndrift = \"keep\" # as it is\n";
+        let told = Source::of(text.to_owned(), "test").settle().unwrap_err().to_string();
+        let lines: Vec<&str> = told.lines().map(|line| line.split(':').nth(1).unwrap_or_default()).collect();
+        assert_eq!(lines, ["2", "6", "8", "10", "14"], "{told}");
+        assert!(told.contains("test:8: unknown key `tims`; did you mean `times`?"), "{told}");
+        let torn = Source::of("[machines.m\ninitial = 5".to_owned(), "test").settle().unwrap_err().to_string();
+        assert_eq!(torn.lines().filter(|line| line.starts_with("test:")).count(), 1, "{torn}");
+    }
 
     #[test]
     fn what_is_of_the_wrong_type_is_named_with_what_to_write() {

@@ -464,10 +464,7 @@ impl Spec {
 
 /// Reads what is written, with the line of a mistake.
 pub(super) fn parse<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> Result<T, ConfigError> {
-    toml::from_str(text).map_err(|error| {
-        let (line, reason) = misread(text, &error);
-        ConfigError::Malformed { origin: origin.to_owned(), line, reason }
-    })
+    toml::from_str(text).map_err(|error| misread::<T>(text, origin, error))
 }
 
 #[cfg(test)]

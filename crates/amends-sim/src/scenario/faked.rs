@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use amends_core::expression::Expression;
-use amends_core::{Attempt, Certainty, Code, Failure, Purpose, Report, ToolName};
+use amends_core::{Attempt, Certainty, Code, Failure, Purpose, Report};
 use serde_json::{Map, Value};
 
 use super::answer::payload;
 use super::expect::same;
-use super::telling::Telling;
+use super::telling::{Sent, Telling};
 use super::{AnswerSpec, Mismatch};
 
 /// How long a faked tool takes.
@@ -29,7 +29,7 @@ impl Telling<'_> {
             };
             // What was asked of other tools for it, such as whether it happened, is written as their answer.
             let tool = &answer.tool;
-            let own = |(to, report): &(ToolName, Report)| (to.as_str() == tool).then(|| report.clone());
+            let own = |(to, report): &Sent| (to.as_str() == tool).then(|| report.clone());
             let reports: Vec<Report> = recorded.iter().filter_map(own).collect();
             if reports.is_empty() {
                 return Err(format!(
@@ -115,7 +115,7 @@ impl Telling<'_> {
 }
 
 /// What came of each attempt of a recorded call, with the tool it went to.
-pub fn reports(events: &[amends_core::Event], call: &str) -> Option<Vec<(ToolName, Report)>> {
+pub fn reports(events: &[amends_core::Event], call: &str) -> Option<Vec<Sent>> {
     use amends_core::Fact;
     let mut known = false;
     let mut tools = BTreeMap::new();

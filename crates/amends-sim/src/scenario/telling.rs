@@ -28,6 +28,9 @@ const PATIENCE_MS: u64 = 60_000;
 /// How many things may happen in one step.
 const HAPPENINGS_MAX: usize = 10_000;
 
+/// What came of an attempt that was recorded, with the tool it went to.
+pub type Sent = (ToolName, Ended);
+
 /// What a scenario takes from outside.
 pub struct Cast<'a> {
     /// The machines that are declared.
@@ -35,7 +38,7 @@ pub struct Cast<'a> {
     /// What governs the calls of a tool.
     pub rules: &'a dyn Fn(&ToolName) -> Arc<Rules>,
     /// What came of each attempt of a recorded call, with the tool it went to; nothing for a call that is not known.
-    pub recorded: &'a dyn Fn(&str) -> Option<Vec<(ToolName, Ended)>>,
+    pub recorded: &'a dyn Fn(&str) -> Option<Vec<Sent>>,
 }
 
 impl std::fmt::Debug for Cast<'_> {
