@@ -16,6 +16,7 @@ use amends_core::machine::{Course, Known, Machines, No, Position, Written};
 use amends_core::walk::{Beginning, Declared, Part, Taking};
 use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, RefusalKind, Timestamp};
 use amends_ledger::{Append, Error, StoredArguments, StoredFields, Trace, keyed_digest};
+use amends_wire::mcp::steps::Retake;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -25,6 +26,7 @@ use super::answer::Answered;
 use super::listener::Listener;
 use super::session::{Mail, Session};
 use super::turn::Turn;
+use crate::catalogue::schema;
 use crate::clock;
 use crate::walks::drift::{self, Drifted, Seen};
 use crate::walks::kit::Kit;
@@ -178,7 +180,7 @@ impl Session {
             let waits = |live: &LiveMove| live.answer.is_some() || !live.also.is_empty();
             walking.moves.retain(|id, live| waits(live) || self.dispatcher.is_open(id));
             // A wish that goes on with what is settled needs what that gave.
-            let unsettled = self.dispatcher.walk().is_some_and(|look| !look.unsettled.is_empty());
+            let unsettled = !taking.reset && self.dispatcher.walk().is_some_and(|look| !look.unsettled.is_empty());
             let results = if unsettled { walking.past.clone() } else { BTreeMap::new() };
             let gave = results.iter().find(|((part, _), _)| *part == Part::Act);
             let gave = gave.and_then(|(_, value)| serde_json::value::to_raw_value(value).ok());
@@ -231,7 +233,12 @@ impl Session {
         match action.admits(&at, &inputs) {
             Err(No::Guarded { guard, reason }) => {
                 let unmet = action.unmet(walking.course.fields(), &inputs);
-                Some(self.guarded(name, &guard, reason.as_deref(), unmet))
+                let listing = self.gateway.catalogue.now();
+                let (machine, action_name, names) = (&frame.machine, name.as_str(), listing.machines().names());
+                let schema = schema(action, |tool| listing.find(tool.as_str()).cloned());
+                let retake = Retake { session: &self.id, machine, action: action_name, schema: schema.as_ref(), names };
+                let holds = |inputs: &Value| action.admits(&at, inputs).is_ok();
+                Some(self.guarded(&retake, &wish.inputs, &guard, reason.as_deref(), unmet, holds))
             }
             Ok(()) | Err(_) => None,
         }

@@ -146,7 +146,8 @@ pub(super) fn written(part: &impl Serialize) -> String {
 
 fn waiting(waits: &Waits) -> Value {
     match waits {
-        Waits::Open { action } => json!({ "for": "open", "action": action }),
+        Waits::Open { action, asked: false } => json!({ "for": "open", "action": action }),
+        Waits::Open { action, asked: true } => json!({ "for": "open", "action": action, "asked": true }),
         Waits::Unsettled { action, done } => json!({ "for": "unsettled", "action": action, "done": done }),
         Waits::Unknown { action } => json!({ "for": "unknown", "action": action }),
         Waits::Unclear { action } => json!({ "for": "unclear", "action": action }),

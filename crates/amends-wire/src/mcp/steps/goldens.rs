@@ -71,7 +71,7 @@ fn view(state: &str, seq: u64) -> View {
 }
 
 fn moved(action: &str, view: View) -> Moved {
-    Moved { action: action.into(), result: None, view }
+    Moved::at(action, view)
 }
 
 fn done() -> Envelope {
@@ -162,7 +162,7 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
         (
             "in_flight",
             no("pay", RefusalKind::InFlight, "`pay` is being made"),
-            moved("pay", waiting(Waits::Open { action: "pay".into() })),
+            moved("pay", waiting(Waits::Open { action: "pay".into(), asked: false })),
         ),
         (
             "in_flight_done",
@@ -182,7 +182,7 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
         (
             "awaiting_person",
             asked("a person is asked whether `pay` may be done: tell the user, and do not call again in this turn"),
-            moved("pay", waiting(Waits::Open { action: "pay".into() })),
+            moved("pay", waiting(Waits::Open { action: "pay".into(), asked: true })),
         ),
         ("action_timeout", failed(RefusalKind::ActionTimeout, Certainty::InDoubt, doubt), moved("pay", unsettled())),
         (

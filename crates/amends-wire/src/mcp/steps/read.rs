@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 
 use super::names::Tool;
 use super::resource::What;
+use super::sound::{Unsound, unsound};
 use crate::object::{self, Object, is_null, is_object};
-use crate::schema::{NO_SUCH_FIELD, PRESENT};
+use crate::schema::{NO_SUCH_FIELD, NOTHING, PRESENT};
 use crate::splice::Splice;
 
 /// The member that names the walk.
@@ -122,7 +123,7 @@ pub fn read(tool: Tool, name: &str, arguments: Option<&RawValue>) -> Result<Want
         Tool::Step => {
             let action = given.name("action", NAME_CHARS_MAX);
             if action.is_none() && !given.has("action") {
-                given.fault("action", PRESENT, None);
+                given.fault("action", PRESENT, Some(NOTHING.to_owned()));
             }
             Wanted::Step {
                 machine: given.name("machine", NAME_CHARS_MAX),
@@ -306,14 +307,21 @@ impl<'a> Given<'a> {
             return Inputs::nothing();
         }
         let text = text.trim();
-        let twice = Object::parse(text).and_then(|object| {
-            let mut members = object.members().iter().map(|member| member.name());
-            members.find(|name| object.repeats(name)).map(|name| bounded(&name))
-        });
-        if let Some(name) = twice {
-            let path = if field.is_empty() { name } else { format!("{field}.{name}") };
-            self.fault(&path, "to be given once", Some("the same name twice".to_owned()));
-            return Inputs::nothing();
+        let path = |at: Vec<String>| {
+            let names = at.iter().map(|name| bounded(name));
+            (!field.is_empty()).then(|| field.to_owned()).into_iter().chain(names).collect::<Vec<_>>().join(".")
+        };
+        match unsound(text) {
+            Some(Unsound::Twice(at)) => {
+                self.fault(&path(at), "to be given once", Some("the same name twice".to_owned()));
+                return Inputs::nothing();
+            }
+            Some(Unsound::Beyond(at, number)) => {
+                let expected = format!("a whole number from {} to {}, or text", i64::MIN, u64::MAX);
+                self.fault(&path(at), expected, Some(cut(&number)));
+                return Inputs::nothing();
+            }
+            None => {}
         }
         let read =
             serde_json::from_str::<Value>(text).and_then(|value| Ok((value, RawValue::from_string(text.to_owned())?)));
@@ -448,7 +456,7 @@ mod tests {
     fn everything_that_does_not_fit_is_named_with_what_was_expected_and_what_was_there() {
         let object = "an object in JSON";
         for (text, field, expected, got) in [
-            (r#"{"inputs":{}}"#, "action", PRESENT, ""),
+            (r#"{"inputs":{}}"#, "action", PRESENT, "nothing"),
             (r#"{"action":7}"#, "action", "text of 1 to 256 visible characters", "7"),
             (r#"{"action":"a b"}"#, "action", "text of 1 to 256 visible characters", "\"a b\""),
             (r#"{"action":"a","inputs":[1]}"#, "inputs", "an object", "[1]"),
@@ -458,6 +466,18 @@ mod tests {
             (r#"{"action":"a","inputs":"{\"amount\": NaN}"}"#, "inputs", object, "expected value at line 1 column 12"),
             (r#"{"action":"a","inputs":{"x":1e999}}"#, "inputs", object, "number out of range at line 1 column 10"),
             (r#"{"action":"a","inputs":{"x":1,"x":2}}"#, "inputs.x", "to be given once", "the same name twice"),
+            (
+                r#"{"action":"a","inputs":{"x":[{"y":1,"y":2}]}}"#,
+                "inputs.x.0.y",
+                "to be given once",
+                "the same name twice",
+            ),
+            (
+                r#"{"action":"a","inputs":{"x":{"y":18446744073709551616}}}"#,
+                "inputs.x.y",
+                "a whole number from -9223372036854775808 to 18446744073709551615, or text",
+                "18446744073709551616",
+            ),
             (r#"{"action":"a","session":5}"#, "session", "text of 1 to 128 visible characters", "5"),
             (r#"{"action":"a","expect_seq":-1}"#, "expect_seq", "a whole number ≥ 0", "-1"),
             (r#"{"action":"a","expect_seq":9007199254740992}"#, "expect_seq", "a whole number ≥ 0", "9007199254740992"),

@@ -52,6 +52,8 @@ pub enum Waits {
     Open {
         /// Its action.
         action: String,
+        /// Whether a person is asked first, and nothing is done until then.
+        asked: bool,
     },
     /// A move was made of which nobody was told how it ended.
     Unsettled {
@@ -97,6 +99,24 @@ pub struct Moved {
     pub result: Option<Box<RawValue>>,
     /// Where the walk is now.
     pub view: View,
+    /// What the agent gave, for a move that was not made.
+    pub given: Option<Given>,
+}
+
+/// What an agent gave an action, as far as it may be said again to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given {
+    /// What may be said again.
+    pub inputs: Map<String, Value>,
+    /// The names of what may not.
+    pub withheld: Vec<String>,
+}
+
+impl Moved {
+    /// A move that gave nothing, in a walk that is there.
+    pub fn at(action: impl Into<String>, view: View) -> Self {
+        Self { action: action.into(), result: None, view, given: None }
+    }
 }
 
 /// The input schemas of what may be called now, by name.
@@ -143,7 +163,7 @@ impl View {
     pub(super) fn waits(&self, names: &Names) -> Option<Waits> {
         let mut waits = self.waits.clone()?;
         match &mut waits {
-            Waits::Open { action }
+            Waits::Open { action, .. }
             | Waits::Unsettled { action, .. }
             | Waits::Unknown { action }
             | Waits::Unclear { action }
