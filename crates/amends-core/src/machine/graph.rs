@@ -82,6 +82,11 @@ impl Machine {
     }
 }
 
+/// Machines as one picture, side by side.
+pub fn together(machines: &[(&Machine, Marks)]) -> String {
+    svg::draw_together(machines)
+}
+
 fn label(name: &ActionName, action: &Action) -> String {
     match (&action.guard, &action.queue) {
         (None, None) => name.to_string(),

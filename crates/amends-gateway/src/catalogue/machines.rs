@@ -28,6 +28,8 @@ pub struct ServedMachines {
     enclosed: BTreeMap<ToolName, Enclosed>,
     /// Whether walks were met that go by what was declared before.
     kept: bool,
+    /// Whether anything that machines do can be undone.
+    reverses: bool,
 }
 
 /// Who calls a tool that only machines call.
@@ -66,6 +68,9 @@ impl ServedMachines {
             }
         }
         let shown = kept || !machines.is_empty();
+        let called = all.iter().flat_map(|machine| machine.actions()).flat_map(|(_, action)| action.tools());
+        let reverses =
+            called.into_iter().filter_map(|tool| served.get(tool)).any(|tool| tool.rules.contract.reverse.is_some());
         Self {
             names: Arc::new(names),
             roots: roots.iter().map(|machine| machine.name().clone()).collect(),
@@ -74,6 +79,7 @@ impl ServedMachines {
             templates: What::ALL.into_iter().filter(|_| shown).map(template).collect(),
             enclosed,
             kept,
+            reverses,
         }
     }
 
@@ -108,9 +114,9 @@ impl ServedMachines {
         self.enclosed.get(&ToolName::new(tool)).filter(|by| by.undoes.is_none()).map(|by| &by.action)
     }
 
-    /// Whether anything that machines do can be undone.
+    /// Whether anything that machines do can be undone, as far as they are declared.
     pub fn reverses(&self) -> bool {
-        self.enclosed.values().any(|by| by.undoes.is_some())
+        self.reverses || self.kept
     }
 
     /// The refusal of a direct call of a tool that only machines call: it names the action that does.

@@ -33,7 +33,7 @@ use crate::walks::kit::Kit;
 use crate::walks::view::View;
 
 pub(super) use load::walking;
-pub(crate) use load::{course, look_from_outside, past, raise_walk};
+pub(crate) use load::{course, look_from_outside, past, raise_walk, since};
 
 /// For how long an agent waits for a move where it does not say.
 const DEADLINE_MS: u64 = 50_000;
@@ -48,6 +48,10 @@ pub(crate) struct Walking {
     pub(super) moves: HashMap<CallId, LiveMove>,
     /// What the calls of a move gave that is not settled.
     pub(super) past: BTreeMap<(Part, String), Value>,
+    /// When it began, or was last reset.
+    pub(super) since: Timestamp,
+    /// When each of its writes was made that was undone since, as far as that was heard of.
+    pub(super) undone: Vec<Timestamp>,
 }
 
 /// A move on its way.
@@ -114,7 +118,8 @@ impl Session {
             },
         };
         let machines = kit.machines.clone();
-        self.walking = Some(Walking { course, kit, moves: HashMap::new(), past: BTreeMap::new() });
+        let (since, undone) = (Timestamp::default(), Vec::new());
+        self.walking = Some(Walking { course, kit, moves: HashMap::new(), past: BTreeMap::new(), since, undone });
         self.take(Input::Begin(Box::new(beginning)), Gates::default());
         self.dispatcher.share_machines(&machines);
     }
@@ -253,7 +258,7 @@ impl Session {
         };
         // Who waits is known only here.
         self.walking = Some(match found {
-            Some(found) => Walking { moves: had.moves, ..found },
+            Some(found) => Walking { moves: had.moves, undone: had.undone, ..found },
             None => had,
         });
         Ok(())
@@ -319,6 +324,7 @@ impl Session {
                 }
                 Fact::WalkMigrated { .. } => walking.kit = self.gateway.kits.of(look.hash, look.machines),
                 Fact::WalkReset { .. } => {
+                    walking.since = event.at;
                     if let Some(machine) = look.machines.get(look.root) {
                         walking.course = Course::begin(machine, Map::new());
                     }
@@ -386,6 +392,13 @@ impl Session {
         });
     }
 
+    /// What was done in the walk was undone, some of it.
+    pub(super) fn hear_of_undone(&mut self, undone: Vec<Timestamp>) {
+        if let Some(walking) = &mut self.walking {
+            walking.undone = undone;
+        }
+    }
+
     /// Where the walk is, as agents are shown it.
     pub(super) fn view(&self) -> Option<View> {
         self.seen().map(|seen| seen.view)
@@ -394,6 +407,8 @@ impl Session {
     /// The same, with the machines it is in.
     pub(super) fn seen(&self) -> Option<Seen> {
         let (look, walking) = (self.dispatcher.walk()?, self.walking.as_ref()?);
-        drift::seen(&self.gateway, &self.id, &look, &walking.course, self.now())
+        let mut seen = drift::seen(&self.gateway, &self.id, &look, &walking.course, self.now())?;
+        seen.view.tells_undone(walking.undone.iter().filter(|made| **made >= walking.since).count());
+        Some(seen)
     }
 }

@@ -211,9 +211,15 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
         }
         "action_error" => {
             own("error_type", &error["code"]);
-            // There it is what the action itself said.
-            let words = &error["upstream"]["text"];
-            own("error_message", if words.is_string() { words } else { &error["message"] });
+            // There it is what the action itself said. That something was done, or may have been, is said nowhere else.
+            let ours = &error["message"];
+            match error["upstream"]["text"].as_str() {
+                Some(words) if error["safe_to_repeat"] == true => own("error_message", &json!(words)),
+                Some(words) => {
+                    own("error_message", &json!(format!("{}; it said: {words}", ours.as_str().unwrap_or_default())));
+                }
+                None => own("error_message", ours),
+            }
         }
         "action_timeout" => {
             let waited = || native.attempts.last().and_then(|attempt| attempt["ms"].as_u64());
@@ -323,7 +329,10 @@ mod tests {
         let mut error =
             json!({ "kind": "action_error", "code": "ActionError", "message": "ours", "upstream": upstream });
         let failed = |error: &Value| flat(&json!({ "status": "error", "error": error, "charter_version": "1.0" }));
+        error["safe_to_repeat"] = json!(true);
         assert_eq!(failed(&error)["error_message"], "card declined");
+        error["safe_to_repeat"] = json!(false);
+        assert_eq!(failed(&error)["error_message"], "ours; it said: card declined", "it may have been done");
         error["upstream"] = Value::Null;
         assert_eq!(failed(&error)["error_message"], "ours", "where nothing was said");
     }

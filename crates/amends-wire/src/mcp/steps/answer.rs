@@ -161,6 +161,7 @@ fn waiting(waits: &Waits) -> Value {
             };
             json!({ "for": "given_up", is: count, "not_undone": given_up.stays(), "left": given_up.left })
         }
+        Waits::Undone { undone } => json!({ "for": "undone", "undone": undone }),
         Waits::Drifted { why, .. } => json!({ "for": "drift", "why": why }),
     }
 }

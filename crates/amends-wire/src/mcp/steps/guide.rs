@@ -23,9 +23,17 @@ pub fn hint(view: &View, names: &Names) -> String {
             "No walk has begun, and there are several machines to begin with: name one. Each begins with one of {ways}."
         );
     }
+    let undone = match &view.waits {
+        Some(Waits::Undone { undone }) => format!(
+            "Of what was done in this walk, {undone} was undone since: what its fields tell of that is not so any more. Tell the \
+             user, or call `{}` to begin again. ",
+            tool(Tool::Reset)
+        ),
+        _ => String::new(),
+    };
     if view.over && !matches!(view.waits, Some(Waits::GivenUp(_))) {
         return format!(
-            "The walk is over: `{machine}` ended in `{state}`. Nothing more can be done in it; call `{}` to begin again.",
+            "{undone}The walk is over: `{machine}` ended in `{state}`. Nothing more can be done in it; call `{}` to begin again.",
             tool(Tool::Reset)
         );
     }
@@ -87,11 +95,11 @@ pub fn hint(view: &View, names: &Names) -> String {
         Some(Waits::Drifted { why, resets: false }) => {
             format!("The walk does not go on: {why}. Tell the user, or begin another walk.")
         }
-        None if view.next.is_empty() => format!(
-            "Nothing can be done from `{state}` of `{machine}` as it is. Tell the user, or call `{}` to begin again.",
+        None | Some(Waits::Undone { .. }) if view.next.is_empty() => format!(
+            "{undone}Nothing can be done from `{state}` of `{machine}` as it is. Tell the user, or call `{}` to begin again.",
             tool(Tool::Reset)
         ),
-        None => format!("The state is `{state}`. Next: {ways}."),
+        None | Some(Waits::Undone { .. }) => format!("{undone}The state is `{state}`. Next: {ways}."),
     }
 }
 
@@ -200,7 +208,7 @@ fn next_of(error: &Trouble, view: &View) -> Option<Way> {
         return Some(if *resets { Way::Reset } else { Way::Look });
     }
     if steps.into_iter().any(is) {
-        let stuck = view.over || (view.next.is_empty() && view.waits.is_none());
+        let stuck = view.over || (view.next.is_empty() && matches!(view.waits, None | Some(Waits::Undone { .. })));
         return Some(if stuck { Way::Reset } else { Way::Step });
     }
     if is(RefusalKind::ActionError) {

@@ -81,6 +81,11 @@ pub enum Waits {
     },
     /// The walk was given up. It may begin again once what was done in it is undone, as far as that can be.
     GivenUp(GivenUp),
+    /// Something that was done in the walk was undone since, by whoever held its token. What may be done is as before.
+    Undone {
+        /// How much of it.
+        undone: u32,
+    },
     /// The walk does not go on: its machine is declared otherwise by now.
     Drifted {
         /// Why it does not.
@@ -168,9 +173,16 @@ impl View {
             | Waits::Unknown { action }
             | Waits::Unclear { action }
             | Waits::Later { action, .. } => *action = names.called(&self.machine, action).to_owned(),
-            Waits::GivenUp(_) | Waits::Drifted { .. } => {}
+            Waits::GivenUp(_) | Waits::Undone { .. } | Waits::Drifted { .. } => {}
         }
         Some(waits)
+    }
+
+    /// Says how much of what was done was undone since, where nothing else is to be said first.
+    pub fn tells_undone(&mut self, undone: usize) {
+        if undone > 0 && self.waits.is_none() {
+            self.waits = Some(Waits::Undone { undone: u32::try_from(undone).unwrap_or(u32::MAX) });
+        }
     }
 
     /// Whether it is in no machine: there are several that it could begin with, and none was named.
