@@ -24,9 +24,9 @@ const TIP: &str = "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=
 const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#1c1c1f;text-anchor:middle}\
     .state rect{fill:#fff;stroke:#6b6b76;stroke-width:1.5}.state.now rect{stroke:#0b62c4;stroke-width:4}\
     .state.now text{font-weight:700}.end{fill:none;stroke:#6b6b76}.way path{fill:none;stroke:#8a8a94;stroke-width:1.5}\
-    .way.taken path{stroke:#0b62c4;stroke-width:3}.way text{font-size:12px;stroke:#fff;stroke-width:4;paint-order:stroke}\
+    .way.taken path{stroke:#0b62c4;stroke-width:3}.word{font-size:12px;stroke:#fff;stroke-width:4;paint-order:stroke}\
     @media(prefers-color-scheme:dark){text{fill:#ececf1}.state rect{fill:#232329;stroke:#9a9aa6}\
-    .way text{stroke:#17171b}.state.now rect,.way.taken path{stroke:#7ab7ff}}";
+    .word{stroke:#17171b}.state.now rect,.way.taken path{stroke:#7ab7ff}}";
 
 /// A machine from top to bottom, and how much room it takes.
 struct Picture {
@@ -100,7 +100,7 @@ fn picture(machine: &Machine, marks: &Marks) -> Picture {
 /// The ways, and how far to the left, to the right and down the picture reaches with their words.
 fn ways(machine: &Machine, marks: &Marks, spots: &BTreeMap<&StateName, Spot>) -> (String, f64, f64, f64) {
     let edge = spots.values().map(|spot| spot.x + spot.width).fold(0.0, f64::max);
-    let mut text = String::new();
+    let (mut paths, mut text) = (String::new(), String::new());
     let (mut left, mut right) = (0.0_f64, edge + MARGIN);
     let (mut lanes, mut lowest) = (0.0, 0.0_f64);
     let mut taken_up: Vec<Area> = spots.values().map(Area::of).collect();
@@ -117,6 +117,11 @@ fn ways(machine: &Machine, marks: &Marks, spots: &BTreeMap<&StateName, Spot>) ->
             let bend = (y2 - y1) / 2.0;
             let path = format!("M{x1:.1} {y1:.1}C{x1:.1} {:.1} {x2:.1} {:.1} {x2:.1} {y2:.1}", y1 + bend, y2 - bend);
             (path, (x1 + x2) / 2.0, (y1 + y2) / 2.0 + 4.0 + aside * 0.7)
+        } else if b.row == a.row && from != to {
+            // Beside each other: below the row, so that it goes past whatever stands between.
+            let (x1, x2, y) = (a.middle() + aside, b.middle() + aside, a.y + HEIGHT);
+            let low = y + HEIGHT * 0.9;
+            (format!("M{x1:.1} {y:.1}C{x1:.1} {low:.1} {x2:.1} {low:.1} {x2:.1} {y:.1}"), (x1 + x2) / 2.0, low - 5.0)
         } else {
             // Any other way goes round on the right, in a lane of its own.
             lanes += 1.0;
@@ -140,11 +145,11 @@ fn ways(machine: &Machine, marks: &Marks, spots: &BTreeMap<&StateName, Spot>) ->
         taken_up.push(words);
         (left, right, lowest) = (left.min(x - half), right.max(x + half), lowest.max(words.bottom));
         let taken = if marks.taken.contains(name) { " taken" } else { "" };
-        text.push_str(&format!("<g class=\"way{taken}\"><path d=\"{path}\" marker-end=\"url(#tip)\"/><text x=\"{x:.1}\" y=\"{y:.1}\">{}</text></g>\n",
-            escaped(&label)
-        ));
+        paths.push_str(&format!("<g class=\"way{taken}\"><path d=\"{path}\" marker-end=\"url(#tip)\"/></g>\n"));
+        text.push_str(&format!("<text class=\"word\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>\n", escaped(&label)));
     }
-    (text, left, right, lowest)
+    // No way is drawn over a word.
+    (paths + &text, left, right, lowest)
 }
 
 /// What is taken up of a picture.

@@ -29,6 +29,8 @@ pub const SESSION_CHARS_MAX: usize = 128;
 pub(super) const TEMPLATE_BYTES_MAX: usize = 4096;
 /// How many characters of a value are said again.
 const SHOWN_CHARS_MAX: usize = 60;
+/// How far alternatives within alternatives are followed.
+const ALTERNATIVES_DEPTH_MAX: usize = 8;
 /// How many characters an action's name may have.
 const NAME_CHARS_MAX: usize = 256;
 
@@ -184,12 +186,19 @@ fn named(arguments: Option<&RawValue>, member: &str, most: usize) -> Option<Stri
 
 /// What our own two members are called beside the inputs of an action: another name where the inputs have that one.
 pub(super) fn extras(schema: Option<&Value>) -> (&'static str, &'static str) {
-    let has = |name: &str| {
-        schema.is_some_and(|schema| schema.pointer("/properties").is_some_and(|all| all.get(name).is_some()))
-    };
+    let has = |name: &str| schema.is_some_and(|schema| names(schema, schema, name, ALTERNATIVES_DEPTH_MAX));
     let session = if has(SESSION) { "amends_session" } else { SESSION };
     let expect = if has(EXPECT_SEQ) { "amends_expect_seq" } else { EXPECT_SEQ };
     (session, expect)
+}
+
+/// Whether a schema names that member, also in its alternatives.
+fn names(schema: &Value, root: &Value, name: &str, depth: usize) -> bool {
+    let all = ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|keyword| schema[keyword].as_array()).flatten();
+    let branches = ["then", "else"].into_iter().filter_map(|keyword| schema.get(keyword));
+    let target = schema["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?));
+    let mut parts = all.chain(branches).chain(target);
+    schema["properties"].get(name).is_some() || (depth > 0 && parts.any(|part| names(part, root, name, depth - 1)))
 }
 
 /// Arguments that are looked at member by member.
@@ -559,6 +568,9 @@ mod tests {
         let step = read_action("pay", "order", "pay", Some(&schema), Some(&raw(text))).unwrap();
         assert_eq!(step.session(), Some("ses_2"));
         assert!(matches!(step, Wanted::Step { inputs, .. } if inputs.value["session"] == "theirs"));
+        let within = json!({ "oneOf": [{ "properties": { "session": {} } }] });
+        let step = read_action("pay", "order", "pay", Some(&within), Some(&raw(text))).unwrap();
+        assert_eq!(step.session(), Some("ses_2"), "an alternative has that name");
         let refusal = read_action("pay", "order", "pay", None, Some(&raw(r#"{"expect_seq":"x"}"#))).unwrap_err();
         assert_eq!(refusal.details[0].field, "expect_seq");
     }
