@@ -36,6 +36,8 @@ struct Held {
     /// Whose lists are taken. One that was replaced may still be listing.
     here: BTreeMap<UpstreamName, Weak<Upstream>>,
     offers: BTreeMap<UpstreamName, Offer>,
+    /// Whether walks were met that go by what was declared of their machine before.
+    kept: bool,
 }
 
 /// What one upstream listed last.
@@ -76,7 +78,7 @@ pub struct ServedTool {
 impl Catalogue {
     /// An empty catalogue of those upstreams under that configuration.
     pub fn new(config: Arc<Config>, upstreams: &Upstreams) -> Self {
-        let held = Held { config, here: weak(upstreams), offers: BTreeMap::new() };
+        let held = Held { config, here: weak(upstreams), offers: BTreeMap::new(), kept: false };
         let catalogue = Self { held: Mutex::new(held), listing: RwLock::default() };
         // Machines are served before any upstream has listed anything.
         catalogue.rebuild(&catalogue.held(), false);
@@ -137,6 +139,17 @@ impl Catalogue {
         self.rebuild(&held, false)
     }
 
+    /// A walk was met that goes by what was declared of its machine before: it is to be moved though that has no tools any more.
+    /// Gives the lists of ours that are different now.
+    pub fn keep(&self) -> Vec<Kind> {
+        let mut held = self.held();
+        if held.kept {
+            return Vec::new();
+        }
+        held.kept = true;
+        self.rebuild(&held, false)
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -144,7 +157,7 @@ impl Catalogue {
     /// Puts together what the upstreams offer. They are taken in the order of their names, so that who was listed first changes
     /// nothing.
     fn rebuild(&self, held: &Held, other_rules: bool) -> Vec<Kind> {
-        let Held { config, offers, .. } = held;
+        let Held { config, offers, kept, .. } = held;
         let before = self.now();
         let mut listing = Listing::default();
         let named = |names: fn(&Offer) -> Vec<&str>| -> Vec<Vec<Option<String>>> {
@@ -195,7 +208,7 @@ impl Catalogue {
                 }
             }
         }
-        listing.machines = ServedMachines::of(config, &listing.tools);
+        listing.machines = ServedMachines::of(config, &listing.tools, *kept);
         let changed = listing.changed_since(&before);
         *self.listing.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listing);
         changed

@@ -19,7 +19,10 @@ use amends_core::machine::{Course, Does};
 use amends_core::recovery::NextCall;
 use amends_core::refusal::ArgumentFault;
 use amends_core::walk::{Beginning, Declared};
-use amends_core::{Code, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
+use amends_core::{
+    Code, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, ReversalState, Rules, SessionId, Timestamp,
+};
+use amends_ledger::{Ledger, ReversalRow};
 use amends_wire::mcp::steps::Inputs;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -27,7 +30,9 @@ use tokio::sync::oneshot;
 
 use crate::catalogue::{Listing, schema};
 use crate::clock;
-use crate::driver::{CallHandle, Listener, Mail, MoveWish, SessionHandle, course, past, raise_walk, told};
+use crate::driver::{
+    CallHandle, Listener, Mail, MoveWish, SessionHandle, course, past, raise_walk, since as since_reset, told,
+};
 use crate::gateway::Gateway;
 use crate::mint;
 use drift::{Drifted, Seen};
@@ -110,6 +115,7 @@ pub async fn order(
         },
         Which::Known(id) => find(gateway, principal, &id).await?,
     };
+    tell_undone(gateway, &session.id, |mail| drop(session.post(mail))).await;
     let id = mint::call();
     let (answer_to, answer) = oneshot::channel();
     let (action, inputs, raw, expect_seq, of, reset) = match order.what {
@@ -246,6 +252,7 @@ pub(crate) async fn look_at(
     if let Some(mail) = gateway.driver_of(session) {
         whose(gateway, principal, session).await?;
         let (answer, seen) = oneshot::channel();
+        tell_undone(gateway, session, |told| drop(mail.send(told))).await;
         if mail.send(Mail::Look(answer)).is_ok()
             && let Ok(Some(seen)) = seen.await
         {
@@ -260,7 +267,33 @@ pub(crate) async fn look_at(
     })?;
     let walk = folded.walk().ok_or_else(unknown)?;
     let course = course(&events, &written, walk.machines).map_err(|error| unread(&error))?;
-    drift::seen(gateway, session, &walk, &course, clock::now()).ok_or_else(unknown)
+    let mut seen = drift::seen(gateway, session, &walk, &course, clock::now()).ok_or_else(unknown)?;
+    let since = since_reset(events.iter());
+    seen.view.tells_undone(undone(gateway, session).await.into_iter().filter(|made| *made >= since).count());
+    Ok(seen)
+}
+
+/// Tells the driver of a walk what of it was undone, by an operator or with a token: that is recorded elsewhere.
+async fn tell_undone(gateway: &Gateway, session: &SessionId, tell: impl FnOnce(Mail)) {
+    let undone = undone(gateway, session).await;
+    if !undone.is_empty() {
+        tell(Mail::Undone(undone));
+    }
+}
+
+/// When each write of a session was made that was undone since. What undid itself when it failed was never done.
+async fn undone(gateway: &Gateway, session: &SessionId) -> Vec<Timestamp> {
+    if !gateway.catalogue.now().machines().reverses() {
+        return Vec::new();
+    }
+    // What cannot be looked up is said the next time.
+    undone_in(&gateway.ledger, session).await.unwrap_or_default()
+}
+
+async fn undone_in(ledger: &Arc<dyn Ledger>, session: &SessionId) -> Result<Vec<Timestamp>, amends_ledger::Error> {
+    let rows = ledger.reversals_of(session).await?;
+    let by_another = |row: &ReversalRow| row.state == ReversalState::Redeemed && row.by.as_ref() != Some(&row.call);
+    Ok(rows.into_iter().filter(by_another).map(|row| row.minted).collect())
 }
 
 /// Another walk, begun where one was.
@@ -298,7 +331,7 @@ async fn fork(
     let beginning = Beginning { machine, definition, hash, from: Some(from), fields: payload(gateway, &course) };
     let session = SessionHandle::walk(gateway, principal, door, mint::session(), beginning, course);
     gateway.owners.remember(&session.id, principal);
-    let told = told_of_fork(id, &events, at);
+    let told = told_of_fork(id, &events, at, &undone(gateway, id).await);
     seen(gateway, &session, "fork", serde_json::value::to_raw_value(&told).ok()).await
 }
 
@@ -314,8 +347,9 @@ fn stopped(gateway: &Gateway, id: &SessionId, stops: Drifted) -> Box<Refusal> {
     Box::new(refusal)
 }
 
-/// What whoever forks a walk should know: from where it begins, and what was done after that, which a fork does not undo.
-fn told_of_fork(id: &SessionId, events: &[Event], at: u64) -> Value {
+/// What whoever forks a walk should know: from where it begins, what was done after that, which a fork does not undo, and what was
+/// done before that and undone since.
+fn told_of_fork(id: &SessionId, events: &[Event], at: u64, undone: &[Timestamp]) -> Value {
     let mut told = json!({ "forked_from": id, "seq": at });
     let Ok(folded) = Dispatcher::restore(events, |_| Some(Arc::new(no_rules()))) else { return told };
     let Some(look) = folded.walk() else { return told };
@@ -340,12 +374,38 @@ fn told_of_fork(id: &SessionId, events: &[Event], at: u64) -> Value {
         Standing::Free => None,
     };
     since.extend(unsettled.map(|(action, became)| json!({ "action": action, "became": became })));
+    let mut warnings = Vec::new();
     if !since.is_empty() {
+        let some = if look.given_up.is_some() || !undone.is_empty() { ", as far as it was not undone" } else { "" };
         told["since_then"] = since.into();
-        told["warning"] =
-            "what was done in the other walk after that point stays done, and what is in doubt there may have \
-                           happened: taking it here does it again"
-                .into();
+        warnings.push(format!(
+            "what was done in the other walk after that point stays done{some}, and what is in doubt there may have happened: \
+             taking it here does it again"
+        ));
+    }
+    let point = events.iter().rposition(|event| match &event.fact {
+        Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } => *moves == at,
+        Fact::WalkBegan { .. } => true,
+        _ => false,
+    });
+    let led = point.map(|point| &events[..=point]).unwrap_or_default();
+    let (begun, then) = (since_reset(led.iter()), led.last().map(|event| event.at).unwrap_or_default());
+    let before = undone.iter().filter(|made| (begun..=then).contains(*made)).count();
+    if let Some(given_up) = &look.given_up {
+        told["given_up"] = given_up.words().into();
+    }
+    if before > 0 {
+        told["undone"] = before.into();
+        warnings.push(format!(
+            "of what led to that point, {before} was undone since: what the fields tell of that is not so any more"
+        ));
+    } else if look.given_up.as_ref().is_some_and(|given_up| given_up.undone.is_none()) {
+        let words = "the other walk was given up, and what was done in it is being undone: what the fields tell of that will not \
+                     be so any more";
+        warnings.push(words.to_owned());
+    }
+    if !warnings.is_empty() {
+        told["warning"] = warnings.join("; ").into();
     }
     told
 }

@@ -7,11 +7,13 @@ mod repair;
 use amends_core::Recovery;
 use amends_core::recovery::{NextCall, Template};
 use amends_core::refusal::ArgumentFault;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use thiserror::Error;
 
 use cost::Costs;
+use fault::Complaint;
+pub use repair::Mended;
 
 /// How large a schema may be.
 pub const SCHEMA_BYTES_MAX: usize = 1024 * 1024;
@@ -20,6 +22,8 @@ pub const FAULTS_MAX: usize = 16;
 
 /// What is expected of a field that is missing.
 pub const PRESENT: &str = "present";
+/// What is there where a field is missing.
+pub const NOTHING: &str = "nothing";
 /// What is expected where a field stands that the schema does not know.
 pub const NO_SUCH_FIELD: &str = "no such field";
 
@@ -104,64 +108,62 @@ impl Schema {
 
     /// What is wrong with a value; nothing if it fits, or if finding out would take too long.
     pub fn check(&self, value: &Value) -> Vec<ArgumentFault> {
+        self.complaints(value).into_iter().map(|complaint| complaint.said).collect()
+    }
+
+    fn complaints(&self, value: &Value) -> Vec<Complaint> {
         if self.fits(value) != Some(false) {
             return Vec::new();
         }
-        let mut faults = Vec::new();
+        let mut complaints = Vec::new();
         for error in self.validator.iter_errors(value) {
-            fault::describe(&error, &self.source, 0, &mut faults);
-            if faults.len() >= FAULTS_MAX {
+            fault::describe(&error, &self.source, 0, &mut complaints);
+            if complaints.len() >= FAULTS_MAX {
                 break;
             }
         }
-        faults.truncate(FAULTS_MAX);
-        faults
+        complaints.truncate(FAULTS_MAX);
+        complaints
+    }
+
+    /// The way on from arguments that do not fit.
+    pub fn mended(&self, value: &Value) -> Mended {
+        repair::mended(self, value)
+    }
+
+    /// The names at the top of what it describes, as far as it says them there.
+    pub fn known(&self) -> Vec<&str> {
+        let known = self.source.get("properties").and_then(Value::as_object);
+        known.into_iter().flat_map(|known| known.keys().map(String::as_str)).collect()
+    }
+
+    /// The names without which nothing fits, as far as it says them at its top.
+    pub fn required(&self) -> Vec<&str> {
+        let required = self.source.get("required").and_then(Value::as_array);
+        required.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
     /// The next call of that tool: complete where only names were nearly right, else with the arguments that are right and
     /// the names of those that must still be filled in.
     pub fn recovery(&self, tool: &str, value: &Value) -> Recovery {
-        let faults = self.check(value);
-        if let Some(args) = repair::repaired(self, value, &faults) {
-            let call = NextCall { tool: tool.to_owned(), args };
-            return Recovery { call: Some(call), ..Recovery::default() };
+        let Mended { complete, args, mut missing, whole, fuzzy_matches } = self.mended(value);
+        let tool = tool.to_owned();
+        if complete {
+            return Recovery { call: Some(NextCall { tool, args }), ..Recovery::default() };
         }
-        let mut args = value.as_object().cloned().unwrap_or_default();
-        let mut missing: Vec<String> = Vec::new();
-        let mut fuzzy_matches: Vec<String> = Vec::new();
-        for fault in faults {
-            let unknown = fault.expected == NO_SUCH_FIELD;
-            for name in fault.nearest.iter().filter(|_| unknown) {
-                if !fuzzy_matches.contains(name) {
-                    fuzzy_matches.push(name.clone());
-                }
-            }
-            let left_out = remove(&mut args, &fault.field);
-            let path = left_out.unwrap_or(fault.field);
-            if !unknown && !path.is_empty() && !missing.contains(&path) {
-                missing.push(path);
-            }
+        if whole {
+            missing = self.to_be_said();
         }
-        fuzzy_matches.truncate(amends_core::limits::NEAREST_MAX);
-        let template = Template { tool: tool.to_owned(), args, missing };
+        let template = Template { tool, args, missing };
         Recovery { template: Some(template), fuzzy_matches, ..Recovery::default() }
     }
-}
 
-/// Takes out what stands at a dotted path, or the nearest thing around it that can be taken out; returns its path.
-fn remove(args: &mut Map<String, Value>, path: &str) -> Option<String> {
-    let parts: Vec<&str> = path.split('.').collect();
-    let mut object = args;
-    for (n, part) in parts.iter().enumerate() {
-        let deeper = n + 1 < parts.len() && object.get(*part).is_some_and(Value::is_object);
-        if !deeper {
-            // A required member that is missing has nothing to take out: its path is the fault's own.
-            let there = object.remove(*part).is_some();
-            return (there && n + 1 < parts.len()).then(|| parts[..=n].join("."));
-        }
-        object = object.get_mut(*part)?.as_object_mut()?;
+    /// What is to be said where everything is: what must be there, or else what can be.
+    pub fn to_be_said(&self) -> Vec<String> {
+        let required = self.required();
+        let named = if required.is_empty() { self.known() } else { required };
+        named.into_iter().map(str::to_owned).collect()
     }
-    None
 }
 
 #[cfg(test)]

@@ -82,6 +82,11 @@ impl Machine {
     }
 }
 
+/// Machines as one picture, side by side.
+pub fn together(machines: &[(&Machine, Marks)]) -> String {
+    svg::draw_together(machines)
+}
+
 fn label(name: &ActionName, action: &Action) -> String {
     match (&action.guard, &action.queue) {
         (None, None) => name.to_string(),
@@ -99,7 +104,7 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn machine() -> Machine {
         let declared = json!({
@@ -110,6 +115,52 @@ mod tests {
             },
         });
         Machine::read("m", &serde_json::from_value(declared).unwrap()).unwrap()
+    }
+
+    /// Where the words of a picture lie: left, right, top and bottom of each, as wide as its letters at most.
+    fn words(svg: &str) -> Vec<(String, [f64; 4])> {
+        let of = |part: &str, name: &str| -> Option<f64> {
+            part.split_once(&format!("{name}=\""))?.1.split_once('"')?.0.parse().ok()
+        };
+        let parts = svg.split("<text ").skip(1);
+        parts
+            .filter_map(|part| {
+                let (x, y) = (of(part, "x")?, of(part, "y")?);
+                let word = part.split_once('>')?.1.split_once("</text>")?.0.to_owned();
+                let half = word.chars().count() as f64 * 3.2;
+                Some((word, [x - half, x + half, y - 10.0, y + 2.0]))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn no_word_lies_on_another() {
+        let away = |n: usize| json!({ "from": ["a", "b", "c"], "to": format!("end_{n}") });
+        let mut actions: serde_json::Map<String, Value> =
+            (0..4).map(|n| (format!("leave_for_the_end_number_{n}"), away(n))).collect();
+        actions.insert("go".into(), json!({ "from": ["a"], "to": "b" }));
+        actions.insert("go_on_in_another_way".into(), json!({ "from": ["a"], "to": "b", "guard": "true" }));
+        actions.insert("go_further".into(), json!({ "from": ["b"], "to": "c" }));
+        actions.insert("back".into(), json!({ "from": ["c"], "to": "a", "times": 2 }));
+        let terminal: Vec<String> = (0..4).map(|n| format!("end_{n}")).collect();
+        let declared = json!({ "initial": "a", "terminal": terminal, "actions": actions });
+        let machine = Machine::read("m", &serde_json::from_value(declared).unwrap()).unwrap();
+        let words = words(&machine.svg(&Marks::default()));
+        assert_eq!(words.len(), 7 + 12 + 4, "{words:?}");
+        for (n, (word, a)) in words.iter().enumerate() {
+            for (other, b) in &words[n + 1..] {
+                let apart = a[1] <= b[0] || b[1] <= a[0] || a[3] <= b[2] || b[3] <= a[2];
+                assert!(apart, "`{word}` and `{other}`: {a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn machines_are_drawn_side_by_side() {
+        let (one, two) = (machine(), machine());
+        let all = together(&[(&one, Marks::default()), (&two, Marks::default())]);
+        assert_eq!((all.matches("<svg").count(), all.matches("</svg>").count()), (3, 3), "{all}");
+        assert_eq!(all.matches("class=\"name\"").count(), 2, "{all}");
     }
 
     #[test]

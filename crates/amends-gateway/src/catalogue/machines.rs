@@ -26,6 +26,10 @@ pub struct ServedMachines {
     resources: Vec<(String, String)>,
     templates: Vec<(String, String)>,
     enclosed: BTreeMap<ToolName, Enclosed>,
+    /// Whether walks were met that go by what was declared before.
+    kept: bool,
+    /// Whether anything that machines do can be undone.
+    reverses: bool,
 }
 
 /// Who calls a tool that only machines call.
@@ -38,11 +42,9 @@ struct Enclosed {
 }
 
 impl ServedMachines {
-    pub(super) fn of(config: &Config, served: &BTreeMap<ToolName, Arc<ServedTool>>) -> Self {
+    /// What is served of the machines that are declared, and of those that walks go by which were met, where any were.
+    pub(super) fn of(config: &Config, served: &BTreeMap<ToolName, Arc<ServedTool>>, kept: bool) -> Self {
         let machines = &config.machines;
-        if machines.is_empty() {
-            return Self::default();
-        }
         let all: Vec<&Machine> = machines.declared().collect();
         let run: BTreeSet<&MachineName> = all.iter().flat_map(|machine| machine.actions()).filter_map(runs).collect();
         let roots: Vec<&Machine> = all.iter().copied().filter(|machine| !run.contains(machine.name())).collect();
@@ -53,7 +55,9 @@ impl ServedMachines {
             served.contains_key(&name) && !enclosed.contains_key(&name)
         };
         let names = names(machines, taken);
-        let own = Tool::ALL.into_iter().filter_map(|tool| Some((tool, names.own(tool)?)));
+        // An action that has no tool any more is taken by the tool for all of them.
+        let is_listed = |tool: &Tool| kept || (!machines.is_empty() && (*tool != Tool::Step || takes_steps(machines)));
+        let own = Tool::ALL.into_iter().filter(is_listed).filter_map(|tool| Some((tool, names.own(tool)?)));
         let mut tools: Vec<(String, String)> =
             own.map(|(tool, name)| (name.to_owned(), definition(tool, name, &roots))).collect();
         for machine in in_tools(machines) {
@@ -63,22 +67,34 @@ impl ServedMachines {
                 tools.push((name.to_owned(), action_tool(name, machine, action.as_str(), what, schema.as_ref())));
             }
         }
+        let shown = kept || !machines.is_empty();
+        let called = all.iter().flat_map(|machine| machine.actions()).flat_map(|(_, action)| action.tools());
+        let reverses =
+            called.into_iter().filter_map(|tool| served.get(tool)).any(|tool| tool.rules.contract.reverse.is_some());
         Self {
             names: Arc::new(names),
             roots: roots.iter().map(|machine| machine.name().clone()).collect(),
             tools,
-            resources: What::ALL.into_iter().map(resource).collect(),
-            templates: What::ALL.into_iter().map(template).collect(),
+            resources: What::ALL.into_iter().filter(|_| shown).map(resource).collect(),
+            templates: What::ALL.into_iter().filter(|_| shown).map(template).collect(),
             enclosed,
+            kept,
+            reverses,
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are none, declared or kept to.
     pub fn is_empty(&self) -> bool {
-        self.roots.is_empty()
+        self.roots.is_empty() && !self.kept
     }
 
-    /// The names under which their tools are served.
+    /// The names of their tools in a list.
+    pub fn listed(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The names under which their tools can be called. Those that are not in a list are for walks through what is not declared
+    /// any more.
     pub fn names(&self) -> &Arc<Names> {
         &self.names
     }
@@ -91,6 +107,16 @@ impl ServedMachines {
     /// Whether that tool is called only by machines.
     pub fn encloses(&self, tool: &str) -> bool {
         self.enclosed.contains_key(&ToolName::new(tool))
+    }
+
+    /// The action that calls a tool which only machines call; nothing where that tool undoes something.
+    pub fn encloser(&self, tool: &str) -> Option<&ActionName> {
+        self.enclosed.get(&ToolName::new(tool)).filter(|by| by.undoes.is_none()).map(|by| &by.action)
+    }
+
+    /// Whether anything that machines do can be undone, as far as they are declared.
+    pub fn reverses(&self) -> bool {
+        self.reverses || self.kept
     }
 
     /// The refusal of a direct call of a tool that only machines call: it names the action that does.
@@ -154,9 +180,19 @@ pub(crate) fn names(machines: &Machines, taken: impl Fn(&str) -> bool) -> Names 
     let actions: Vec<_> = in_tools(machines)
         .flat_map(|machine| machine.actions().map(|(action, _)| (machine.name().clone(), action.clone())))
         .collect();
-    let steps = machines.declared().any(|machine| machine.mode() == Mode::Step);
-    let own: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| *tool != Tool::Step || steps).collect();
-    Names::assign(&own, &actions, taken).knowing(machines.all())
+    // An action comes before a tool of ours that nobody is shown: what is kept to then has only the tools of its own actions.
+    let before = |name: &str| {
+        name == Tool::Step.as_str()
+            && !takes_steps(machines)
+            && actions.iter().any(|(_, action)| action.as_str() == name)
+    };
+    let shown: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| !before(tool.as_str())).collect();
+    Names::assign(&shown, &actions, taken).knowing(machines.all())
+}
+
+/// Whether there is a machine whose actions are taken by one tool.
+fn takes_steps(machines: &Machines) -> bool {
+    machines.declared().any(|machine| machine.mode() == Mode::Step)
 }
 
 /// The machines whose actions are tools of their own, those of their stages among them.

@@ -75,7 +75,7 @@ impl Listing {
     /// The name of every tool that an agent may call.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let shown = self.tools.keys().map(ToolName::as_str).filter(|name| !self.machines.encloses(name));
-        shown.chain(self.machines.names().all())
+        shown.chain(self.machines.listed())
     }
 
     /// What is served of machines.

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::waiting::Waiting;
-use super::walk::{self, Asker, Came, OwnWalks};
+use super::walk::{self, Asker, Came, OwnWalks, Stray};
 use crate::driver::{Listener, SessionHandle, Wish};
 use crate::gateway::Gateway;
 
@@ -84,12 +84,17 @@ impl Inside {
             Ok(Err(error)) => return refused(error.kind(), error.to_string()),
             Err(error) => return refused(RefusalKind::InvalidArgument, error.to_string()),
         };
-        let Some(wanted) = walk::wanted(&self.gateway, &call) else {
-            let wish = Wish::Call { params: &params, call: &call };
-            return Came::Handed(self.session.call(wish, Listener::of_the_answer()), None);
-        };
         let (gateway, principal, session) = (&self.gateway, &self.principal, &self.session);
         let asker = Asker { gateway, principal, door: DOOR, session, own: Some(&self.walks) };
+        let Some(wanted) = walk::wanted(&self.gateway, &call) else {
+            return match walk::stray(&asker, &call, Listener::of_the_answer()).await {
+                Stray::Came(came) => came,
+                Stray::Passes(listener, moved) => {
+                    let wish = Wish::Call { params: &params, call: &call };
+                    Came::Handed(self.session.call(wish, listener), moved)
+                }
+            };
+        };
         walk::call(&asker, &call, wanted, Listener::of_the_answer()).await
     }
 }

@@ -2,6 +2,7 @@
 
 mod look;
 mod own;
+mod stray;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use look::{Shown, look, look_own};
 pub(crate) use own::OwnWalks;
+pub(crate) use stray::{Stray, stray};
 
 use crate::catalogue::schema;
 use crate::driver::{self, Answered, CallHandle, Form, Listener, SessionHandle};
@@ -91,7 +93,7 @@ pub(crate) async fn call(
             };
             match view {
                 Ok(view) => {
-                    let moved = Moved { action: action.clone(), result: None, view };
+                    let moved = Moved::at(&action, view);
                     asker.refused(&action, refusal, Some(Box::new(moved)))
                 }
                 Err(_) if session.is_none() => asker.refused(&action, refusal, asker.unbegun(&action)),
@@ -137,9 +139,10 @@ impl Asker<'_> {
         let run = machine.filter(|name| self.roots().iter().all(|root| root.as_str() != *name));
         let run = run.is_some_and(|name| config.machines.get(&MachineName::new(name)).is_some());
         let machine = machine.filter(|_| !run);
+        let gave = matches!(&order.what, Wish::Step { inputs, .. } if !inputs.value.is_empty());
         let no_root = |refusal| match run {
             true => self.refused(tool, to_be_placed(tool, action), self.unbegun(action)),
-            false => self.refused(tool, to_be_named(refusal, tool, action), self.unbegun(action)),
+            false => self.refused(tool, to_be_named(refusal, tool, action, gave), self.unbegun(action)),
         };
         let Some(own) = self.own else {
             return match root(self.gateway, machine) {
@@ -206,7 +209,7 @@ impl Asker<'_> {
         if let (true, Some(view), false) = (forks, &view, refusal.details.is_empty()) {
             refusal.recovery = Some(again_with(requested, &view.session, "seq"));
         }
-        let moved = view.map(|view| Box::new(Moved { action: requested.to_owned(), result: None, view }));
+        let moved = view.map(|view| Box::new(Moved::at(requested, view)));
         self.refused(requested, refusal, moved.or_else(|| self.unbegun(requested)))
     }
 
@@ -254,7 +257,7 @@ pub(crate) async fn instead(
     if let Some(meant) = meant
         && let Ok(view) = walks::look(gateway, principal, &meant).await
     {
-        return Some(Box::new(Moved { action: tool.to_owned(), result: None, view }));
+        return Some(Box::new(Moved::at(tool, view)));
     }
     beginning(gateway, tool)
 }
@@ -268,7 +271,7 @@ fn beginning(gateway: &Gateway, action: &str) -> Option<Box<Moved>> {
         [only] => unbegun(only),
         several => nowhere(several, listing.machines().names()),
     };
-    Some(Box::new(Moved { action: action.to_owned(), result: None, view }))
+    Some(Box::new(Moved::at(action, view)))
 }
 
 /// An answer as it goes out: a refusal that knows no walk says where one would begin.
@@ -288,6 +291,11 @@ pub(crate) fn dressed(gateway: &Gateway, mut answered: Answered, instead: Option
 pub(crate) fn wanted(gateway: &Gateway, call: &ToolCall<'_>) -> Option<Result<Wanted, Box<Refusal>>> {
     let listing = gateway.catalogue.now();
     let names = listing.machines().names();
+    // Where no machine is declared, a walk through one that was may be named all the same.
+    let named = || session_of(call.arguments()).is_some() || call.meta().is_ok_and(|meta| meta.session.is_some());
+    if listing.machines().is_empty() && !named() {
+        return None;
+    }
     if let Some(tool) = names.find(call.name()) {
         return Some(read(tool, call.name(), call.arguments()));
     }
@@ -351,9 +359,11 @@ pub(crate) fn root(gateway: &Gateway, named: Option<&str>) -> Result<MachineName
 }
 
 /// The refusal of a step that does not say with which machine to begin, with the call in which it does.
-fn to_be_named(mut refusal: Box<Refusal>, tool: &str, action: &str) -> Box<Refusal> {
+fn to_be_named(mut refusal: Box<Refusal>, tool: &str, action: &str, gave: bool) -> Box<Refusal> {
     let args = Map::from_iter([("action".to_owned(), Value::String(action.to_owned()))]);
-    let template = Template { tool: tool.to_owned(), args, missing: vec!["machine".to_owned()] };
+    // Which of the inputs are private is for the machine to say, so that none is said again here.
+    let missing = ["machine"].into_iter().chain(gave.then_some("inputs")).map(str::to_owned).collect();
+    let template = Template { tool: tool.to_owned(), args, missing };
     refusal.recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
     refusal
 }

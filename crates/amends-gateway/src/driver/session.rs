@@ -58,6 +58,7 @@ pub(crate) enum Mail {
     Delivered { call: CallId, leaving: Option<Leaving> },
     Move(Box<MoveWish>),
     Look(oneshot::Sender<Option<Seen>>),
+    Undone(Vec<Timestamp>),
     Stop(oneshot::Sender<Option<View>>),
     Unwound { of: CallId, undone: u32, failed: Vec<CallId> },
     Rest,
@@ -433,6 +434,7 @@ impl Session {
                 }
             }
             Mail::Move(wish) => self.wished(*wish),
+            Mail::Undone(undone) => self.hear_of_undone(undone),
             Mail::Look(answer) => {
                 // Whoever looks may be gone.
                 let _ = answer.send(self.seen());

@@ -16,6 +16,7 @@ use amends_core::machine::{Course, Known, Machines, No, Position, Written};
 use amends_core::walk::{Beginning, Declared, Part, Taking};
 use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, RefusalKind, Timestamp};
 use amends_ledger::{Append, Error, StoredArguments, StoredFields, Trace, keyed_digest};
+use amends_wire::mcp::steps::Retake;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -25,13 +26,14 @@ use super::answer::Answered;
 use super::listener::Listener;
 use super::session::{Mail, Session};
 use super::turn::Turn;
+use crate::catalogue::schema;
 use crate::clock;
 use crate::walks::drift::{self, Drifted, Seen};
 use crate::walks::kit::Kit;
 use crate::walks::view::View;
 
 pub(super) use load::walking;
-pub(crate) use load::{course, look_from_outside, past, raise_walk};
+pub(crate) use load::{course, look_from_outside, past, raise_walk, since};
 
 /// For how long an agent waits for a move where it does not say.
 const DEADLINE_MS: u64 = 50_000;
@@ -46,6 +48,10 @@ pub(crate) struct Walking {
     pub(super) moves: HashMap<CallId, LiveMove>,
     /// What the calls of a move gave that is not settled.
     pub(super) past: BTreeMap<(Part, String), Value>,
+    /// When it began, or was last reset.
+    pub(super) since: Timestamp,
+    /// When each of its writes was made that was undone since, as far as that was heard of.
+    pub(super) undone: Vec<Timestamp>,
 }
 
 /// A move on its way.
@@ -112,7 +118,8 @@ impl Session {
             },
         };
         let machines = kit.machines.clone();
-        self.walking = Some(Walking { course, kit, moves: HashMap::new(), past: BTreeMap::new() });
+        let (since, undone) = (Timestamp::default(), Vec::new());
+        self.walking = Some(Walking { course, kit, moves: HashMap::new(), past: BTreeMap::new(), since, undone });
         self.take(Input::Begin(Box::new(beginning)), Gates::default());
         self.dispatcher.share_machines(&machines);
     }
@@ -179,7 +186,7 @@ impl Session {
             let waits = |live: &LiveMove| live.answer.is_some() || !live.also.is_empty();
             walking.moves.retain(|id, live| waits(live) || self.dispatcher.is_open(id));
             // A wish that goes on with what is settled needs what that gave.
-            let unsettled = self.dispatcher.walk().is_some_and(|look| !look.unsettled.is_empty());
+            let unsettled = !taking.reset && self.dispatcher.walk().is_some_and(|look| !look.unsettled.is_empty());
             let results = if unsettled { walking.past.clone() } else { BTreeMap::new() };
             let gave = results.iter().find(|((part, _), _)| *part == Part::Act);
             let gave = gave.and_then(|(_, value)| serde_json::value::to_raw_value(value).ok());
@@ -232,7 +239,12 @@ impl Session {
         match action.admits(&at, &inputs) {
             Err(No::Guarded { guard, reason }) => {
                 let unmet = action.unmet(walking.course.fields(), &inputs);
-                Some(self.guarded(name, &guard, reason.as_deref(), unmet))
+                let listing = self.gateway.catalogue.now();
+                let (machine, action_name, names) = (&frame.machine, name.as_str(), listing.machines().names());
+                let schema = schema(action, |tool| listing.find(tool.as_str()).cloned());
+                let retake = Retake { session: &self.id, machine, action: action_name, schema: schema.as_ref(), names };
+                let holds = |inputs: &Value| action.admits(&at, inputs).is_ok();
+                Some(self.guarded(&retake, &wish.inputs, &guard, reason.as_deref(), unmet, holds))
             }
             Ok(()) | Err(_) => None,
         }
@@ -247,7 +259,7 @@ impl Session {
         };
         // Who waits is known only here.
         self.walking = Some(match found {
-            Some(found) => Walking { moves: had.moves, ..found },
+            Some(found) => Walking { moves: had.moves, undone: had.undone, ..found },
             None => had,
         });
         Ok(())
@@ -313,6 +325,7 @@ impl Session {
                 }
                 Fact::WalkMigrated { .. } => walking.kit = self.gateway.kits.of(look.hash, look.machines),
                 Fact::WalkReset { .. } => {
+                    walking.since = event.at;
                     if let Some(machine) = look.machines.get(look.root) {
                         walking.course = Course::begin(machine, Map::new());
                     }
@@ -391,6 +404,13 @@ impl Session {
         action.timeout_ms.unwrap_or_else(|| tools_ms.unwrap_or_default().max(DEADLINE_MS))
     }
 
+    /// What was done in the walk was undone, some of it.
+    pub(super) fn hear_of_undone(&mut self, undone: Vec<Timestamp>) {
+        if let Some(walking) = &mut self.walking {
+            walking.undone = undone;
+        }
+    }
+
     /// Where the walk is, as agents are shown it.
     pub(super) fn view(&self) -> Option<View> {
         self.seen().map(|seen| seen.view)
@@ -399,6 +419,8 @@ impl Session {
     /// The same, with the machines it is in.
     pub(super) fn seen(&self) -> Option<Seen> {
         let (look, walking) = (self.dispatcher.walk()?, self.walking.as_ref()?);
-        drift::seen(&self.gateway, &self.id, &look, &walking.course, self.now())
+        let mut seen = drift::seen(&self.gateway, &self.id, &look, &walking.course, self.now())?;
+        seen.view.tells_undone(walking.undone.iter().filter(|made| **made >= walking.since).count());
+        Some(seen)
     }
 }

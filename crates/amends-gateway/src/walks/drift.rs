@@ -124,6 +124,12 @@ pub(crate) fn seen(
     now: Timestamp,
 ) -> Option<Seen> {
     let drifted = drifted(gateway, look, course, is_busy(look));
+    if matches!(drifted, Drifted::No) && gateway.config().machine_digests.get(look.root) != Some(look.hash) {
+        let changed = gateway.catalogue.keep();
+        if !changed.is_empty() {
+            gateway.hub.lists_changed(changed.into_iter().collect());
+        }
+    }
     let machines = match &drifted {
         Drifted::Follows(_, kit) => kit.machines.clone(),
         Drifted::No | Drifted::Stops { .. } => look.machines.clone(),

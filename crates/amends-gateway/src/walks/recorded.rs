@@ -9,7 +9,7 @@ use amends_ledger::{Error, Ledger, Trace};
 use amends_wire::mcp::steps::{Names, Tool};
 
 use super::view::View;
-use crate::driver::look_from_outside;
+use crate::driver::{look_from_outside, since};
 
 /// A walk as the ledger has it.
 #[derive(Debug)]
@@ -49,7 +49,10 @@ pub async fn recorded(ledger: &Arc<dyn Ledger>, trace: &Trace) -> Result<Option<
     let folded = Dispatcher::restore(&events, rules).map_err(|error| Error::Corrupt { reason: error.to_string() })?;
     let Some(look) = folded.walk() else { return Ok(None) };
     let written = ledger.fields(&trace.session).await?;
-    let Some(view) = look_from_outside(&trace.session, &look, &events, &written)? else { return Ok(None) };
+    let Some(mut view) = look_from_outside(&trace.session, &look, &events, &written)? else { return Ok(None) };
+    let since = since(events.iter());
+    let undone = super::undone_in(ledger, &trace.session).await?;
+    view.tells_undone(undone.into_iter().filter(|made| *made >= since).count());
     let machines = look.machines.clone();
     let names = Names::assign(&Tool::ALL, &[], |_| false).knowing(machines.declared());
     Ok(Some(Recorded { view, names, machines }))

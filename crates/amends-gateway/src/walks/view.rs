@@ -5,7 +5,7 @@ use amends_core::machine::{Machine, Position};
 use amends_core::{SessionId, Timestamp};
 use serde_json::{Map, Value};
 
-pub use amends_wire::mcp::steps::{Moved, Next, View, Waits};
+pub use amends_wire::mcp::steps::{Given, Moved, Next, View, Waits};
 
 /// Where a walk is, with the fields of the machine it is in. Nothing where that machine is not known.
 pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, now: Timestamp) -> Option<View> {
@@ -18,7 +18,10 @@ pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, no
     // What could be taken next is of no use in a walk that was given up.
     let given_up = look.given_up.clone().map(Waits::GivenUp);
     let (next, waits) = match look.standing {
-        Standing::Open(action) => (Vec::new(), Some(Waits::Open { action: action.to_string() })),
+        Standing::Open(action) => {
+            let asked = look.open.as_ref().is_some_and(|open| open.asked);
+            (Vec::new(), Some(Waits::Open { action: action.to_string(), asked }))
+        }
         Standing::InDoubt(action) => (Vec::new(), Some(Waits::Unsettled { action: action.to_string(), done: false })),
         Standing::Done(action) => {
             let again = named(machine, action.as_str()).into_iter().collect();

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+/// How far alternatives within alternatives are followed.
+const ALTERNATIVES_DEPTH_MAX: usize = 8;
+
 /// The words in which our own answers are given. What an upstream answered is forwarded as it is in all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -199,14 +202,24 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
         }
         "validation_failed" => {
             own("reason", &error["message"]);
-            let fault = &error["details"][0];
-            if fault.is_object() {
-                own("details", &json!({ "field": fault["field"], "got": fault["got"] }));
+            let faults = error["details"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let told =
+                |fault: &Value| json!({ "field": fault["field"], "expected": fault["expected"], "got": fault["got"] });
+            if !faults.is_empty() {
+                own("details", &faults.iter().map(told).collect());
             }
         }
         "action_error" => {
             own("error_type", &error["code"]);
-            own("error_message", &error["message"]);
+            // There it is what the action itself said. That something was done, or may have been, is said nowhere else.
+            let ours = &error["message"];
+            match error["upstream"]["text"].as_str() {
+                Some(words) if error["safe_to_repeat"] == true => own("error_message", &json!(words)),
+                Some(words) => {
+                    own("error_message", &json!(format!("{}; it said: {words}", ours.as_str().unwrap_or_default())));
+                }
+                None => own("error_message", ours),
+            }
         }
         "action_timeout" => {
             let waited = || native.attempts.last().and_then(|attempt| attempt["ms"].as_u64());
@@ -226,8 +239,33 @@ fn later(waits: &Value) -> Option<&Value> {
 
 /// The inputs of each action as that server shows them: by their names, each with its schema.
 fn parameters(schemas: &Value) -> Value {
-    let of = |schema: &Value| schema.get("properties").cloned().unwrap_or_else(|| json!({}));
+    let of = |schema: &Value| {
+        let mut named = BTreeMap::new();
+        inputs(schema, schema, ALTERNATIVES_DEPTH_MAX, &mut named);
+        let one = |mut ways: Vec<Value>| if ways.len() == 1 { ways.swap_remove(0) } else { json!({ "anyOf": ways }) };
+        Value::Object(named.into_iter().map(|(name, ways)| (name.to_owned(), one(ways))).collect())
+    };
     schemas.as_object().into_iter().flatten().map(|(action, schema)| (action.clone(), of(schema))).collect()
+}
+
+/// Every input that a schema names, also in its alternatives, with each schema that it has there.
+fn inputs<'a>(schema: &'a Value, root: &'a Value, depth: usize, named: &mut BTreeMap<&'a str, Vec<Value>>) {
+    if depth == 0 {
+        return;
+    }
+    for (name, way) in schema["properties"].as_object().into_iter().flatten() {
+        let ways = named.entry(name).or_default();
+        if !ways.contains(way) {
+            ways.push(way.clone());
+        }
+    }
+    let alternatives =
+        ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|keyword| schema[keyword].as_array()).flatten();
+    let branches = ["then", "else"].into_iter().filter_map(|keyword| schema.get(keyword));
+    let target = schema["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?));
+    for part in alternatives.chain(branches).chain(target) {
+        inputs(part, root, depth - 1, named);
+    }
 }
 
 /// The kind in the words of that server: what ran is an action's timeout or error, whatever it was exactly.
@@ -236,6 +274,10 @@ fn kind<'a>(status: &str, error: &'a Value) -> &'a str {
     let code = error["code"].as_str().and_then(Code::parse);
     match (status, code) {
         ("refused", _) if own == RefusalKind::InvalidArgument.as_str() => RefusalKind::ValidationFailed.as_str(),
+        // A walk that there is not is a wrong argument there; its actions are not in question.
+        ("refused", _) if own == RefusalKind::UnknownName.as_str() && error["details"][0]["field"] == "session" => {
+            RefusalKind::ValidationFailed.as_str()
+        }
         ("refused", _) if own == RefusalKind::UnknownName.as_str() => RefusalKind::UnknownAction.as_str(),
         ("refused", _) => own,
         _ if own == RefusalKind::ActionTimeout.as_str() || own == RefusalKind::ActionError.as_str() => own,
@@ -243,5 +285,68 @@ fn kind<'a>(status: &str, error: &'a Value) -> &'a str {
         _ if own == RefusalKind::AwaitingPerson.as_str() => own,
         (_, Some(Code::ExecutionTimeout | Code::NetworkTimeout)) => RefusalKind::ActionTimeout.as_str(),
         _ => RefusalKind::ActionError.as_str(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flat(native: &Value) -> Value {
+        let raw = to_raw_value(native).unwrap();
+        serde_json::from_str(Dialect::Theodosia.render(&raw).get()).unwrap()
+    }
+
+    fn refused(error: Value) -> Value {
+        flat(&json!({ "status": "refused", "error": error, "valid_next_actions": [], "charter_version": "1.0" }))
+    }
+
+    #[test]
+    fn every_mistake_is_listed_with_what_was_expected_and_what_was_there() {
+        let fault = |field: &str| json!({ "field": field, "expected": "text", "got": "5", "nearest": ["x"] });
+        let error = json!({ "kind": "validation_failed", "message": "no", "details": [fault("a"), fault("b")] });
+        let told = |field: &str| json!({ "field": field, "expected": "text", "got": "5" });
+        assert_eq!(refused(error)["details"], json!([told("a"), told("b")]));
+    }
+
+    #[test]
+    fn a_walk_that_there_is_not_is_a_wrong_argument() {
+        let fault = json!({ "field": "session", "expected": "a walk of yours" });
+        let no = refused(json!({ "kind": "unknown_name", "message": "there is no such walk", "details": [fault] }));
+        assert_eq!(
+            (&no["error"], &no["reason"]),
+            (&json!("validation_failed"), &json!("there is no such walk")),
+            "{no}"
+        );
+        assert_eq!(no["details"][0]["field"], "session", "{no}");
+        let tool = refused(json!({ "kind": "unknown_name", "message": "there is no tool `x`" }));
+        assert_eq!(tool["error"], "unknown_action");
+    }
+
+    #[test]
+    fn what_an_action_said_itself_is_its_message() {
+        let upstream = json!({ "text": "card declined", "trusted": false });
+        let mut error =
+            json!({ "kind": "action_error", "code": "ActionError", "message": "ours", "upstream": upstream });
+        let failed = |error: &Value| flat(&json!({ "status": "error", "error": error, "charter_version": "1.0" }));
+        error["safe_to_repeat"] = json!(true);
+        assert_eq!(failed(&error)["error_message"], "card declined");
+        error["safe_to_repeat"] = json!(false);
+        assert_eq!(failed(&error)["error_message"], "ours; it said: card declined", "it may have been done");
+        error["upstream"] = Value::Null;
+        assert_eq!(failed(&error)["error_message"], "ours", "where nothing was said");
+    }
+
+    #[test]
+    fn inputs_in_alternatives_are_shown_by_their_names() {
+        let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
+        let card = json!({ "properties": { "card": text, "amount": number } });
+        let schema = json!({
+            "type": "object", "oneOf": [{ "$ref": "#/$defs/card" }, { "properties": { "iban": text, "amount": text } }],
+            "$defs": { "card": card },
+        });
+        let amount = json!({ "anyOf": [number, text] });
+        let shown = parameters(&json!({ "pay": schema, "drop": { "type": "object" } }));
+        assert_eq!(shown, json!({ "pay": { "card": text, "iban": text, "amount": amount }, "drop": {} }));
     }
 }

@@ -9,21 +9,24 @@ mod history;
 mod names;
 mod read;
 mod resource;
+mod retake;
+mod sound;
 mod text;
 mod view;
 
 pub(in crate::mcp) use answer::fill;
 pub use answer::{filled, next_body, state_body};
 pub use define::{action_tool, definition};
-pub use guide::{guided, hint, mended};
+pub use guide::{guided, hint};
 pub use history::{Called, Entry, history};
 pub use names::{Names, Tool};
 pub use read::{
     EXPECT_SEQ, INPUTS_BYTES_MAX, Inputs, SESSION, SESSION_CHARS_MAX, Wanted, action_of, read, read_action, session_of,
 };
 pub use resource::{Address, What, content, resource, template};
+pub use retake::{Retake, mended, unguarded};
 pub use text::text;
-pub use view::{Moved, Next, Schemas, View, Waits};
+pub use view::{Given, Moved, Next, Schemas, View, Waits};
 
 #[cfg(test)]
 mod goldens;

@@ -8,7 +8,7 @@ use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
-use super::{NO_SUCH_FIELD, PRESENT};
+use super::{NO_SUCH_FIELD, NOTHING, PRESENT};
 
 /// How many options are spelled out.
 const OPTIONS_MAX: usize = 8;
@@ -17,43 +17,90 @@ const SHOWN_CHARS_MAX: usize = 60;
 /// How far alternatives within alternatives are followed.
 const DEPTH_MAX: usize = 4;
 
-/// Adds what an error says to the faults. `source` is the whole schema.
-pub(super) fn describe(error: &ValidationError<'_>, source: &Value, depth: usize, faults: &mut Vec<ArgumentFault>) {
-    let path = dotted(error.instance_path());
-    let here = |expected: String| ArgumentFault {
-        got: Some(shown(&path, error.instance())),
-        field: path.clone(),
-        expected,
-        nearest: Vec::new(),
+/// One thing that is wrong with a value.
+#[derive(Debug)]
+pub(super) struct Complaint {
+    /// Where, by the names on the way there: a name may have dots of its own.
+    pub(super) at: Vec<String>,
+    /// What kind of thing.
+    pub(super) what: What,
+    /// The same in words.
+    pub(super) said: ArgumentFault,
+}
+
+/// What is wrong with a place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Nothing is there, and something must be.
+    Missing,
+    /// Something is there under a name that cannot be there; the names that can.
+    Misnamed { known: Vec<String> },
+    /// It has fewer fields than it must have.
+    TooFew,
+    /// What is there does not fit.
+    Wrong,
+}
+
+/// Adds what an error says to the complaints. `source` is the whole schema.
+pub(super) fn describe(error: &ValidationError<'_>, source: &Value, depth: usize, complaints: &mut Vec<Complaint>) {
+    let at = names(error.instance_path());
+    let path = dotted(&at);
+    let here = |what: What, expected: String| Complaint {
+        said: ArgumentFault {
+            got: Some(shown(&path, error.instance())),
+            field: path.clone(),
+            expected,
+            nearest: Vec::new(),
+        },
+        at: at.clone(),
+        what,
+    };
+    let member = |name: &str, what: What, expected: &str, got: Option<&str>, nearest: Vec<String>| {
+        let at: Vec<String> = at.iter().cloned().chain([name.to_owned()]).collect();
+        let (field, expected, got) = (dotted(&at), expected.to_owned(), got.map(str::to_owned));
+        Complaint { said: ArgumentFault { field, expected, got, nearest }, at, what }
     };
     match error.kind() {
         Kind::Required { property } => {
-            let field = joined(&path, property.as_str().unwrap_or_default());
-            faults.push(ArgumentFault { field, expected: PRESENT.to_owned(), got: None, nearest: Vec::new() });
+            let name = property.as_str().unwrap_or_default();
+            complaints.push(member(name, What::Missing, PRESENT, Some(NOTHING), Vec::new()));
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let known = known_fields(error, source);
-            faults.extend(unexpected.iter().take(OPTIONS_MAX).map(|name| ArgumentFault {
-                field: joined(&path, &bounded(name)),
-                expected: NO_SUCH_FIELD.to_owned(),
-                got: None,
-                nearest: nearest(name, known.iter().map(String::as_str)),
+            complaints.extend(unexpected.iter().take(OPTIONS_MAX).map(|name| {
+                let near = nearest(name, known.iter().map(String::as_str));
+                member(name, What::Misnamed { known: known.clone() }, NO_SUCH_FIELD, None, near)
             }));
+        }
+        // What is wrong is a name, not what stands under it.
+        Kind::PropertyNames { error: why } if why.instance().is_string() => {
+            let name = why.instance().as_str().unwrap_or_default();
+            let known = known_fields(error, source);
+            let (expected, mut near) = match why.kind() {
+                Kind::Enum { options } => {
+                    let names = options.as_array().into_iter().flatten().filter_map(Value::as_str);
+                    (one_of(options), nearest(name, names))
+                }
+                kind => (expected(kind), Vec::new()),
+            };
+            near.retain(|near| error.instance().get(near).is_none());
+            complaints.push(member(name, What::Misnamed { known }, &format!("as a name {expected}"), None, near));
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             match nearest_branch(context, error.instance_path()).filter(|_| depth < DEPTH_MAX) {
-                Some(branch) => branch.iter().for_each(|error| describe(error, source, depth + 1, faults)),
-                None => faults.push(here(alternatives(context))),
+                Some(branch) => branch.iter().for_each(|error| describe(error, source, depth + 1, complaints)),
+                None => complaints.push(here(What::Wrong, alternatives(context))),
             }
         }
         Kind::Enum { options } => {
-            let mut fault = here(one_of(options));
+            let mut complaint = here(What::Wrong, one_of(options));
             if let (Some(given), Some(options)) = (error.instance().as_str(), options.as_array()) {
-                fault.nearest = nearest(given, options.iter().filter_map(Value::as_str));
+                complaint.said.nearest = nearest(given, options.iter().filter_map(Value::as_str));
             }
-            faults.push(fault);
+            complaints.push(complaint);
         }
-        kind => faults.push(here(expected(kind))),
+        kind @ Kind::MinProperties { .. } => complaints.push(here(What::TooFew, expected(kind))),
+        kind => complaints.push(here(What::Wrong, expected(kind))),
     }
 }
 
@@ -164,23 +211,18 @@ fn known_fields(error: &ValidationError<'_>, source: &Value) -> Vec<String> {
     fields.map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
 }
 
-/// A location as a dotted path.
-fn dotted(location: &Location) -> String {
-    let mut path = String::new();
-    for segment in location.segments() {
-        if !path.is_empty() {
-            path.push('.');
-        }
-        match segment {
-            LocationSegment::Property(name) => path.push_str(&bounded(&name)),
-            LocationSegment::Index(n) => path.push_str(&n.to_string()),
-        }
-    }
-    path
+/// The names on the way to a place.
+fn names(location: &Location) -> Vec<String> {
+    let name = |segment| match segment {
+        LocationSegment::Property(name) => name.to_string(),
+        LocationSegment::Index(n) => n.to_string(),
+    };
+    location.segments().map(name).collect()
 }
 
-fn joined(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+/// The same as a dotted path.
+pub(super) fn dotted(at: &[String]) -> String {
+    at.iter().map(|name| bounded(name)).collect::<Vec<_>>().join(".")
 }
 
 /// A value as far as it is shown: never a whole object, never what its name says is secret.

@@ -40,8 +40,8 @@ enum MachineCommand {
 
 #[derive(Debug, Args)]
 struct GraphArgs {
-    /// The machine; that of a stage in which agents call tools is named `MACHINE.ACTION`.
-    name: String,
+    /// The machine; that of a stage in which agents call tools is named `MACHINE.ACTION`. Without it, all that are declared.
+    name: Option<String>,
     /// The configuration file.
     #[arg(long, value_name = "FILE", default_value = "amends.toml")]
     config: PathBuf,

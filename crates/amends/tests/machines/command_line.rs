@@ -63,6 +63,48 @@ fn two_walks_are_compared_up_to_their_first_difference() {
 }
 
 #[test]
+fn a_fork_is_compared_with_its_walk_from_where_it_begins_and_by_its_fields_too() {
+    let place = Place::new();
+    let gateway = serve(&place, ORDER);
+    let client = Bare::stateless(&gateway);
+    let walk = ordered(&client, "latte");
+    let fork = client.call("fork", json!({ "session": walk }))["structuredContent"]["data"]["session"].clone();
+    let fork = fork.as_str().expect("a handle");
+    let diff = || {
+        let (code, said) = place.amends(&["walk", "diff", &walk, fork, "--json"]);
+        let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
+        assert_eq!(said["shared"], 1, "{said}");
+        (code, said["first_difference"].clone())
+    };
+    assert_eq!(diff(), (0, Value::Null), "nothing was done in either since");
+    for session in [walk.as_str(), fork] {
+        client.call("step", json!({ "action": "pay", "inputs": { "amount": 5 }, "session": session }));
+    }
+    assert_eq!(diff(), (1, json!({ "move": 2, "what": "fields" })), "each has a charge of its own");
+    let (_, text) = place.amends(&["walk", "diff", &walk, fork]);
+    assert!(text.contains("until move 1 they are one walk") && text.contains("ch_"), "{text}");
+}
+
+#[test]
+fn every_machine_is_drawn_where_none_is_named() {
+    let place = Place::new();
+    let other = "[machines.other]\ninitial = \"new\"\nterminal = [\"old\"]\n[machines.other.actions.age]\nfrom = [\"new\"]\nto = \"old\"\n";
+    let config = place.write("two.toml", &format!("{ORDER}\n{other}"));
+    let config = config.display().to_string();
+    let drawn = |how: &[&str]| {
+        let output =
+            Command::new(AMENDS).args(["machine", "graph", "--config", &config]).args(how).output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let text = drawn(&[]);
+    assert!(text.contains("order:\n") && text.contains("other:\n"), "{text}");
+    let svg = drawn(&["--svg"]);
+    assert_eq!((svg.matches("<svg").count(), svg.matches("</svg>").count()), (3, 3), "{svg}");
+    assert_eq!(drawn(&["--dot"]).matches("digraph").count(), 2);
+}
+
+#[test]
 fn a_walk_is_followed_as_it_happens() {
     let place = Place::new();
     let gateway = serve(&place, ORDER);

@@ -62,8 +62,8 @@ fn each_kind_of_answer_has_its_fields_and_no_others() {
         "op": "call", "tool": "step", "args": { "action": "pay", "session": "ses_unknown" }, "meta": meta(),
     }));
     let nowhere = body(&nowhere["result"], false);
-    assert_eq!(nowhere["error"], "unknown_action", "{nowhere}");
-    let told = ["known_actions", "next_hint", "next_action_schemas", "valid_next_actions"];
+    assert_eq!((&nowhere["error"], &nowhere["details"][0]["field"]), (&json!("validation_failed"), &json!("session")));
+    let told = ["reason", "next_hint", "next_action_schemas", "valid_next_actions"];
     assert!(told.iter().all(|member| nowhere.get(*member).is_some()), "{nowhere}");
     let mut take = |action: &str, inputs: Value| agent.takes_with(action, inputs, json!({}), meta());
     let timed_out = take("pay", json!({ "amount": 5 }));

@@ -59,8 +59,14 @@ fn a_tool_that_only_a_machine_calls_is_refused_with_the_action_that_does() {
         assert_eq!(refused["isError"], true, "{refused}");
         let error = &refused["structuredContent"]["error"];
         assert_eq!(error["kind"], "invalid_transition", "{refused}");
-        let template = json!({ "tool": "step", "args": { "action": "pay" }, "missing": ["inputs.amount"] });
-        assert_eq!(error["recovery"]["template"], template, "{refused}");
+        assert!(error["message"].as_str().is_some_and(|words| words.contains("the action `pay`")), "{refused}");
+        let template = json!({ "tool": "step", "args": {}, "missing": ["action"] });
+        assert_eq!(error["recovery"]["template"], template, "no order is written down yet: {refused}");
+        assert_eq!(
+            refused["structuredContent"]["valid_next_actions"],
+            json!(["drop_order", "take_order"]),
+            "{refused}"
+        );
     }
     let (status, refused) = gateway.call("charge_card", &args.to_string());
     assert_eq!((status, &refused["error"]["kind"]), (422, &json!("invalid_transition")), "{refused}");
@@ -92,6 +98,8 @@ fn before_a_walk_begins_one_can_read_where_it_would_begin() {
         let graph = read("amends://graph");
         assert_eq!(graph["mimeType"], "image/svg+xml");
         assert!(graph["text"].as_str().unwrap().starts_with("<svg"), "{graph}");
+        let begins = graph["text"].as_str().unwrap().matches("class=\"state now\"").count();
+        assert_eq!(begins, 1, "it is marked where it would begin: {graph}");
         assert!(read("amends://graph.mmd")["text"].as_str().unwrap().contains("stateDiagram-v2"));
         let mirror = client.call("walk", json!({ "what": "next" }));
         assert_eq!(mirror["structuredContent"]["data"], next);

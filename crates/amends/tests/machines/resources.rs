@@ -96,3 +96,19 @@ fn a_client_without_a_session_listens_to_a_walk() {
         agent.client.run(json!({ "op": "heard" }))["heard"].to_string().contains(&uri)
     });
 }
+
+#[test]
+fn where_no_walk_has_begun_every_machine_is_drawn() {
+    let place = Place::new();
+    let other = ORDER.split_once("[machines.order]").expect("the tools come first").1;
+    let other = format!("[machines.again]{}", other.replace("machines.order.", "machines.again."));
+    let gateway = serve(&place, &format!("{ORDER}\n{other}"));
+    let client = Bare::stateless(&gateway);
+    let read = |uri: &str| client.result("resources/read", json!({ "uri": uri }))["contents"][0]["text"].clone();
+    let svg = read("amends://graph").as_str().expect("a picture").to_owned();
+    assert_eq!(svg.matches("class=\"state now\"").count(), 2, "each where it would begin: {svg}");
+    for text in [read("amends://graph.mmd"), read("amends://graph.dot")] {
+        let text = text.as_str().expect("a text");
+        assert!(text.contains("again") && text.contains("order"), "{text}");
+    }
+}

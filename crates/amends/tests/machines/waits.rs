@@ -48,6 +48,8 @@ fn an_agent_is_told_that_a_person_is_asked_about_a_call_and_its_next_equal_wish_
     let session = ordered(&gateway, "ord_1");
     let waits = pay(&gateway, &session);
     assert_eq!((&waits["status"], &waits["error"]["kind"]), (&json!("error"), &json!("awaiting_person")), "{waits}");
+    let hint = waits["next_hint"].as_str().unwrap_or_default();
+    assert!(hint.contains("A person is asked") && !hint.contains("being made"), "{waits}");
     assert_eq!((&waits["state"]["name"], &waits["error"]["certainty"]), (&json!("ordered"), &json!("not_sent")));
     let asked = queue(&place);
     assert_eq!((asked.len(), &asked[0]["id"]), (1, &waits["error"]["interaction"]), "{asked:?}");
@@ -376,10 +378,12 @@ fn what_was_done_and_cannot_be_judged_is_told_and_holds_nobody_for_good() {
     assert!(asked[0]["question"].as_str().is_some_and(|words| words.contains("no_such_member")), "{asked:?}");
     let other = step(&gateway, json!({ "action": "drop_order", "session": session }));
     assert_refused(&other, "in_flight", &[]);
+    assert_eq!((&other["error"]["retryable"], other["error"].get("retry_after_ms")), (&json!(false), None), "{other}");
     pay(&gateway, &session);
     assert_eq!((place.requests_on("charge_card", "ord_1"), queue(&place).len()), (1, 1));
     let (_, reset) = gateway.call("reset", &json!({ "session": session }).to_string());
     assert_eq!(reset["data"]["state"]["name"], "created", "{reset}");
+    assert_eq!(reset["data"].get("result"), None, "nothing was made: {reset}");
     assert_legal(&reset["data"], &["drop_order", "take_order"]);
     place.settled();
 }

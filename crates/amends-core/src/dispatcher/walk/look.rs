@@ -55,6 +55,8 @@ pub struct Underway<'a> {
     pub machine: &'a MachineName,
     /// The calls of its last try.
     pub legs: Vec<Leg<'a>>,
+    /// Whether a person is asked whether it may be done.
+    pub asked: bool,
 }
 
 /// A call that was made for a move.
@@ -129,6 +131,7 @@ impl Dispatcher {
             action: &open.taking.action,
             machine: &open.machine,
             legs: open.last_try().map(leg).collect(),
+            asked: (open.question.is_some() && !open.approved) || open.legs.iter().any(LegState::is_asked),
         });
         let past = walk.unsettled.as_ref().into_iter().flat_map(|past| past.beside.iter().chain(&past.legs));
         let top = walk.top().0.name();

@@ -135,7 +135,7 @@ impl Run<'_> {
         };
         let wish = Wish::Unreadable { requested: step.name.clone(), refusal: Box::new(Refusal::of(no, words)) };
         let view = walk::view(self.gateway, &self.order.principal, &self.order.walks, machine).await.ok();
-        let moved = view.map(|view| Box::new(Moved { action: step.name.clone(), result: None, view }));
+        let moved = view.map(|view| Box::new(Moved::at(&step.name, view)));
         Handed::Handed(self.session.call(wish, Listener::of_the_answer()), moved)
     }
 

@@ -17,7 +17,7 @@ use super::connection::Connection;
 use super::{Door, json, plain_text};
 use crate::door::mcp;
 use crate::door::waiting::Waiting;
-use crate::door::walk::{self, Asker, Came};
+use crate::door::walk::{self, Asker, Came, Stray};
 use crate::driver::{Answered, Form, Listener, Wish};
 use crate::telemetry::Named;
 
@@ -79,7 +79,21 @@ pub(super) async fn call(
                                 }
                             }
                             None => {
-                                session.call(Wish::Call { params: &params, call: &call }, Listener::of_the_answer())
+                                let (gateway, session) = (&door.gateway, &session);
+                                let asker = Asker { gateway, principal: who, door: "http", session, own: None };
+                                match walk::stray(&asker, &call, Listener::of_the_answer()).await {
+                                    Stray::Passes(listener, moved) => {
+                                        instead = moved;
+                                        session.call(Wish::Call { params: &params, call: &call }, listener)
+                                    }
+                                    Stray::Came(Came::Handed(handle, moved)) => {
+                                        instead = moved;
+                                        handle
+                                    }
+                                    Stray::Came(Came::Answered(answered)) => {
+                                        return respond(&answered, gateway.config().dialect);
+                                    }
+                                }
                             }
                         },
                         Ok(Err(error)) => {

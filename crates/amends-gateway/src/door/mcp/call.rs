@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::{
     Answer, Asked, Client, Outbox, ProgressRelay, Question, Running, logging, render, render_protocol_error, waiting,
 };
-use crate::door::walk::{self, Asker, Came};
+use crate::door::walk::{self, Asker, Came, Stray};
 use crate::driver::{CallHandle, Listener, Wish};
 use crate::upstream::{self, Aside, AsideSender, Asking, RpcFault, Said};
 
@@ -74,7 +74,24 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
             }
         }
         (Ok(call), Ok(Some(returned))) => client.session().go_on(params, call, &returned, listener).await,
-        (Ok(call), Ok(None)) => {
+        (Ok(call), Ok(None)) => 'handed: {
+            let own = client.own_walks(traits.era);
+            let (gateway, principal, door) = (&client.gateway, &client.principal, client.door());
+            let asker = Asker { gateway, principal, door, session: client.session(), own };
+            let listener = match walk::stray(&asker, call, listener).await {
+                Stray::Passes(listener, moved) => {
+                    instead = moved;
+                    listener
+                }
+                Stray::Came(Came::Handed(handle, moved)) => {
+                    instead = moved;
+                    break 'handed handle;
+                }
+                Stray::Came(Came::Answered(answered)) => {
+                    let (message, code) = render(&asked.id, &answered, traits);
+                    return Some(Answer { message, code, delivery: None, begun: None });
+                }
+            };
             if let Some(decision) = meta.as_ref().and_then(|meta| meta.decision.as_ref()) {
                 client.session().decide(decision).await;
             }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use amends_wire::mcp::lists::Kind;
-use amends_wire::mcp::steps::Address;
 use amends_wire::mcp::{Era, era, tasks as wire};
 use amends_wire::message;
 use amends_wire::object::Object;
@@ -120,7 +119,7 @@ fn filter(asked: &Asked) -> Option<Value> {
 
 /// Wants to hear of a resource; nothing where it lives nowhere, or where it lives does not tell.
 async fn subscribed(client: &Client, uri: &str) -> Option<Subscribed> {
-    if Address::is_ours(uri) && !client.gateway.catalogue.now().machines().is_empty() {
+    if walk::is_own(client, uri) {
         return walk::hears(client, uri).await;
     }
     let params = serde_json::value::to_raw_value(&json!({ "uri": uri })).ok()?;

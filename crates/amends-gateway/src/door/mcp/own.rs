@@ -104,7 +104,9 @@ fn instructions(gateway: &Gateway) -> String {
     let listing = gateway.catalogue.now();
     let mut ours = INSTRUCTIONS.to_owned();
     if !listing.machines().is_empty() {
-        let step = listing.machines().names().own(Tool::Step).map(|step| format!(" with `{step}`")).unwrap_or_default();
+        let step = listing.machines().names().own(Tool::Step);
+        let step = step.filter(|step| listing.machines().listed().any(|listed| listed == *step));
+        let step = step.map(|step| format!(" with `{step}`")).unwrap_or_default();
         ours.push_str(&format!(
             " Some work goes in a declared order: take its actions{step}, and go by `valid_next_actions` in every answer."
         ));

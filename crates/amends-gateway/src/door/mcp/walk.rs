@@ -13,11 +13,17 @@ use crate::hub::{Subscribed, subscribe_own};
 
 /// The address in a request about resources, where it is ours.
 pub(super) fn own_address(client: &Client, asked: &Asked) -> Option<String> {
-    if !asked.method.starts_with("resources/") || client.gateway.catalogue.now().machines().is_empty() {
+    if !asked.method.starts_with("resources/") {
         return None;
     }
     let uri = asked.text().and_then(Object::parse)?.string("uri")?.into_owned();
-    Address::is_ours(&uri).then_some(uri)
+    is_own(client, &uri).then_some(uri)
+}
+
+/// Whether an address is ours. Where no machine is declared, a walk through one that was may be named all the same.
+pub(super) fn is_own(client: &Client, uri: &str) -> bool {
+    let named = || Address::parse(uri).is_some_and(|address| address.session.is_some());
+    Address::is_ours(uri) && (!client.gateway.catalogue.now().machines().is_empty() || named())
 }
 
 /// `resources/read` of an address of ours.

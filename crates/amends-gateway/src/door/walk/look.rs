@@ -6,14 +6,13 @@ use std::sync::Arc;
 use amends_core::envelope::{Body, Data};
 use amends_core::id::{MachineName, StateName};
 use amends_core::machine::Machine;
-use amends_core::machine::graph::Marks;
+use amends_core::machine::graph::{self, Marks};
 use amends_core::walk::Frame;
 use amends_core::{Envelope, Outcome, Principal, Refusal, RefusalKind, SessionId};
 use amends_wire::mcp::steps::{Names, Next, View, What, history, next_body, state_body};
-use amends_wire::schema::PRESENT;
 use serde_json::{Map, Value, json};
 
-use super::{OwnWalks, unfit};
+use super::OwnWalks;
 use crate::driver::{Answered, Form, Rendered};
 use crate::gateway::Gateway;
 use crate::walks::{self, drift::Seen};
@@ -112,10 +111,7 @@ fn before(gateway: &Gateway, what: What) -> Result<Shown, Box<Refusal>> {
         What::Trace => Ok(Shown::Data(json!({ "events": [] }))),
         What::Graph | What::GraphMermaid | What::GraphDot => match machines.as_slice() {
             [only] => Ok(drawn(only, &unbegun(only), what)),
-            _ => {
-                let words = "there are several machines, and no walk has begun; name one with `session`".to_owned();
-                Err(unfit(words, "session", PRESENT, None, Vec::new()))
-            }
+            several => Ok(drawn_together(several, what)),
         },
     }
 }
@@ -175,12 +171,27 @@ pub(super) fn nowhere(machines: &[&Machine], names: &Names) -> View {
 
 fn drawn(machine: &Machine, view: &View, what: What) -> Shown {
     let taken = view.frames.last().map(|frame| frame.taken.keys().cloned().collect()).unwrap_or_default();
-    let now = (!view.session.as_str().is_empty()).then(|| view.state.clone());
-    let marks = Marks { now, taken };
+    let marks = Marks { now: Some(view.state.clone()), taken };
     Shown::Text(match what {
         What::GraphMermaid => machine.mermaid(&marks),
         What::GraphDot => machine.dot(&marks),
         What::Graph | What::Next | What::History | What::State | What::Trace => machine.svg(&marks),
+    })
+}
+
+/// Each of several machines, where it would begin.
+fn drawn_together(machines: &[&Machine], what: What) -> Shown {
+    let begins = |machine: &Machine| Marks { now: Some(machine.initial().clone()), ..Marks::default() };
+    let each = |draw: &dyn Fn(&Machine, &Marks) -> String| {
+        machines.iter().map(|machine| draw(machine, &begins(machine))).collect::<Vec<_>>().join("\n")
+    };
+    Shown::Text(match what {
+        What::GraphMermaid => each(&|machine, marks| format!("%% {}\n{}", machine.name(), machine.mermaid(marks))),
+        What::GraphDot => each(&|machine, marks| machine.dot(marks)),
+        What::Graph | What::Next | What::History | What::State | What::Trace => {
+            let all: Vec<(&Machine, Marks)> = machines.iter().map(|machine| (*machine, begins(machine))).collect();
+            graph::together(&all)
+        }
     })
 }
 

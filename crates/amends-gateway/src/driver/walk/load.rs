@@ -8,7 +8,7 @@ use amends_core::dispatcher::walk::{Leg, Look};
 use amends_core::id::MachineName;
 use amends_core::machine::{Course, Machines, Written};
 use amends_core::walk::{Fork, Frame, Part};
-use amends_core::{Dispatcher, Event, Fact, SessionId};
+use amends_core::{Dispatcher, Event, Fact, SessionId, Timestamp};
 use amends_ledger::{Error, Trace};
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -61,7 +61,15 @@ pub(in crate::driver) async fn walking(
         moves.insert(open.id.clone(), live);
     }
     let past = results(gateway, &look.unsettled).await?;
-    Ok(Some(Walking { course, kit, moves, past }))
+    let since = since(trace.events.iter().map(|stored| &stored.event));
+    Ok(Some(Walking { course, kit, moves, past, since, undone: Vec::new() }))
+}
+
+/// When a walk was last reset; what was made before then is no part of it any more.
+pub(crate) fn since<'a>(events: impl DoubleEndedIterator<Item = &'a Event>) -> Timestamp {
+    let mut newest = events.rev();
+    let reset = newest.find(|event| matches!(event.fact, Fact::WalkReset { .. }));
+    reset.map(|event| event.at).unwrap_or_default()
 }
 
 /// What calls gave, as far as it is kept.

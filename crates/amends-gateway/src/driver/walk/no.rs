@@ -6,7 +6,7 @@ use amends_core::machine::Unmet;
 use amends_core::refusal::ArgumentFault;
 use amends_core::{Refusal, RefusalKind};
 use amends_wire::Schema;
-use amends_wire::mcp::steps::{Names, mended};
+use amends_wire::mcp::steps::{Given, Names, Retake, View, mended, unguarded};
 use serde_json::{Map, Value};
 
 use super::super::session::Session;
@@ -38,14 +38,21 @@ impl Session {
         Refusal { details: faults, recovery, ..Refusal::of(RefusalKind::ValidationFailed, message) }
     }
 
-    /// The refusal of an action whose guard does not hold: which part of it, over which values.
+    /// The refusal of an action whose guard does not hold: which part of it, over which values, and the same action with the
+    /// inputs that this part does not speak of.
     pub(super) fn guarded(
         &self,
-        name: &ActionName,
+        retake: &Retake<'_>,
+        inputs: &Map<String, Value>,
         guard: &str,
         reason: Option<&str>,
         unmet: Option<Unmet>,
+        holds: impl Fn(&Value) -> bool,
     ) -> Refusal {
+        let name = &ActionName::new(retake.action);
+        let private = self.private(name, &Value::Object(inputs.clone()));
+        let paths: Vec<&str> = unmet.iter().flat_map(|unmet| &unmet.values).map(|(path, _)| path.as_str()).collect();
+        let recovery = unguarded(retake, inputs, &private, &paths, holds);
         let mut message = format!("`{name}` is not allowed now: its guard `{guard}` does not hold");
         let mut details = Vec::new();
         if let Some(unmet) = unmet {
@@ -78,7 +85,22 @@ impl Session {
         if let Some(reason) = reason {
             message.push_str(&format!(" ({})", bounded(reason)));
         }
-        Refusal { details, ..Refusal::of(RefusalKind::InvalidTransition, message) }
+        Refusal { details, recovery, ..Refusal::of(RefusalKind::InvalidTransition, message) }
+    }
+
+    /// What an agent gave, as far as it may be said again. What is private for an action that it may have meant is private.
+    pub(super) fn may_say(&self, action: &ActionName, inputs: &Value, view: &View) -> Given {
+        let next = view.next.iter().map(|next| ActionName::new(next.action.as_str()));
+        let private: Vec<Map<String, Value>> =
+            next.chain([action.clone()]).map(|action| self.private(&action, inputs)).collect();
+        let mut given = Given::default();
+        for (name, value) in inputs.as_object().into_iter().flatten() {
+            match private.iter().any(|private| private.contains_key(name)) {
+                true => given.withheld.push(name.clone()),
+                false => drop(given.inputs.insert(name.clone(), value.clone())),
+            }
+        }
+        given
     }
 
     /// A value that a guard speaks of, in a few characters and with what is private masked; nothing for what is not there.

@@ -29,7 +29,10 @@ impl Session {
         let envelope = Box::new(envelope.clone());
         let form = match self.view() {
             Some(view) => {
-                let moved = Moved { action: live.action.to_string(), result: self.may_leave(live.gave.clone()), view };
+                let result = self.may_leave(live.gave.clone());
+                // What was given is said again only where it was not taken.
+                let given = envelope.error().map(|_| self.may_say(&live.action, &live.inputs, &view));
+                let moved = Moved { result, given, ..Moved::at(live.action.as_str(), view) };
                 Form::Moved { envelope, moved: Box::new(moved), names: self.names() }
             }
             None => Form::Envelope { envelope, payload: None },
@@ -178,6 +181,6 @@ pub(crate) fn seen(
     view: crate::walks::view::View,
     names: Arc<Names>,
 ) -> Rendered {
-    let moved = Box::new(Moved { action: action.to_owned(), result, view });
+    let moved = Box::new(Moved { result, ..Moved::at(action, view) });
     Rendered { form: Form::Moved { envelope: Box::new(envelope), moved, names }, replayed: false }
 }

@@ -146,7 +146,8 @@ pub(super) fn written(part: &impl Serialize) -> String {
 
 fn waiting(waits: &Waits) -> Value {
     match waits {
-        Waits::Open { action } => json!({ "for": "open", "action": action }),
+        Waits::Open { action, asked: false } => json!({ "for": "open", "action": action }),
+        Waits::Open { action, asked: true } => json!({ "for": "open", "action": action, "asked": true }),
         Waits::Unsettled { action, done } => json!({ "for": "unsettled", "action": action, "done": done }),
         Waits::Unknown { action } => json!({ "for": "unknown", "action": action }),
         Waits::Unclear { action } => json!({ "for": "unclear", "action": action }),
@@ -160,6 +161,7 @@ fn waiting(waits: &Waits) -> Value {
             };
             json!({ "for": "given_up", is: count, "not_undone": given_up.stays(), "left": given_up.left })
         }
+        Waits::Undone { undone } => json!({ "for": "undone", "undone": undone }),
         Waits::Drifted { why, .. } => json!({ "for": "drift", "why": why }),
     }
 }

@@ -71,7 +71,7 @@ fn view(state: &str, seq: u64) -> View {
 }
 
 fn moved(action: &str, view: View) -> Moved {
-    Moved { action: action.into(), result: None, view }
+    Moved::at(action, view)
 }
 
 fn done() -> Envelope {
@@ -134,6 +134,7 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
     let unknown = View { waits: Some(Waits::Unknown { action: "pay".into() }), ..view("ordered", 1) };
     vec![
         ("taken", done(), moved("take_order", view("ordered", 1))),
+        ("undone_since", done(), moved("pay", View { waits: Some(Waits::Undone { undone: 1 }), ..view("paid", 2) })),
         ("paid", done(), paid),
         ("ended", done(), moved("hand_over", view("fulfilled", 3))),
         ("within_another", done(), moved("take_order", within)),
@@ -162,7 +163,7 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
         (
             "in_flight",
             no("pay", RefusalKind::InFlight, "`pay` is being made"),
-            moved("pay", waiting(Waits::Open { action: "pay".into() })),
+            moved("pay", waiting(Waits::Open { action: "pay".into(), asked: false })),
         ),
         (
             "in_flight_done",
@@ -182,7 +183,7 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
         (
             "awaiting_person",
             asked("a person is asked whether `pay` may be done: tell the user, and do not call again in this turn"),
-            moved("pay", waiting(Waits::Open { action: "pay".into() })),
+            moved("pay", waiting(Waits::Open { action: "pay".into(), asked: true })),
         ),
         ("action_timeout", failed(RefusalKind::ActionTimeout, Certainty::InDoubt, doubt), moved("pay", unsettled())),
         (
@@ -344,6 +345,28 @@ fn nothing_invites_to_repeat_what_is_in_doubt() {
     let recovery = guided(&envelope, &moved, &names(false)).error().unwrap().recovery.clone().unwrap();
     assert_eq!(recovery.call.map(|call| call.tool).as_deref(), Some("walk"), "to look is all there is to do");
     assert_eq!(recovery.template, None);
+}
+
+#[test]
+fn what_time_does_not_settle_is_not_to_be_tried_again() {
+    let busy = Refusal {
+        code: amends_core::Code::ResourceBusy,
+        retry_after_ms: Some(5_000),
+        ..Refusal::of(RefusalKind::InFlight, "another is not over")
+    };
+    let envelope = Envelope::of(Body::Refused { error: Box::new(Trouble::refused("drop", &busy)) });
+    let open = Waits::Open { action: "pay".into(), asked: false };
+    for (waits, helps) in [
+        (open, true),
+        (Waits::Unsettled { action: "pay".into(), done: false }, false),
+        (Waits::Unknown { action: "pay".into() }, false),
+        (Waits::Unclear { action: "pay".into() }, false),
+    ] {
+        let view = View { waits: Some(waits.clone()), next: Vec::new(), ..view("ordered", 1) };
+        let told = guided(&envelope, &moved("drop", view), &names(false));
+        let error = told.error().unwrap();
+        assert_eq!((error.retryable, error.retry_after_ms.is_some()), (helps, helps), "{waits:?}");
+    }
 }
 
 #[test]

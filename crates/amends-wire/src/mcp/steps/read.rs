@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 
 use super::names::Tool;
 use super::resource::What;
+use super::sound::{Unsound, unsound};
 use crate::object::{self, Object, is_null, is_object};
-use crate::schema::{NO_SUCH_FIELD, PRESENT};
+use crate::schema::{NO_SUCH_FIELD, NOTHING, PRESENT};
 use crate::splice::Splice;
 
 /// The member that names the walk.
@@ -28,6 +29,8 @@ pub const SESSION_CHARS_MAX: usize = 128;
 pub(super) const TEMPLATE_BYTES_MAX: usize = 4096;
 /// How many characters of a value are said again.
 const SHOWN_CHARS_MAX: usize = 60;
+/// How far alternatives within alternatives are followed.
+const ALTERNATIVES_DEPTH_MAX: usize = 8;
 /// How many characters an action's name may have.
 const NAME_CHARS_MAX: usize = 256;
 
@@ -122,7 +125,7 @@ pub fn read(tool: Tool, name: &str, arguments: Option<&RawValue>) -> Result<Want
         Tool::Step => {
             let action = given.name("action", NAME_CHARS_MAX);
             if action.is_none() && !given.has("action") {
-                given.fault("action", PRESENT, None);
+                given.fault("action", PRESENT, Some(NOTHING.to_owned()));
             }
             Wanted::Step {
                 machine: given.name("machine", NAME_CHARS_MAX),
@@ -183,12 +186,19 @@ fn named(arguments: Option<&RawValue>, member: &str, most: usize) -> Option<Stri
 
 /// What our own two members are called beside the inputs of an action: another name where the inputs have that one.
 pub(super) fn extras(schema: Option<&Value>) -> (&'static str, &'static str) {
-    let has = |name: &str| {
-        schema.is_some_and(|schema| schema.pointer("/properties").is_some_and(|all| all.get(name).is_some()))
-    };
+    let has = |name: &str| schema.is_some_and(|schema| names(schema, schema, name, ALTERNATIVES_DEPTH_MAX));
     let session = if has(SESSION) { "amends_session" } else { SESSION };
     let expect = if has(EXPECT_SEQ) { "amends_expect_seq" } else { EXPECT_SEQ };
     (session, expect)
+}
+
+/// Whether a schema names that member, also in its alternatives.
+fn names(schema: &Value, root: &Value, name: &str, depth: usize) -> bool {
+    let all = ["oneOf", "anyOf", "allOf"].into_iter().filter_map(|keyword| schema[keyword].as_array()).flatten();
+    let branches = ["then", "else"].into_iter().filter_map(|keyword| schema.get(keyword));
+    let target = schema["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?));
+    let mut parts = all.chain(branches).chain(target);
+    schema["properties"].get(name).is_some() || (depth > 0 && parts.any(|part| names(part, root, name, depth - 1)))
 }
 
 /// Arguments that are looked at member by member.
@@ -306,14 +316,21 @@ impl<'a> Given<'a> {
             return Inputs::nothing();
         }
         let text = text.trim();
-        let twice = Object::parse(text).and_then(|object| {
-            let mut members = object.members().iter().map(|member| member.name());
-            members.find(|name| object.repeats(name)).map(|name| bounded(&name))
-        });
-        if let Some(name) = twice {
-            let path = if field.is_empty() { name } else { format!("{field}.{name}") };
-            self.fault(&path, "to be given once", Some("the same name twice".to_owned()));
-            return Inputs::nothing();
+        let path = |at: Vec<String>| {
+            let names = at.iter().map(|name| bounded(name));
+            (!field.is_empty()).then(|| field.to_owned()).into_iter().chain(names).collect::<Vec<_>>().join(".")
+        };
+        match unsound(text) {
+            Some(Unsound::Twice(at)) => {
+                self.fault(&path(at), "to be given once", Some("the same name twice".to_owned()));
+                return Inputs::nothing();
+            }
+            Some(Unsound::Beyond(at, number)) => {
+                let expected = format!("a whole number from {} to {}, or text", i64::MIN, u64::MAX);
+                self.fault(&path(at), expected, Some(cut(&number)));
+                return Inputs::nothing();
+            }
+            None => {}
         }
         let read =
             serde_json::from_str::<Value>(text).and_then(|value| Ok((value, RawValue::from_string(text.to_owned())?)));
@@ -448,7 +465,7 @@ mod tests {
     fn everything_that_does_not_fit_is_named_with_what_was_expected_and_what_was_there() {
         let object = "an object in JSON";
         for (text, field, expected, got) in [
-            (r#"{"inputs":{}}"#, "action", PRESENT, ""),
+            (r#"{"inputs":{}}"#, "action", PRESENT, "nothing"),
             (r#"{"action":7}"#, "action", "text of 1 to 256 visible characters", "7"),
             (r#"{"action":"a b"}"#, "action", "text of 1 to 256 visible characters", "\"a b\""),
             (r#"{"action":"a","inputs":[1]}"#, "inputs", "an object", "[1]"),
@@ -458,6 +475,18 @@ mod tests {
             (r#"{"action":"a","inputs":"{\"amount\": NaN}"}"#, "inputs", object, "expected value at line 1 column 12"),
             (r#"{"action":"a","inputs":{"x":1e999}}"#, "inputs", object, "number out of range at line 1 column 10"),
             (r#"{"action":"a","inputs":{"x":1,"x":2}}"#, "inputs.x", "to be given once", "the same name twice"),
+            (
+                r#"{"action":"a","inputs":{"x":[{"y":1,"y":2}]}}"#,
+                "inputs.x.0.y",
+                "to be given once",
+                "the same name twice",
+            ),
+            (
+                r#"{"action":"a","inputs":{"x":{"y":18446744073709551616}}}"#,
+                "inputs.x.y",
+                "a whole number from -9223372036854775808 to 18446744073709551615, or text",
+                "18446744073709551616",
+            ),
             (r#"{"action":"a","session":5}"#, "session", "text of 1 to 128 visible characters", "5"),
             (r#"{"action":"a","expect_seq":-1}"#, "expect_seq", "a whole number ≥ 0", "-1"),
             (r#"{"action":"a","expect_seq":9007199254740992}"#, "expect_seq", "a whole number ≥ 0", "9007199254740992"),
@@ -539,6 +568,9 @@ mod tests {
         let step = read_action("pay", "order", "pay", Some(&schema), Some(&raw(text))).unwrap();
         assert_eq!(step.session(), Some("ses_2"));
         assert!(matches!(step, Wanted::Step { inputs, .. } if inputs.value["session"] == "theirs"));
+        let within = json!({ "oneOf": [{ "properties": { "session": {} } }] });
+        let step = read_action("pay", "order", "pay", Some(&within), Some(&raw(text))).unwrap();
+        assert_eq!(step.session(), Some("ses_2"), "an alternative has that name");
         let refusal = read_action("pay", "order", "pay", None, Some(&raw(r#"{"expect_seq":"x"}"#))).unwrap_err();
         assert_eq!(refusal.details[0].field, "expect_seq");
     }

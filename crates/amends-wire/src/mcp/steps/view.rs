@@ -52,6 +52,8 @@ pub enum Waits {
     Open {
         /// Its action.
         action: String,
+        /// Whether a person is asked first, and nothing is done until then.
+        asked: bool,
     },
     /// A move was made of which nobody was told how it ended.
     Unsettled {
@@ -79,6 +81,11 @@ pub enum Waits {
     },
     /// The walk was given up. It may begin again once what was done in it is undone, as far as that can be.
     GivenUp(GivenUp),
+    /// Something that was done in the walk was undone since, by whoever held its token. What may be done is as before.
+    Undone {
+        /// How much of it.
+        undone: u32,
+    },
     /// The walk does not go on: its machine is declared otherwise by now.
     Drifted {
         /// Why it does not.
@@ -97,6 +104,24 @@ pub struct Moved {
     pub result: Option<Box<RawValue>>,
     /// Where the walk is now.
     pub view: View,
+    /// What the agent gave, for a move that was not made.
+    pub given: Option<Given>,
+}
+
+/// What an agent gave an action, as far as it may be said again to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given {
+    /// What may be said again.
+    pub inputs: Map<String, Value>,
+    /// The names of what may not.
+    pub withheld: Vec<String>,
+}
+
+impl Moved {
+    /// A move that gave nothing, in a walk that is there.
+    pub fn at(action: impl Into<String>, view: View) -> Self {
+        Self { action: action.into(), result: None, view, given: None }
+    }
 }
 
 /// The input schemas of what may be called now, by name.
@@ -143,14 +168,21 @@ impl View {
     pub(super) fn waits(&self, names: &Names) -> Option<Waits> {
         let mut waits = self.waits.clone()?;
         match &mut waits {
-            Waits::Open { action }
+            Waits::Open { action, .. }
             | Waits::Unsettled { action, .. }
             | Waits::Unknown { action }
             | Waits::Unclear { action }
             | Waits::Later { action, .. } => *action = names.called(&self.machine, action).to_owned(),
-            Waits::GivenUp(_) | Waits::Drifted { .. } => {}
+            Waits::GivenUp(_) | Waits::Undone { .. } | Waits::Drifted { .. } => {}
         }
         Some(waits)
+    }
+
+    /// Says how much of what was done was undone since, where nothing else is to be said first.
+    pub fn tells_undone(&mut self, undone: usize) {
+        if undone > 0 && self.waits.is_none() {
+            self.waits = Some(Waits::Undone { undone: u32::try_from(undone).unwrap_or(u32::MAX) });
+        }
     }
 
     /// Whether it is in no machine: there are several that it could begin with, and none was named.

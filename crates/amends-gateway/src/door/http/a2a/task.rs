@@ -172,7 +172,7 @@ async fn in_walk(
     refusal: &Refusal,
 ) -> Option<Box<RawValue>> {
     let view = walks::look(gateway, who, &id.session).await.ok()?;
-    let moved = Box::new(Moved { action: life.tool.to_string(), result: None, view });
+    let moved = Box::new(Moved::at(life.tool.as_str(), view));
     let names = gateway.catalogue.now().machines().names().clone();
     let form = driver::Form::Moved { envelope: Box::new(no(life, refusal)), moved, names };
     Some(Rendered { form, replayed: false }.envelope_raw())
