@@ -29,6 +29,8 @@ struct Move<'a> {
     action: Value,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    skipped: Option<&'a RawValue>,
     state: Value,
     session: Value,
     next_action_schemas: Value,
@@ -167,6 +169,9 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
             Some(moved) => {
                 body.insert("action", Part::Own(moved.action));
                 body.insert("result", moved.result.map_or(Part::Own(Value::Null), Part::Raw));
+                if let Some(skipped) = moved.skipped {
+                    body.insert("skipped", Part::Raw(skipped));
+                }
                 // There a state is its fields.
                 body.insert("state", Part::Own(moved.state["fields"].clone()));
                 body.insert("session", Part::Own(moved.session));

@@ -123,6 +123,9 @@ fn what_may_be_passed_over_leads_on_with_nothing_to_show() {
         let paid = take(&gateway, &session, "pay");
         assert_eq!((&paid["status"], &paid["data"]["state"]["name"]), (&json!("success"), &json!("paid")), "{paid}");
         assert_eq!(paid["data"]["state"]["fields"]["charge"], "unknown", "{stage}: {paid}");
+        let words = paid["data"]["skipped"]["message"].as_str().unwrap_or_default();
+        let expected = if stage.contains("assert") { "by its `assert`" } else { "it failed and was passed over" };
+        assert!(words.contains(expected), "{stage}: {paid}");
         assert_eq!(done(&place).len(), 1, "{stage}");
         place.settled();
     }

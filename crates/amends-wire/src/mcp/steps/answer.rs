@@ -1,5 +1,6 @@
 //! What the answer of a move says, as JSON.
 
+use amends_core::envelope::Data;
 use amends_core::id::{MachineName, StateName};
 use amends_core::{Envelope, RefusalKind, Status};
 use serde::Serialize;
@@ -50,6 +51,7 @@ pub(in crate::mcp) fn fill(bare: &RawValue, envelope: &Envelope, moved: &Moved, 
         let body = Done {
             action: &moved.action,
             result: moved.result.as_deref(),
+            skipped: skipped(envelope),
             state: state(&moved.view),
             session: moved.view.session.as_str(),
             seq: moved.view.seq,
@@ -69,6 +71,8 @@ struct Done<'a> {
     action: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<&'a Value>,
     state: At<'a>,
     session: &'a str,
     seq: u64,
@@ -77,6 +81,14 @@ struct Done<'a> {
     next_hint: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<Value>,
+}
+
+/// Why a move that was made was passed over, and what of it was done; nothing where it was not.
+pub(super) fn skipped(envelope: &Envelope) -> Option<&Value> {
+    match envelope.data()? {
+        Data::Value(value) => value.get("skipped"),
+        Data::Of(_) => None,
+    }
 }
 
 /// What may be done now, as it is read. A walk that has not begun has no handle yet.

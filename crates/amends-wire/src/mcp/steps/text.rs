@@ -3,7 +3,7 @@
 use amends_core::failure::bounded;
 use amends_core::{Envelope, Outcome, Status};
 
-use super::answer::written;
+use super::answer::{skipped, written};
 use super::guide::{guided, hint};
 use super::names::Names;
 use super::view::Moved;
@@ -24,7 +24,11 @@ pub fn text(answer: &Envelope, moved: &Moved, names: &Names) -> String {
             None | Some(Outcome::Succeeded) => "",
             Some(_) => "; it took more than the first attempt to know it",
         };
-        vec![format!("`{}` was done{how}.", bounded(&moved.action))]
+        let action = bounded(&moved.action);
+        match skipped(answer).and_then(|skipped| skipped["message"].as_str()) {
+            Some(why) => vec![format!("`{action}` leads on: {why}.")],
+            None => vec![format!("`{action}` was done{how}.")],
+        }
     };
     lines.push(hint(view, names));
     if let (false, Some(result)) = (failed, &moved.result) {
