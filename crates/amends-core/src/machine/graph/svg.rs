@@ -15,7 +15,7 @@ const LINE: f64 = 12.0;
 /// How high the name above a machine is.
 const TITLE: f64 = 18.0;
 /// How many places are tried for a word.
-const PLACES_MAX: i32 = 64;
+const PLACES_MAX: i32 = 256;
 /// The tip of an arrow.
 const TIP: &str = "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">\
     <path d=\"M0 0L8 4L0 8z\" fill=\"context-stroke\"/></marker></defs>";
