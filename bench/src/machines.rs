@@ -84,7 +84,7 @@ pub(crate) async fn run(args: &MachinesArgs) -> Result<()> {
     let own = std::env::current_exe()?;
     let beside = own.parent().context("this binary is in no folder")?;
     let amends = match &args.amends {
-        Some(amends) => amends.clone(),
+        Some(amends) => std::path::absolute(amends)?,
         None => build_amends(beside)?,
     };
     let within = args.folder.as_deref().unwrap_or(beside);
