@@ -54,10 +54,17 @@ fn check(schema: &Schema, value: &Value) {
     assert!(part_of(&template.args, &given), "{:?} has what was not in {given:?}", template.args);
 }
 
-/// Whether all of `part` is in `whole`, with the same values.
+/// Whether all of `part` is in `whole`, with the same values. A list is kept with as many items as it had.
 fn part_of(part: &Map<String, Value>, whole: &Map<String, Value>) -> bool {
-    part.iter().all(|(name, value)| match (value, whole.get(name)) {
-        (Value::Object(part), Some(Value::Object(whole))) => part_of(part, whole),
-        (value, found) => found == Some(value),
-    })
+    part.iter().all(|(name, value)| whole.get(name).is_some_and(|found| within(value, found)))
+}
+
+fn within(part: &Value, whole: &Value) -> bool {
+    match (part, whole) {
+        (Value::Object(part), Value::Object(whole)) => part_of(part, whole),
+        (Value::Array(part), Value::Array(whole)) => {
+            part.len() == whole.len() && part.iter().zip(whole).all(|(part, whole)| within(part, whole))
+        }
+        (part, whole) => part == whole,
+    }
 }
