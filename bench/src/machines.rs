@@ -34,6 +34,12 @@ pub(crate) struct MachinesArgs {
     /// Only the servers whose name contains this.
     #[arg(long, value_name = "WORDS")]
     only: Option<String>,
+    /// Only over this: `stdio` or `HTTP`.
+    #[arg(long, value_name = "TRANSPORT")]
+    over: Option<String>,
+    /// Only with so many sessions at once.
+    #[arg(long, value_name = "N")]
+    sessions: Option<usize>,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -100,15 +106,19 @@ pub(crate) async fn run(args: &MachinesArgs) -> Result<()> {
 
 async fn measure(args: &MachinesArgs, place: &Place) -> Result<Measured> {
     let peers = chosen(args, place)?;
-    let starts = start::measure(place, &peers, args.starts).await?;
+    let over = |transport: &Transport| args.over.as_ref().is_none_or(|only| transport.to_string() == *only);
+    let transports: Vec<Transport> = Transport::ALL.into_iter().filter(over).collect();
+    ensure!(!transports.is_empty(), "`--over` is `stdio` or `HTTP`");
+    let starts = start::measure(place, &peers, &transports, args.starts).await?;
     let mut servers = Vec::new();
-    for transport in Transport::ALL {
+    for transport in transports {
         for peer in &peers {
             servers.push(Server::start(place, *peer, transport, &format!("{peer}-{transport}")).await?);
         }
     }
     let mut cells = Vec::new();
-    for sessions in SESSIONS {
+    let alone = args.sessions.map(|sessions| vec![sessions]);
+    for sessions in alone.unwrap_or_else(|| SESSIONS.to_vec()) {
         for Server { peer, transport, .. } in &servers {
             cells.push(Cell { peer: *peer, transport: *transport, sessions, slices: Vec::new() });
         }

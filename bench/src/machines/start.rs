@@ -25,12 +25,17 @@ pub(crate) struct Start {
 }
 
 /// Starts every server so many times, taking turns.
-pub(crate) async fn measure(place: &Place, peers: &[Peer], times: usize) -> Result<Vec<Start>> {
+pub(crate) async fn measure(
+    place: &Place,
+    peers: &[Peer],
+    transports: &[Transport],
+    times: usize,
+) -> Result<Vec<Start>> {
     let mut starts = Vec::new();
-    for transport in Transport::ALL {
+    for transport in transports {
         for peer in peers {
             let (first, again, memory) = (Vec::new(), Vec::new(), Vec::new());
-            starts.push(Start { peer: *peer, transport, first, again, memory });
+            starts.push(Start { peer: *peer, transport: *transport, first, again, memory });
         }
     }
     for time in 0..times {
