@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
+use super::order::Said;
 use crate::caller::{self, Target};
 use crate::proxy::child::Child;
 use crate::subject::Subject;
@@ -113,10 +113,10 @@ impl Peer {
     }
 
     /// The state that an answer says the machine is in.
-    pub(crate) fn state(self, content: &Value) -> Option<&str> {
+    pub(crate) fn state<'a>(self, said: &Said<'a>) -> Option<&'a str> {
         match self {
-            Self::Theodosia => content.pointer("/state/stage")?.as_str(),
-            Self::Amends => content.pointer("/data/state/name")?.as_str(),
+            Self::Theodosia => said.state.as_ref()?.stage,
+            Self::Amends => said.data.as_ref()?.state.as_ref().map(|state| state.name),
         }
     }
 

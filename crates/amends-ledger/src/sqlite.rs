@@ -20,6 +20,7 @@ mod schema;
 mod stored;
 mod sweep;
 mod trouble;
+mod write_back;
 mod writer;
 
 use std::future::ready;

@@ -217,8 +217,8 @@ async fn a_file_that_changes_its_version_while_it_is_open_is_brought_up_to_date_
     // What a copy from before looks like that is restored in place.
     let undone = "DROP TABLE interactions; DROP TABLE reversals; DROP TABLE letters; DROP INDEX sessions_due;
                   ALTER TABLE sessions DROP COLUMN cut; ALTER TABLE sessions DROP COLUMN cut_link;
-                  DROP TABLE log; DROP TABLE checkpoints; DROP INDEX sessions_unlogged;
-                  ALTER TABLE sessions DROP COLUMN logged; DROP TABLE pins;
+                  DROP INDEX sessions_behind; ALTER TABLE sessions DROP COLUMN behind;
+                  DROP TABLE log; DROP TABLE checkpoints; ALTER TABLE sessions DROP COLUMN logged; DROP TABLE pins;
                   ALTER TABLE sessions DROP COLUMN machine; DROP TABLE fields;
                   DROP INDEX sessions_by_tenant; ALTER TABLE sessions DROP COLUMN tenant;
                   DROP TABLE kept;

@@ -42,15 +42,17 @@ struct Row {
     machine: Option<String>,
     /// Whether it has events after its end.
     goes_on: bool,
+    /// Whether its row says that the log does not have all of it.
+    behind: bool,
 }
 
 impl Batch {
     /// Where a session stands, if there is one.
     pub(super) fn standing(&mut self, tx: &Connection, session: &SessionId) -> Result<Option<Standing>, Trouble> {
         if !self.sessions.contains_key(session)
-            && let Some((found, goes_on)) = read(tx, session)?
+            && let Some(Found { standing: found, goes_on, behind }) = read(tx, session)?
         {
-            let row = Row { written: Some(found), opens: None, now: found, machine: None, goes_on };
+            let row = Row { written: Some(found), opens: None, now: found, machine: None, goes_on, behind };
             self.sessions.insert(session.clone(), row);
         }
         Ok(self.sessions.get(session).map(|row| row.now))
@@ -81,8 +83,8 @@ impl Batch {
                 row.machine = step.machine.take().or(row.machine.take());
             }
             None => {
-                let row =
-                    Row { written: None, opens: step.opens.take(), now, machine: step.machine.take(), goes_on: false };
+                let (opens, machine) = (step.opens.take(), step.machine.take());
+                let row = Row { written: None, opens, now, machine, goes_on: false, behind: true };
                 self.sessions.insert(step.session.clone(), row);
             }
         }
@@ -118,25 +120,32 @@ impl Batch {
     }
 }
 
-/// Where a session stands by its row, and whether it has events after that.
-fn read(tx: &Connection, session: &SessionId) -> Result<Option<(Standing, bool)>, Trouble> {
+/// What a session's row says.
+struct Found {
+    standing: Standing,
+    /// Whether there are events after where it stands.
+    goes_on: bool,
+    behind: bool,
+}
+
+fn read(tx: &Connection, session: &SessionId) -> Result<Option<Found>, Trouble> {
     let found = tx
         .prepare_cached(
             "SELECT epoch, seq, head, updated, open_calls, due,
-                    EXISTS (SELECT 1 FROM events e WHERE e.session = s.id AND e.seq > s.seq)
+                    EXISTS (SELECT 1 FROM events e WHERE e.session = s.id AND e.seq > s.seq), behind
              FROM sessions s WHERE id = ?1",
         )?
         .query_row([session.as_str()], |row| {
             let head = row.get_ref(2)?.as_blob().map(read_link);
             let numbers: (i64, i64, i64, u32) = (row.get(0)?, row.get(1)?, row.get(3)?, row.get(4)?);
-            Ok((numbers, head, row.get::<_, Option<i64>>(5)?, row.get::<_, bool>(6)?))
+            Ok((numbers, head, row.get::<_, Option<i64>>(5)?, row.get::<_, bool>(6)?, row.get::<_, bool>(7)?))
         })
         .optional()?;
-    let Some(((epoch, seq, updated, calls), head, due, goes_on)) = found else { return Ok(None) };
+    let Some(((epoch, seq, updated, calls), head, due, goes_on, behind)) = found else { return Ok(None) };
     let place = Place { epoch: read_number(epoch)?, seq: read_number(seq)? };
     let head = head.map_err(rusqlite::Error::from)??;
     let open = OpenWork { calls, due: due.map(read_ms).transpose()? };
-    Ok(Some((Standing { place, head, updated: read_ms(updated)?, open }, goes_on)))
+    Ok(Some(Found { standing: Standing { place, head, updated: read_ms(updated)?, open }, goes_on, behind }))
 }
 
 fn open(tx: &Connection, node: &Node, session: &SessionId, row: &Row, opens: &Opens) -> Result<(), Trouble> {
@@ -166,6 +175,9 @@ fn open(tx: &Connection, node: &Node, session: &SessionId, row: &Row, opens: &Op
 /// What did not change is not named: an index over it would be written again.
 fn change(tx: &Connection, session: &SessionId, row: &Row, written: Standing) -> Result<(), Trouble> {
     let (seq, head, updated) = (number(row.now.place.seq), row.now.head.bytes(), ms(row.now.updated));
+    if !row.behind {
+        tx.prepare_cached("UPDATE sessions SET behind = 1 WHERE id = ?1")?.execute([session.as_str()])?;
+    }
     if row.now.open == written.open && row.machine.is_none() {
         tx.prepare_cached("UPDATE sessions SET seq = ?2, head = ?3, updated = ?4 WHERE id = ?1")?.execute(params![
             session.as_str(),

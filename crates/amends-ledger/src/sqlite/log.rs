@@ -10,7 +10,7 @@ use crate::log::{LogEntry, StoredCheckpoint};
 /// Heads of sessions that have gone on since their last entry, the oldest sessions first.
 pub(super) fn unlogged(connection: &Connection, limit: usize) -> Result<Vec<LogEntry>, Trouble> {
     let mut statement = connection
-        .prepare_cached("SELECT id, seq, head FROM sessions WHERE seq > logged ORDER BY opened, id LIMIT ?1")?;
+        .prepare_cached("SELECT id, seq, head FROM sessions WHERE behind = 1 ORDER BY opened, id LIMIT ?1")?;
     let mut rows = statement.query([number(limit as u64)])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
@@ -59,7 +59,8 @@ pub(super) fn extend(
         return Err(Error::Corrupt { reason }.into());
     }
     let mut insert = tx.prepare_cached("INSERT INTO log (place, session, seq, head) VALUES (?1, ?2, ?3, ?4)")?;
-    let mut mark = tx.prepare_cached("UPDATE sessions SET logged = ?2 WHERE id = ?1 AND logged < ?2")?;
+    let mut mark =
+        tx.prepare_cached("UPDATE sessions SET logged = ?2, behind = seq > ?2 WHERE id = ?1 AND logged < ?2")?;
     for (entry, place) in entries.iter().zip(expected..) {
         let (session, seq) = (entry.session.as_str(), number(entry.seq));
         insert.execute(params![number(place), session, seq, entry.head.bytes()])?;

@@ -12,7 +12,7 @@ use super::trouble::{Trouble, is_busy, number};
 use crate::error::Error;
 
 /// The version of the tables. A file with a newer one is refused.
-pub(super) const VERSION: usize = 9;
+pub(super) const VERSION: usize = 10;
 
 /// How long a process waits for another one that is writing.
 const BUSY_MS_MAX: u64 = 5_000;
@@ -23,8 +23,8 @@ const STATEMENTS_MAX: usize = 96;
 /// How large the log beside the file stays after it once grew.
 const LOG_BYTES_KEPT: i64 = 32 << 20;
 
-/// How long the log beside the file grows before it is written back. Pages that change often are written back once.
-const LOG_PAGES_MAX: i64 = 8_000;
+/// How long the log beside the file grows before SQLite writes it back by itself, inside a commit. It is written back long before that.
+const LOG_PAGES_FAR_TOO_MANY: i64 = 48_000;
 
 /// The size of a page in a new file. A step changes a few rows in many pages, and all of each goes into the log.
 const PAGE_BYTES: i64 = 2_048;
@@ -164,6 +164,7 @@ ALTER TABLE sessions ADD COLUMN cut_link BLOB;
     TENANTS,
     POSTINGS,
     KEPT,
+    BEHIND,
 ];
 
 /// What version 4 adds. What is not in the log yet is found by age: new sessions then share pages, which they would not by id.
@@ -229,6 +230,15 @@ CREATE TABLE kept (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// What version 10 adds. Whether a session is behind in the log is a column of its own, which changes when it falls behind and when it is
+/// logged, and not with every step: an index over the sequence was written anew each time.
+const BEHIND: &str = "
+ALTER TABLE sessions ADD COLUMN behind INTEGER NOT NULL DEFAULT 1;
+UPDATE sessions SET behind = 0 WHERE seq <= logged;
+DROP INDEX sessions_unlogged;
+CREATE INDEX sessions_behind ON sessions (opened, id) WHERE behind = 1;
+";
+
 /// Opens a file, making it where there is none, and gives back a connection that writes and the ledger's secret.
 pub(super) fn open(path: &Path) -> Result<(Connection, [u8; 32]), Trouble> {
     // Closing a file gives up the locks that this process holds on it, also those of other connections. One opening at a
@@ -256,8 +266,16 @@ pub(super) fn connect_to_write(path: &Path) -> Result<Connection, Trouble> {
     // What is dropped is overwritten where that costs no further page.
     connection.pragma_update(None, "secure_delete", "FAST")?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
-    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_FAR_TOO_MANY)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    Ok(connection)
+}
+
+/// Opens a file that is there, to write its log back.
+pub(super) fn connect_to_write_back(path: &Path) -> Result<Connection, Trouble> {
+    let connection = connect(path)?;
+    // What is written back is on the disk before the log begins anew.
+    connection.pragma_update(None, "synchronous", "FULL")?;
     Ok(connection)
 }
 

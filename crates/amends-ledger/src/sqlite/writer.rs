@@ -15,6 +15,7 @@ use super::batch::Batch;
 use super::file::File;
 use super::queue::Queue;
 use super::trouble::Trouble;
+use super::write_back::WriteBack;
 use super::{grants, inbox, kept, log, nodes, pins, questions, record, retire, schema, sweep};
 use crate::append::Appended;
 use crate::error::Error;
@@ -70,7 +71,7 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn start(connection: Connection, file: Arc<File>, secret: [u8; 32], node: Node) -> Result<Self, Error> {
         let queue = Arc::new(Queue::default());
-        let hand = Hand { connection: Some(connection), file, secret, node };
+        let hand = Hand { connection: Some(connection), file, secret, node, write_back: WriteBack::default() };
         let writes = Writes(queue.clone());
         let thread = thread::Builder::new()
             .name("amends-ledger".into())
@@ -110,6 +111,7 @@ struct Hand {
     file: Arc<File>,
     secret: [u8; 32],
     node: Node,
+    write_back: WriteBack,
 }
 
 /// Tells the fate of one piece of work, once it is known whether the batch was committed.
@@ -128,7 +130,12 @@ impl Hand {
         let mut batch = batch.into_iter();
         match self.commit(&mut batch, &mut replies) {
             // The last first: a driver waits for the oldest of its steps, and is woken once, when all of them are known.
-            Ok(()) => replies.into_iter().rev().for_each(|reply| reply(None)),
+            Ok(()) => {
+                replies.into_iter().rev().for_each(|reply| reply(None));
+                if let Some(connection) = &self.connection {
+                    self.write_back.after_commit(connection, &self.file.path);
+                }
+            }
             Err(error) => {
                 // It may be committed all the same. What is there is read anew before anything else is written.
                 self.connection = None;
