@@ -22,13 +22,20 @@ def fulfil(state: State) -> State:
     return state.update(stage="fulfilled")
 
 
+@action(reads=["stage"], writes=["stage"])
+def close(state: State) -> State:
+    return state.update(stage="closed")
+
+
 def build() -> ApplicationBuilder:
     return (
         ApplicationBuilder()
-        .with_actions(take_order=take_order, pay=pay, fulfil=fulfil)
+        .with_actions(take_order=take_order, pay=pay, fulfil=fulfil, close=close)
         .with_transitions(
             ("take_order", "pay", Condition.expr("stage == 'ordered'")),
             ("pay", "fulfil", Condition.expr("stage == 'paid'")),
+            ("fulfil", "take_order", Condition.expr("stage == 'fulfilled'")),
+            ("fulfil", "close", Condition.expr("stage == 'fulfilled'")),
         )
         .with_state(stage="created")
         .with_entrypoint("take_order")

@@ -63,7 +63,7 @@ struct Slice {
     /// What each step took, from the request to the answer, sorted.
     took: Vec<Duration>,
     per_second: f64,
-    /// The processor time of the server for one step, its share of the resets included.
+    /// The processor time of the server for one step.
     cpu_us: f64,
 }
 
@@ -172,7 +172,7 @@ async fn slice(server: &Server, sessions: usize, lasting: Duration) -> Result<Sl
         running.spawn(async move {
             let mut took = Vec::new();
             while began.elapsed() < lasting {
-                took.extend(walker.advance().await?);
+                took.push(walker.advance().await?);
             }
             anyhow::Ok((took, walker))
         });

@@ -20,7 +20,6 @@ pub(crate) struct Walker {
     handle: Handle,
     /// The handle it passes, once it has one.
     session: Option<String>,
-    /// The next step; beyond the last one the order is over.
     next: usize,
 }
 
@@ -31,20 +30,17 @@ impl Walker {
         let handle = server.peer.handle(server.transport);
         let session = (handle == Handle::Chosen).then(|| format!("walker-{}", caller::number()));
         let mut walker = Self { caller, peer: server.peer, handle, session, next: 0 };
-        for _ in 0..=STEPS.len() {
+        for _ in STEPS {
             walker.advance().await?;
         }
         Ok(walker)
     }
 
-    /// Takes the next step and gives what it took; after the last one, begins anew, which is no step.
-    pub(crate) async fn advance(&mut self) -> Result<Option<Duration>> {
-        let Some((action, leads_to)) = STEPS.get(self.next) else {
-            self.reset().await?;
-            return Ok(None);
-        };
+    /// Takes the next step and gives what it took. The last one leads to the next order.
+    pub(crate) async fn advance(&mut self) -> Result<Duration> {
+        let (action, leads_to) = STEPS[self.next];
         let n = caller::number();
-        let inputs = match *action {
+        let inputs = match action {
             "take_order" => json!({ "item": "latte", "number": n }),
             "pay" => json!({ "amount": n as f64 + 0.5 }),
             _ => json!({}),
@@ -53,16 +49,8 @@ impl Walker {
         let body = self.call(n, "step", json!({ "action": action, "inputs": inputs })).await?;
         let took = sent.elapsed();
         self.arrived(n, &body, leads_to)?;
-        self.next += 1;
-        Ok(Some(took))
-    }
-
-    async fn reset(&mut self) -> Result<()> {
-        let n = caller::number();
-        let body = self.call(n, self.peer.reset(), json!({})).await?;
-        self.arrived(n, &body, "created")?;
-        self.next = 0;
-        Ok(())
+        self.next = (self.next + 1) % STEPS.len();
+        Ok(took)
     }
 
     async fn call(&mut self, n: u64, tool: &str, mut arguments: Value) -> Result<bytes::Bytes> {
@@ -134,13 +122,19 @@ struct Outcome<'a> {
     said: Option<Said<'a>>,
 }
 
+impl<'a> Answer<'a> {
+    /// What it says, if it is the answer to that request.
+    fn to(self, id: u64) -> Option<Said<'a>> {
+        self.result.filter(|_| self.id == Some(id))?.said
+    }
+}
+
 /// What the answer to a step says.
 fn said(body: &[u8], id: u64) -> Option<Said<'_>> {
-    let said = |answer: Answer<'_>| answer.id.filter(|its| *its == id).and(answer.result)?.said;
     if body.first() == Some(&b'{') {
-        return said(serde_json::from_slice(body).ok()?);
+        return serde_json::from_slice::<Answer<'_>>(body).ok()?.to(id);
     }
-    events(body)?.find_map(|event| said(serde_json::from_str(event).ok()?))
+    events(body)?.find_map(|event| serde_json::from_str::<Answer<'_>>(event).ok()?.to(id))
 }
 
 /// The answer to a request, alone or in a stream of events.

@@ -95,14 +95,6 @@ impl Peer {
         }
     }
 
-    /// The tool that leads back to the beginning.
-    pub(crate) fn reset(self) -> &'static str {
-        match self {
-            Self::Theodosia => "reset_session",
-            Self::Amends => "reset",
-        }
-    }
-
     /// What its sessions are known by. Over stdio all of them share one connection.
     pub(crate) fn handle(self, transport: Transport) -> Handle {
         match (transport, self) {
@@ -196,10 +188,11 @@ url = "sqlite:ledger.db"
 
 [machines.coffee]
 initial = "created"
-terminal = ["fulfilled"]
+terminal = ["closed"]
+limits = { steps = 10_000_000 }
 
 [machines.coffee.actions.take_order]
-from = ["created"]
+from = ["created", "fulfilled"]
 to = "ordered"
 input = { type = "object", properties = { item = { type = "string" }, number = { type = "integer" } }, required = ["item", "number"] }
 writes = { item = "inputs.item", number = "inputs.number" }
@@ -213,4 +206,8 @@ writes = { amount = "inputs.amount" }
 [machines.coffee.actions.fulfil]
 from = ["paid"]
 to = "fulfilled"
+
+[machines.coffee.actions.close]
+from = ["fulfilled"]
+to = "closed"
 "#;

@@ -37,7 +37,7 @@ use amends_core::{CallId, Principal, SessionId, Way};
 use tokio::sync::{mpsc, oneshot};
 
 pub use admission::Wish;
-pub use answer::{Answered, Form, Rendered};
+pub use answer::{Answered, Form, MoveTold, Rendered};
 pub(crate) use answer::{fetched, kept};
 pub(crate) use approval::BY_PERSON;
 pub use listener::{Listener, Task};

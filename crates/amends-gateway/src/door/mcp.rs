@@ -19,7 +19,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use amends_core::{Refusal, RefusalKind};
-use amends_wire::mcp::steps::filled;
 use amends_wire::mcp::{ClientTraits, Era, reply};
 use amends_wire::message;
 use serde_json::value::RawValue;
@@ -31,7 +30,7 @@ pub use progress::ProgressRelay;
 pub use tasks::Begun;
 pub use wrapped::Wrapped;
 
-use crate::driver::{Answered, Delivery, Form};
+use crate::driver::{Answered, Delivery, Form, MoveTold};
 
 /// A request of a client, as it was read.
 #[derive(Debug)]
@@ -118,13 +117,15 @@ pub fn render(id: &str, answered: &Answered, traits: ClientTraits) -> (String, O
             let result = reply::envelope(envelope, payload.as_deref(), receipt, traits, answered.declares_output);
             (message::success(id, &result), None)
         }
-        Form::Moved { envelope, moved, names } => {
-            let envelope = answered.rendered.told_again(envelope);
-            if let Some((code, text, data)) = reply::moved_error(&envelope, moved, names) {
+        Form::Moved(told) => {
+            let told = answered.rendered.as_told(told);
+            let MoveTold { envelope, moved, names, .. } = &*told;
+            if let Some((code, text, data)) = reply::moved_error(envelope, moved, names) {
                 let data = with_receipt(&data, answered);
                 return (message::failure(Some(id), code, &text, Some(&data)), Some(code));
             }
-            (message::success(id, &reply::moved(&envelope, moved, names, receipt, traits)), None)
+            let result = reply::moved(envelope, moved, names, told.written(), receipt, traits);
+            (message::success(id, &result), None)
         }
         Form::Stored { json } => {
             (message::success(id, &reply::recorded(json, receipt, traits, answered.declares_output)), None)
@@ -138,14 +139,13 @@ pub fn render_protocol_error(id: Option<&str>, code: i64, answered: &Answered) -
     let envelope: Box<RawValue> = match &answered.rendered.form {
         Form::Envelope { envelope, payload } => envelope.to_json(payload.as_deref()),
         Form::Forward { envelope, .. } => envelope.to_json(None),
-        Form::Moved { envelope, moved, names } => filled(envelope, moved, names),
+        Form::Moved(told) => told.written().whole.clone(),
         Form::Stored { json } => json.clone(),
         Form::Asked { .. } => RawValue::NULL.to_owned(),
     };
     let said = match &answered.rendered.form {
-        Form::Envelope { envelope, .. } | Form::Moved { envelope, .. } => {
-            envelope.error().map(|error| error.message.clone())
-        }
+        Form::Envelope { envelope, .. } => envelope.error().map(|error| error.message.clone()),
+        Form::Moved(told) => told.envelope.error().map(|error| error.message.clone()),
         Form::Forward { .. } | Form::Stored { .. } | Form::Asked { .. } => None,
     };
     message::failure(

@@ -21,7 +21,7 @@ pub(crate) use own::OwnWalks;
 pub(crate) use stray::{Stray, stray};
 
 use crate::catalogue::schema;
-use crate::driver::{self, Answered, CallHandle, Form, Listener, SessionHandle};
+use crate::driver::{self, Answered, CallHandle, Form, Listener, MoveTold, SessionHandle};
 use crate::gateway::Gateway;
 use crate::walks::{self, Order, Which, Wish};
 use look::{nowhere, unbegun};
@@ -280,7 +280,7 @@ pub(crate) fn dressed(gateway: &Gateway, mut answered: Answered, instead: Option
     answered.rendered.form = match answered.rendered.form {
         Form::Envelope { envelope, payload: None } if envelope.error().is_some() => {
             let names = gateway.catalogue.now().machines().names().clone();
-            Form::Moved { envelope, moved, names }
+            Form::Moved(Box::new(MoveTold::of(*envelope, *moved, names)))
         }
         other => other,
     };

@@ -1,6 +1,7 @@
 //! What a door gets to render.
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
 use amends_core::attempt::Recorded;
 use amends_core::effect::{Answer, Reply};
@@ -10,7 +11,7 @@ use amends_core::{AttemptId, Certainty, Code, Envelope, Outcome};
 use amends_ledger::{Form as StoredForm, StoredAnswer};
 use amends_wire::mcp::classify::structured;
 use amends_wire::mcp::shape::shape;
-use amends_wire::mcp::steps::{Moved, Names, filled};
+use amends_wire::mcp::steps::{Moved, Names, Written};
 use amends_wire::mcp::{Receipt, reply};
 use amends_wire::object::Object;
 use bytes::Bytes;
@@ -46,9 +47,9 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// The envelope of it, which says so where it is an earlier answer.
-    pub fn told_again(&self, envelope: &Envelope) -> Envelope {
-        Envelope { replayed: self.replayed || envelope.replayed, ..envelope.clone() }
+    /// What the agent of a move is told, which says so where it is an earlier answer.
+    pub fn as_told<'a>(&self, told: &'a MoveTold) -> Cow<'a, MoveTold> {
+        if self.replayed && !told.envelope.replayed { Cow::Owned(told.again()) } else { Cow::Borrowed(told) }
     }
 
     /// Fills in what a person says that a call gave, where they settled it.
@@ -76,7 +77,7 @@ impl Rendered {
         match &self.form {
             Form::Forward { result, envelope } => envelope.to_json(content(result).as_deref()),
             Form::Envelope { envelope, payload } => envelope.to_json(payload.as_deref()),
-            Form::Moved { envelope, moved, names } => filled(envelope, moved, names),
+            Form::Moved(told) => told.written().whole.clone(),
             Form::Stored { json } => json.clone(),
             Form::Asked { .. } => RawValue::NULL.to_owned(),
         }
@@ -101,14 +102,7 @@ pub enum Form {
         payload: Option<Box<RawValue>>,
     },
     /// What came of a move.
-    Moved {
-        /// The envelope.
-        envelope: Box<Envelope>,
-        /// Where the walk is now, and what the move gave.
-        moved: Box<Moved>,
-        /// What the tools of machines are called.
-        names: Arc<Names>,
-    },
+    Moved(Box<MoveTold>),
     /// An envelope as it was stored.
     Stored {
         /// The envelope as JSON.
@@ -119,6 +113,36 @@ pub enum Form {
         /// The result that says so.
         result: Bytes,
     },
+}
+
+/// What the agent of a move is told.
+#[derive(Clone, Debug)]
+pub struct MoveTold {
+    /// The envelope.
+    pub envelope: Envelope,
+    /// Where the walk is now, and what the move gave.
+    pub moved: Moved,
+    /// What the tools of machines are called.
+    pub names: Arc<Names>,
+    written: OnceLock<Written>,
+}
+
+impl MoveTold {
+    /// What it is told, of which nothing is written yet.
+    pub fn of(envelope: Envelope, moved: Moved, names: Arc<Names>) -> Self {
+        Self { envelope, moved, names, written: OnceLock::new() }
+    }
+
+    /// It as JSON, written once: for the ledger, and for the agent.
+    pub fn written(&self) -> &Written {
+        self.written.get_or_init(|| Written::of(&self.envelope, &self.moved, &self.names))
+    }
+
+    /// The same where it is an earlier answer, which it says.
+    fn again(&self) -> Self {
+        let envelope = Envelope { replayed: true, ..self.envelope.clone() };
+        Self::of(envelope, self.moved.clone(), self.names.clone())
+    }
 }
 
 /// Fills in the payloads of a reply.
@@ -168,9 +192,7 @@ pub(super) fn store(rendered: &Rendered) -> (StoredForm, Bytes) {
         Form::Envelope { envelope, payload } => {
             (StoredForm::Envelope, Bytes::from(envelope.to_json(payload.as_deref()).get().to_owned()))
         }
-        Form::Moved { envelope, moved, names } => {
-            (StoredForm::Envelope, Bytes::from(filled(envelope, moved, names).get().to_owned()))
-        }
+        Form::Moved(told) => (StoredForm::Envelope, Bytes::from(told.written().whole.get().to_owned())),
         Form::Stored { json } => (StoredForm::Envelope, Bytes::from(json.get().to_owned())),
         Form::Asked { result } => (StoredForm::Asked, result.clone()),
     }

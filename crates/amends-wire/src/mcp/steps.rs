@@ -14,8 +14,7 @@ mod sound;
 mod text;
 mod view;
 
-pub(in crate::mcp) use answer::fill;
-pub use answer::{filled, next_body, state_body};
+pub use answer::{Written, filled, next_body, state_body};
 pub use define::{action_tool, definition};
 pub use guide::{guided, hint};
 pub use history::{Called, Entry, history};

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use amends_core::{Principal, RefusalKind};
 use amends_wire::mcp::classify::structured;
-use amends_wire::mcp::steps::filled;
 use amends_wire::mcp::{Dialect, ToolCall};
 use amends_wire::object::Object;
 use hyper::body::Incoming;
@@ -134,9 +133,9 @@ pub(super) fn respond(answered: &Answered, dialect: Dialect) -> Response<Body> {
             (envelope.to_json(data_of(&result).as_deref()), None)
         }
         Form::Envelope { envelope, payload } => (envelope.to_json(payload.as_deref()), envelope.error().cloned()),
-        Form::Moved { envelope, moved, names } => {
-            let envelope = answered.rendered.told_again(envelope);
-            (filled(&envelope, moved, names), envelope.error().cloned())
+        Form::Moved(told) => {
+            let told = answered.rendered.as_told(told);
+            (told.written().whole.clone(), told.envelope.error().cloned())
         }
         Form::Stored { json } => (json.clone(), None),
         // Nobody is asked through this door.

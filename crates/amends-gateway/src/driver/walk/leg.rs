@@ -193,6 +193,6 @@ pub(super) fn gave(rendered: &Rendered) -> Option<(Value, Option<Box<RawValue>>)
             let raw = serde_json::value::to_raw_value(&data).ok();
             Some((data, raw))
         }
-        Form::Moved { .. } | Form::Asked { .. } => None,
+        Form::Moved(_) | Form::Asked { .. } => None,
     }
 }

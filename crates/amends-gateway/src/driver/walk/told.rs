@@ -12,7 +12,7 @@ use amends_wire::mcp::steps::Names;
 use serde_json::value::RawValue;
 
 use super::super::Delivery;
-use super::super::answer::{Answered, Form, Rendered, recorded};
+use super::super::answer::{Answered, Form, MoveTold, Rendered, recorded};
 use super::super::session::Session;
 use super::LiveMove;
 use crate::walks::view::Moved;
@@ -26,16 +26,15 @@ impl Session {
     }
 
     fn moved(&self, live: &LiveMove, envelope: &Envelope) -> Rendered {
-        let envelope = Box::new(envelope.clone());
         let form = match self.view() {
             Some(view) => {
                 let result = self.may_leave(live.gave.clone());
                 // What was given is said again only where it was not taken.
                 let given = envelope.error().map(|_| self.may_say(&live.action, &live.inputs, &view));
                 let moved = Moved { result, given, ..Moved::at(live.action.as_str(), view) };
-                Form::Moved { envelope, moved: Box::new(moved), names: self.names() }
+                Form::Moved(Box::new(MoveTold::of(envelope.clone(), moved, self.names())))
             }
-            None => Form::Envelope { envelope, payload: None },
+            None => Form::Envelope { envelope: Box::new(envelope.clone()), payload: None },
         };
         Rendered { form, replayed: false }
     }
@@ -181,6 +180,6 @@ pub(crate) fn seen(
     view: crate::walks::view::View,
     names: Arc<Names>,
 ) -> Rendered {
-    let moved = Box::new(Moved { result, ..Moved::at(action, view) });
-    Rendered { form: Form::Moved { envelope: Box::new(envelope), moved, names }, replayed: false }
+    let moved = Moved { result, ..Moved::at(action, view) };
+    Rendered { form: Form::Moved(Box::new(MoveTold::of(envelope, moved, names))), replayed: false }
 }

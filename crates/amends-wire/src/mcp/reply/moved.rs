@@ -7,7 +7,7 @@ use super::{ClientTraits, ENVELOPE, RECEIPT, Receipt, block};
 use crate::mcp::Dialect;
 use crate::mcp::era::stamped;
 use crate::mcp::inputs::REQUEST_STATE;
-use crate::mcp::steps::{Moved, Names, fill, filled, guided, text};
+use crate::mcp::steps::{Moved, Names, Written, filled, text};
 use crate::message::INVALID_PARAMS;
 use crate::splice::Splice;
 
@@ -25,11 +25,12 @@ pub fn moved(
     envelope: &Envelope,
     moved: &Moved,
     names: &Names,
+    written: &Written,
     receipt: Option<&Receipt>,
     traits: ClientTraits,
 ) -> String {
-    let bare = guided(envelope, moved, names).to_json(None);
-    let spoken = traits.dialect.render(&fill(&bare, envelope, moved, names));
+    let bare = &written.bare;
+    let spoken = traits.dialect.render(&written.whole);
     let failed = matches!(envelope.status(), Status::Error | Status::Refused);
     let is_error = failed && traits.dialect.marks_error(&spoken);
     let mut content = block(&text(envelope, moved, names));

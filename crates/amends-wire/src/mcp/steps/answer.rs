@@ -12,13 +12,30 @@ use super::names::Names;
 use super::view::{Moved, Next, Schemas, View, Waits};
 use crate::splice::Splice;
 
-/// The envelope of a move as JSON. What was done is its data; a refusal and an error carry where the walk is beside the error.
-pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue> {
-    fill(&guided(envelope, moved, names).to_json(None), envelope, moved, names)
+/// What the answer of a move says, as JSON. It is kept in the ledger and sent to the agent, and written once for both.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The envelope alone.
+    pub(in crate::mcp) bare: Box<RawValue>,
+    /// The same with where the walk is. What was done is its data; a refusal and an error carry that beside the error.
+    pub whole: Box<RawValue>,
 }
 
-/// The same, from the envelope alone.
-pub(in crate::mcp) fn fill(bare: &RawValue, envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue> {
+impl Written {
+    /// Writes it.
+    pub fn of(envelope: &Envelope, moved: &Moved, names: &Names) -> Self {
+        let bare = guided(envelope, moved, names).to_json(None);
+        let whole = fill(&bare, envelope, moved, names);
+        Self { bare, whole }
+    }
+}
+
+/// The envelope of a move as JSON, with where the walk is.
+pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue> {
+    Written::of(envelope, moved, names).whole
+}
+
+fn fill(bare: &RawValue, envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue> {
     let hint = hint(&moved.view, names);
     let mut splice = Splice::new(bare.get());
     let mut set = |name: &str, value: String| {

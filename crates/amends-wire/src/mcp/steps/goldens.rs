@@ -270,7 +270,9 @@ fn answers_of_moves_are_as_their_goldens_say() {
     };
     for (name, envelope, moved) in answers() {
         for (dialect, traits) in [("", NATIVE), ("theodosia_", FLAT)] {
-            let reply = reply::moved(&envelope, &moved, &names(false), Some(&receipt), traits);
+            let names = names(false);
+            let written = Written::of(&envelope, &moved, &names);
+            let reply = reply::moved(&envelope, &moved, &names, &written, Some(&receipt), traits);
             golden(&format!("{dialect}{name}"), &serde_json::from_str(&reply).unwrap());
         }
     }

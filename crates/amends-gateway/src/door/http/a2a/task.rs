@@ -8,14 +8,14 @@ use amends_ledger::{Form, StoredAnswer, Trace};
 use amends_wire::a2a::reply::{self, Part};
 use amends_wire::a2a::{Life, Refused, State, TaskView, Trouble, life};
 use amends_wire::mcp::InputRequired;
-use amends_wire::mcp::steps::Moved;
+use amends_wire::mcp::steps::{Moved, filled};
 use amends_wire::splice::Splice;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::{DOOR, unavailable};
 use crate::config::Config;
-use crate::driver::{self, Rendered};
+use crate::driver;
 use crate::gateway::Gateway;
 use crate::told::utc;
 use crate::walks;
@@ -172,10 +172,8 @@ async fn in_walk(
     refusal: &Refusal,
 ) -> Option<Box<RawValue>> {
     let view = walks::look(gateway, who, &id.session).await.ok()?;
-    let moved = Box::new(Moved::at(life.tool.as_str(), view));
-    let names = gateway.catalogue.now().machines().names().clone();
-    let form = driver::Form::Moved { envelope: Box::new(no(life, refusal)), moved, names };
-    Some(Rendered { form, replayed: false }.envelope_raw())
+    let moved = Moved::at(life.tool.as_str(), view);
+    Some(filled(&no(life, refusal), &moved, gateway.catalogue.now().machines().names()))
 }
 
 /// Whether a call was refused because the one that it repeats is on its way, or waits for a person.
