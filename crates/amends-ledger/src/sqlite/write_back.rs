@@ -100,7 +100,7 @@ mod tests {
         let path = folder.path().join("ledger.db");
         let (connection, _) = schema::open(&path).unwrap();
         connection.execute_batch("CREATE TABLE scratch (n INTEGER PRIMARY KEY, body BLOB)").unwrap();
-        let mut write_back = WriteBack { pages_max: 200, ..WriteBack::default() };
+        let mut write_back = WriteBack { pages_max: 200, commits: 0, thread: None };
         let log_pages =
             || -> i64 { connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1)).unwrap() };
         let (mut longest, mut anew) = (0, 0);
