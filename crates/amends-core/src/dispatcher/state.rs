@@ -31,7 +31,7 @@ use crate::registry::Code;
 use crate::time::Timestamp;
 
 pub(super) use call::{AttemptEnd, AttemptState, CallState, InquiryState, Phase};
-pub(super) use moving::{LegEnd, LegState, MoveState};
+pub(super) use moving::{Budget, LegEnd, LegState, MoveState};
 pub(super) use question::Question;
 pub(super) use walk::{KEYED_MS, REPEATED_MS, WalkState};
 
@@ -480,7 +480,7 @@ impl Session {
         call.close_inquiry(inquiry, at);
         let took_ms = call.deadline.since_ms(before);
         if let Some(walk) = &mut self.walk {
-            walk.agent_took(id, took_ms);
+            walk.agent_took(id, took_ms, at);
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::clock::Clock;
 use super::deed::{Deeds, Unwound};
-use super::moving::{LegEnd, LegState, MoveState, Unsettled};
+use super::moving::{LegEnd, LegState, MoveState, Rest, Unsettled};
 use crate::certainty::Certainty;
 use crate::dispatcher::Deadline;
 use crate::dispatcher::cancel::CancelReason;
@@ -155,6 +155,13 @@ impl WalkState {
         bounded.min_by_key(|(ends, _)| *ends)
     }
 
+    /// What is left of that for a move. One that goes on with another, which began in time, is not too late.
+    fn rest(&self) -> Option<Rest> {
+        let (ends, machine) = self.ends().filter(|_| self.unsettled.is_none())?;
+        let most_ms = machine.bounds().time_ms_max?;
+        Some(Rest { ends, machine: machine.name().clone(), most_ms })
+    }
+
     /// How much time was spent in each machine it is in, without people's.
     pub(in crate::dispatcher) fn spent_ms(&self, at: Timestamp) -> Vec<u64> {
         self.clocks.iter().map(|clock| clock.spent_ms(at)).collect()
@@ -276,7 +283,7 @@ impl WalkState {
                 if self.open.is_none() {
                     let (machine, frame) = self.top();
                     let timeout_ms = machine.action(taking.action.as_str()).and_then(|(_, action)| action.timeout_ms);
-                    let mut open = MoveState::new(taking, &frame.machine, at, timeout_ms);
+                    let mut open = MoveState::new(taking, &frame.machine, at, timeout_ms, self.rest());
                     if let Some(unsettled) = self
                         .unsettled
                         .as_ref()
@@ -506,10 +513,11 @@ impl WalkState {
         }
     }
 
-    /// What the agent took to give what a call of the open move needs is not the move's time.
-    pub(super) fn agent_took(&mut self, call: &CallId, ms: u64) {
-        if let Some(open) = self.open.as_mut().filter(|open| open.legs.iter().any(|leg| leg.call == *call)) {
+    /// What the agent took to give what a call of the open move needs is neither the move's time nor the walk's.
+    pub(super) fn agent_took(&mut self, call: &CallId, ms: u64, at: Timestamp) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.has(call)) {
             open.deadline = open.deadline + ms;
+            self.people_had(ms, at);
         }
     }
 
@@ -562,15 +570,19 @@ impl WalkState {
         }
     }
 
-    /// A person answered, or did not: their time is not the walk's. A No ends the move in the same step.
+    /// A person answered, or did not: their time is not the walk's, where that waited for them. A No ends the move in the same step.
     pub(super) fn person_took(&mut self, id: &InteractionId, call: &CallId, ms: u64, at: Timestamp) {
-        self.people_had(ms, at);
-        if let Some(open) = self.open.as_mut().filter(|open| open.question.as_ref() == Some(id)) {
-            open.deadline = open.deadline + ms;
-            open.approved = true;
+        let mut waited = self.unsettled.iter().flat_map(|past| &past.legs).any(|leg| leg.call == *call);
+        if let Some(open) = self.open.as_mut() {
+            let asked = open.question.as_ref() == Some(id);
+            if asked || open.has(call) {
+                open.deadline = open.deadline + ms;
+                open.approved |= asked;
+                waited = true;
+            }
         }
-        if let Some(open) = self.open.as_mut().filter(|open| open.legs.iter().any(|leg| leg.call == *call)) {
-            open.deadline = open.deadline + ms;
+        if waited {
+            self.people_had(ms, at);
         }
     }
 }

@@ -8,7 +8,8 @@ use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::approve::COME_BACK_MS;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{LegState, MoveState, WalkState};
+use crate::dispatcher::state::{Budget, LegState, MoveState, Question, WalkState};
+use crate::dispatcher::{Dispatcher, Input};
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Data, Envelope, Trouble};
 use crate::event::Fact;
@@ -351,6 +352,15 @@ impl MoveState {
         Some(told)
     }
 
+    /// That its time is over, and which time that was.
+    fn out_of_time(&self) -> String {
+        let (action, Budget { ms, of }) = (&self.taking.action, &self.budget);
+        let left = of
+            .as_ref()
+            .map(|(machine, most_ms)| format!(", all that was left of the {most_ms} ms that `{machine}` may take"));
+        format!("`{action}` was not done within {ms} ms{}", left.unwrap_or_default())
+    }
+
     /// Whether it ends so because somebody stopped it, and not by itself.
     fn is_stopped(&self, end: &End, now: Timestamp) -> bool {
         self.cancel.is_some_and(CancelReason::is_wish)
@@ -396,8 +406,7 @@ fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble
         End::Failed { code: Some(code @ (Code::NetworkTimeout | Code::ExecutionTimeout)), .. }
             if now >= open.deadline =>
         {
-            let budget_ms = open.deadline.since_ms(open.at);
-            (RefusalKind::ActionTimeout.as_str(), *code, format!("`{action}` was not done within {budget_ms} ms"))
+            (RefusalKind::ActionTimeout.as_str(), *code, open.out_of_time())
         }
         End::Failed { leg, code } => {
             let code = code.or(quoted.as_ref().map(|trouble| trouble.code)).unwrap_or(Code::ActionError);
@@ -409,9 +418,7 @@ fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble
             (RefusalKind::ActionError.as_str(), code, format!("`{action}` failed{which}: {words}"))
         }
         End::TimedOut { .. } => {
-            let budget_ms = open.deadline.since_ms(open.at);
-            let code = RefusalKind::ActionTimeout.code();
-            (RefusalKind::ActionTimeout.as_str(), code, format!("`{action}` was not done within {budget_ms} ms"))
+            (RefusalKind::ActionTimeout.as_str(), RefusalKind::ActionTimeout.code(), open.out_of_time())
         }
         End::NotWell => {
             (RefusalKind::ActionError.as_str(), Code::ActionError, format!("`{action}` did not do what it should"))
@@ -479,6 +486,7 @@ fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble
         item: None,
         changed: quoted.as_ref().map(|trouble| trouble.changed.clone()).unwrap_or_default(),
         interaction: quoted.as_ref().and_then(|trouble| trouble.interaction.clone()),
+        timeout_ms: (kind == RefusalKind::ActionTimeout.as_str()).then_some(open.budget.ms),
         advice: None,
     };
     if let Some(until) = not_before {

@@ -93,7 +93,7 @@ impl Look<'_> {
     /// What may be taken there by that time, where nothing stands in the way.
     pub fn moves(&self, at: &Position, now: Timestamp) -> Vec<Move<'_>> {
         let machine = self.frames.last().and_then(|frame| self.machines.get(&frame.machine));
-        let Some(machine) = machine.filter(|_| self.ends.is_none_or(|ends| now <= ends)) else { return Vec::new() };
+        let Some(machine) = machine.filter(|_| self.ends.is_none_or(|ends| now < ends)) else { return Vec::new() };
         let postponed = |name: &ActionName| self.later.iter().any(|(its, until)| *its == name && *until > now);
         let spent = |legal: &Move<'_>| self.out_of_steps && !machine.ends_stage(legal.action);
         machine.moves(at).into_iter().filter(|legal| !postponed(legal.name) && !spent(legal)).collect()
