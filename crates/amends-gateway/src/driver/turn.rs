@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
 use amends_core::{
-    Attempt, CallId, Certainty, ClaimChange, ClaimState, Code, Event, Fact, Failure, Gates, Input, Outcome, Purpose,
-    RefusalKind, Report, Step, Timestamp, ToolName,
+    Attempt, CallId, Certainty, ClaimChange, ClaimState, Code, Digest, Event, Fact, Failure, Gates, Input, Outcome,
+    Purpose, RefusalKind, Report, Step, Timestamp, ToolName,
 };
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
 use bytes::Bytes;
@@ -34,6 +34,8 @@ pub(super) struct Turn {
     commit: Option<Commit>,
     /// What was seen of it, to be told once it is recorded.
     seen: Option<Seen>,
+    /// The tokens of other sessions' writes that it redeems.
+    redeemed: Vec<Digest>,
     /// The answer whose arrival it records.
     pub(super) leaving: Option<Leaving>,
 }
@@ -99,6 +101,7 @@ impl Session {
         if acts.iter().any(|act| matches!(act, Act::Do(Effect::Send(attempt)) if self.is_write(attempt))) {
             failpoint::reach(Point::BeforeIntent);
         }
+        let redeemed = redeemed(&step.events);
         let append = Append { fields, ..self.append(&input, step, expected_seq, &acts) };
         let params = |call: &_| self.live.get(call).map(|live| &*live.params);
         let seen = self.witness.see(&self.gateway, &self.id, &append.events, params);
@@ -110,7 +113,8 @@ impl Session {
             Waits::Durable | Waits::NoWait => self.gateway.ledger.append_soon(append),
         };
         let seen = Some(seen);
-        let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit), seen, leaving: None };
+        let mut turn =
+            Turn { input, gates, last_seq, effects: acts, commit: Some(commit), seen, redeemed, leaving: None };
         if waits == Waits::NoWait {
             for act in std::mem::take(&mut turn.effects) {
                 self.perform(act, None);
@@ -171,6 +175,9 @@ impl Session {
 
     /// Tells what was seen of a turn that is recorded.
     fn saw(&self, turn: &mut Turn) {
+        for token in std::mem::take(&mut turn.redeemed) {
+            tokio::spawn(crate::walks::undone_with(self.gateway.clone(), token));
+        }
         let Some(seen) = turn.seen.take() else { return };
         if !turn.effects.is_empty() {
             seen.waited_for(&self.gateway.metrics);
@@ -469,6 +476,15 @@ fn append_questions(append: &mut Append, input: &Input, acts: &[Act]) {
             | Act::Reply(..) => {}
         }
     }
+}
+
+/// The tokens of writes of other calls that were redeemed.
+fn redeemed(events: &[Event]) -> Vec<Digest> {
+    let by_another = |event: &Event| match &event.fact {
+        Fact::ReversalRedeemed { call, token, of } if call != of => Some(token.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(by_another).collect()
 }
 
 /// Whether those events say what became of a call that had ended in doubt.

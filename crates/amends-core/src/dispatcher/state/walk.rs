@@ -59,7 +59,7 @@ pub(in crate::dispatcher) struct WalkState {
     /// What was done in it.
     pub(in crate::dispatcher) deeds: Deeds,
     /// What became of that, once it was given up.
-    pub(super) unwound: Option<Unwound>,
+    pub(in crate::dispatcher) unwound: Option<Unwound>,
 }
 
 /// A move whose answer its repeat finds: one that was made, or that did something and was not well done.
@@ -426,8 +426,11 @@ impl WalkState {
                 self.unwinding = true;
             }
             Fact::WalkUnwound { undone, failed, left, more, .. } => {
+                match self.unwound.as_mut().filter(|_| !self.unwinding) {
+                    Some(unwound) => unwound.follow(*undone, failed),
+                    None => self.unwound = Some(self.deeds.unwound(*undone, failed, left, *more)),
+                }
                 self.unwinding = false;
-                self.unwound = Some(self.deeds.unwound(*undone, failed, left, *more));
             }
             Fact::AnswerDelivered { call } => {
                 if let Some(made) = self.recent.iter_mut().find(|made| made.id == *call) {
@@ -465,6 +468,9 @@ impl WalkState {
             Fact::ReversalVoided { call, .. } => self.deeds.lasts(call),
             Fact::DoubtResolved { call, certainty, arrives_by, .. } => {
                 self.deeds.settle(call, *certainty);
+                if let Some(unwound) = self.unwound.as_mut().filter(|_| certainty.nothing_happened()) {
+                    unwound.forget(call);
+                }
                 self.postpone(call, *arrives_by);
                 self.settle(call, *certainty);
             }

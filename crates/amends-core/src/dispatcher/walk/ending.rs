@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::next::End;
 use super::refuse::not_allowed;
 use crate::certainty::Certainty;
-use crate::dispatcher::Dispatcher;
 use crate::dispatcher::approve::COME_BACK_MS;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::{Budget, LegState, MoveState, Question, WalkState};
@@ -197,18 +196,54 @@ impl Dispatcher {
 
     /// What could be undone of a walk that was given up is. A person hears of the rest.
     pub(in crate::dispatcher) fn unwound(&mut self, now: Timestamp, of: CallId, undone: u32, failed: Vec<CallId>) {
-        let unwinding = self.state.walk.as_ref().is_some_and(|walk| walk.unwinding);
-        if !self.state.unwinds(&of) || !unwinding {
-            return self.ignore(now, format!("nothing is being undone that was given up with `{of}`"));
-        }
-        let Some(walk) = &self.state.walk else { return };
-        let (left, more) = walk.deeds.left();
-        let stayed = failed.iter().map(|call| (call, walk.deeds.tool(call)));
-        let stayed = stayed.chain(left.iter().map(|left| (&left.call, left.tool.clone())));
-        let named: Vec<String> = stayed.take(TOLD_MAX).map(|(call, tool)| format!("`{tool}` ({call})")).collect();
-        let stays = failed.len() + left.len() + more as usize;
+        let walk = self.state.walk.as_ref().filter(|_| self.state.unwinds(&of));
+        let (left, more) = match walk.map(|walk| (walk, &walk.unwound)) {
+            Some((walk, _)) if walk.unwinding => walk.deeds.left(),
+            // Something was undone late: by a result that came when nobody waited for it, by a person's word, with its token.
+            Some((_, Some(before))) if before.leads_to(undone, &failed) => (before.left.clone(), before.more),
+            _ => return self.ignore(now, format!("nothing is being undone that was given up with `{of}`")),
+        };
+        let late = walk.is_some_and(|walk| !walk.unwinding);
         self.emit(now, Fact::WalkUnwound { of: of.clone(), undone, failed, left, more });
-        let Some(walk) = self.state.walk.as_ref().filter(|_| stays > 0 && self.can_ask()) else { return };
+        if late && !self.takes_back_notice(now, &of) {
+            // Whoever has seen it knows what to look at.
+            return;
+        }
+        self.tell_unwound(now, &of, late);
+    }
+
+    /// The input that corrects what is recorded of a walk that was given up, where something was undone since of what could not be.
+    pub fn undone_late(&self, undone: &[CallId]) -> Option<Input> {
+        let walk = self.state.walk.as_ref().filter(|walk| !walk.unwinding)?;
+        let (of, before) = (walk.aborted_by.clone()?, walk.unwound.as_ref()?);
+        let calls = before.failed.iter().map(|left| left.call.clone());
+        let (since, failed): (Vec<CallId>, Vec<CallId>) = calls.partition(|call| undone.contains(call));
+        let undone = before.undone.saturating_add(since.len() as u32);
+        (!since.is_empty()).then_some(Input::Unwound { of, undone, failed })
+    }
+
+    /// Takes back what people were told of what could not be undone; whether they had not seen it yet.
+    fn takes_back_notice(&mut self, now: Timestamp, of: &CallId) -> bool {
+        let notice =
+            |question: &&Question| question.interaction.call == *of && question.interaction.subject == Subject::Notice;
+        let Some(notice) = self.state.questions.values().find(notice).map(|asked| asked.interaction.id.clone()) else {
+            return false;
+        };
+        self.emit(now, Fact::InteractionWithdrawn { interaction: notice.clone() });
+        self.step.effects.push(Effect::Withdraw(notice));
+        true
+    }
+
+    /// Tells a person what stays of a walk that was given up.
+    fn tell_unwound(&mut self, now: Timestamp, of: &CallId, late: bool) {
+        let Some(walk) = self.state.walk.as_ref().filter(|_| self.can_ask()) else { return };
+        let Some(unwound) = &walk.unwound else { return };
+        let named = unwound.stays().take(TOLD_MAX).map(|left| format!("`{}` ({})", left.tool, left.call));
+        let named: Vec<String> = named.collect();
+        let (undone, stays) = (unwound.undone, unwound.stays().count() + unwound.more as usize);
+        if stays == 0 {
+            return;
+        }
         let others = match stays - named.len() {
             0 => String::new(),
             others => format!(" and {others} more"),
@@ -218,7 +253,9 @@ impl Dispatcher {
             walk.root,
             named.join(", ")
         );
-        let notice = self.notice(now, &of, "_undo", ToolName::new(walk.root.as_str()), question);
+        // One that was taken back stays so, so that the next needs a name of its own.
+        let name = if late { format!("_undo_{undone}") } else { "_undo".to_owned() };
+        let notice = self.notice(now, of, &name, ToolName::new(walk.root.as_str()), question);
         if !self.state.questions.contains_key(&notice.id) {
             self.put_to_people(now, notice);
         }
