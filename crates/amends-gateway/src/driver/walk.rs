@@ -95,6 +95,12 @@ pub(crate) struct MoveWish {
 }
 
 impl LiveMove {
+    /// What its calls gave, as it is told; nothing where they gave nothing yet.
+    pub(super) fn gives(&self, several: bool) -> Option<Box<RawValue>> {
+        let acted = self.results.keys().any(|(part, _)| *part == Part::Act);
+        acted.then(|| serde_json::value::to_raw_value(&self.known(several).result).ok()).flatten()
+    }
+
     /// What is known of its action, beside the fields.
     pub(super) fn known(&self, several: bool) -> Known {
         let of = |part: Part| {
