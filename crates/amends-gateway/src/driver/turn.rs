@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
+use amends_core::walk::LegOf;
 use amends_core::{
     Attempt, CallId, Certainty, ClaimChange, ClaimState, Code, Digest, Event, Fact, Failure, Gates, Input, Outcome,
     Purpose, RefusalKind, Report, Step, Timestamp, ToolName,
@@ -22,6 +23,8 @@ use crate::witness::Seen;
 /// How long before the lease's end nothing is sent any more.
 const LEASE_MARGIN_MS: u64 = 1_000;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+/// How long an answer is kept that somebody may come back for much later.
+const KEPT_MS: u64 = 30 * DAY_MS;
 
 /// A turn whose step is being made durable.
 #[derive(Debug)]
@@ -309,7 +312,7 @@ impl Session {
                 && let Some(live) = self.live.get(&reply.call).filter(|live| live.claimed || live.leg.is_some())
             {
                 append.forget.push(reply.call.clone());
-                append.answers.extend(stored(
+                let mut answer = stored(
                     &append,
                     reply,
                     rendered,
@@ -317,7 +320,12 @@ impl Session {
                     live.listener.task.is_some(),
                     live.rules.contract.repeat_window_ms,
                     now,
-                ));
+                );
+                if let Some(answer) = answer.as_mut().filter(|_| live.leg.as_ref().is_some_and(LegOf::is_sibling)) {
+                    // As long as its claim: whoever takes the move again goes on with what it gave.
+                    answer.until = now + KEPT_MS;
+                }
+                append.answers.extend(answer);
             }
         }
         append
@@ -521,7 +529,8 @@ fn stored(
     });
     let (outcome, certainty) = ended?;
     let kept_ms = match certainty {
-        amends_core::Certainty::InDoubt => 30 * DAY_MS,
+        amends_core::Certainty::InDoubt => KEPT_MS,
+        _ if settles(&append.events, &reply.call) => KEPT_MS,
         _ if keyed => DAY_MS,
         _ => repeat_window_ms,
     };

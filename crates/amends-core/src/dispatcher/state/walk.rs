@@ -502,6 +502,13 @@ impl WalkState {
         ends.any(|end| end.certainty == Certainty::InDoubt && end.doubts.contains(&attempt.n))
     }
 
+    /// Whether that call is made beside others for a move that is open, or not settled.
+    pub(in crate::dispatcher) fn is_sibling(&self, call: &CallId) -> bool {
+        let open = self.open.iter().flat_map(|open| &open.legs);
+        let mut legs = open.chain(self.unsettled.iter().flat_map(|past| &past.legs));
+        legs.any(|leg| leg.call == *call && crate::walk::is_sibling(leg.part, &leg.name))
+    }
+
     /// A call of a move begins.
     pub(super) fn leg_begins(&mut self, leg: &crate::walk::LegOf, call: &CallId, reads: bool) {
         if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == leg.of) {
