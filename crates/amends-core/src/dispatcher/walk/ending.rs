@@ -305,12 +305,20 @@ impl Dispatcher {
             Some(call) => (format!("`{}` may be called for `{requested}`", call.received.tool), call.asked.clone()),
             None => (format!("`{requested}` may be done"), open.question.clone()),
         };
-        let message = format!("a person is asked whether {what}: tell the user, and do not call again in this turn");
+        let done = open.done_alone();
+        let also = match done.is_empty() {
+            true => String::new(),
+            false => format!("; `{}` was done, and is not done again", done.join("`, `")),
+        };
+        let message =
+            format!("a person is asked whether {what}: tell the user, and do not call again in this turn{also}");
         let mut refusal = Refusal::of(RefusalKind::AwaitingPerson, message);
         refusal.recovery.get_or_insert_default().not_before = Some((now + COME_BACK_MS).ms());
         let mut error = Trouble::refused(&requested, &refusal);
         error.interaction = question;
         error.retryable = false;
+        // What is made at the same time waits for nobody.
+        error.certainty = open.certainty_beside();
         let body = Body::Error { outcome: None, error: Box::new(error) };
         Some((open.taking.id.clone(), Envelope::of(body)))
     }
@@ -356,6 +364,13 @@ impl MoveState {
             return Vec::new();
         }
         self.part(Part::Act).filter(is_done).filter(|leg| !leg.reads).map(|leg| leg.name.as_str()).collect()
+    }
+
+    /// What is known of what it did, while a person is asked whether a call of it may be made.
+    fn certainty_beside(&self) -> Certainty {
+        let known = || self.part(Part::Act).filter(|leg| !leg.is_asked()).map(LegState::certainty);
+        let most = [Certainty::InDoubt, Certainty::Processed, Certainty::NotProcessed];
+        most.into_iter().find(|certainty| known().any(|known| known == *certainty)).unwrap_or(Certainty::NotSent)
     }
 
     /// What is told of a move that was made though it was passed over: why, and what of it was done.
