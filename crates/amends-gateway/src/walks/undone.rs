@@ -5,8 +5,9 @@ use std::sync::Arc;
 use amends_core::{CallId, Digest, Dispatcher, Gates, ReversalState, SessionId, Timestamp};
 use amends_ledger::{Error, Ledger, ReversalRow};
 
+use super::no_rules;
 use crate::clock;
-use crate::driver::Mail;
+use crate::driver::{Mail, raise_walk};
 use crate::gateway::Gateway;
 
 /// Tells the driver of a walk what of it was undone, by an operator or with a token: that is recorded elsewhere.
@@ -17,12 +18,26 @@ pub(super) async fn tell_undone(gateway: &Gateway, session: &SessionId, tell: im
     }
 }
 
-/// Tells the walk whose write was undone just now, where it is driven here. Any other is told when somebody looks at it.
+/// Tells the walk whose write was undone just now. One that nobody drives is taken up where people were told otherwise of it;
+/// any other hears of it when somebody looks at it.
 pub(crate) async fn undone_with(gateway: Arc<Gateway>, token: Digest) {
     let Ok(Some(row)) = gateway.ledger.reversal(&token).await else { return };
-    if let Some(mail) = gateway.driver_of(&row.session) {
+    let mail = match gateway.driver_of(&row.session) {
+        Some(mail) => Some(mail),
+        None if tells_otherwise(&gateway, &row).await => raise_walk(&gateway, &row.session).await.ok().flatten(),
+        None => None,
+    };
+    if let Some(mail) = mail {
         tell_undone(&gateway, &row.session, |told| drop(mail.send(told))).await;
     }
+}
+
+/// Whether a walk was given up that says of what was undone that it was not.
+async fn tells_otherwise(gateway: &Gateway, row: &ReversalRow) -> bool {
+    let Ok(Some(trace)) = gateway.ledger.trace(&row.session).await else { return false };
+    let events = trace.events.iter().map(|stored| &stored.event);
+    let folded = Dispatcher::restore(events, |_| Some(Arc::new(no_rules())));
+    folded.is_ok_and(|folded| folded.undone_late(std::slice::from_ref(&row.call)).is_some())
 }
 
 /// A write of a walk that was undone.

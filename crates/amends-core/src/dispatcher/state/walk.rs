@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::clock::Clock;
 use super::deed::{Deeds, Unwound};
-use super::moving::{LegEnd, LegState, MoveState, Rest, Unsettled};
+use super::moving::{LegEnd, LegState, MoveState, Unsettled};
 use crate::certainty::Certainty;
 use crate::dispatcher::Deadline;
 use crate::dispatcher::cancel::CancelReason;
 use crate::event::Fact;
-use crate::id::{ActionName, AttemptId, CallId, Digest, InteractionId, MachineName, StateName};
+use crate::id::{ActionName, AttemptId, CallId, Digest, MachineName, StateName};
 use crate::machine::{Action, Machine, Machines, Position};
 use crate::outcome::Outcome;
 use crate::refusal::RefusalKind;
@@ -35,7 +35,7 @@ pub(in crate::dispatcher) struct WalkState {
     /// How many moves were made.
     pub(in crate::dispatcher) moves: u64,
     /// The time of each machine it is in, as the frames are.
-    clocks: Vec<Clock>,
+    pub(super) clocks: Vec<Clock>,
     pub(in crate::dispatcher) open: Option<MoveState>,
     pub(in crate::dispatcher) unsettled: Option<Unsettled>,
     /// When actions of a machine can be taken again that failed for now, whatever else is done meanwhile.
@@ -143,28 +143,6 @@ impl WalkState {
     pub(in crate::dispatcher) fn is_over(&self) -> bool {
         let (machine, frame) = self.top();
         self.aborted_by.is_some() || (self.frames.len() == 1 && machine.is_terminal(&frame.state))
-    }
-
-    /// When its time is over, where a machine it is in bounds that, and which one does. The time that people took does not count.
-    pub(in crate::dispatcher) fn ends(&self) -> Option<(Timestamp, &Machine)> {
-        let machines = self.frames.iter().filter_map(|frame| self.machines.get(&frame.machine));
-        let bounded = machines.zip(&self.clocks).filter_map(|(machine, clock)| {
-            let most_ms = machine.bounds().time_ms_max?;
-            Some((clock.ends(most_ms), machine))
-        });
-        bounded.min_by_key(|(ends, _)| *ends)
-    }
-
-    /// What is left of that for a move. One that goes on with another, which began in time, is not too late.
-    fn rest(&self) -> Option<Rest> {
-        let (ends, machine) = self.ends().filter(|_| self.unsettled.is_none())?;
-        let most_ms = machine.bounds().time_ms_max?;
-        Some(Rest { ends, machine: machine.name().clone(), most_ms })
-    }
-
-    /// How much time was spent in each machine it is in, without people's.
-    pub(in crate::dispatcher) fn spent_ms(&self, at: Timestamp) -> Vec<u64> {
-        self.clocks.iter().map(|clock| clock.spent_ms(at)).collect()
     }
 
     /// The machine whose steps are used up while another runs within it, and how many it has. What is done in the one within
@@ -526,14 +504,6 @@ impl WalkState {
         }
     }
 
-    /// What the agent took to give what a call of the open move needs is neither the move's time nor the walk's.
-    pub(super) fn agent_took(&mut self, call: &CallId, ms: u64, at: Timestamp) {
-        if let Some(open) = self.open.as_mut().filter(|open| open.has(call)) {
-            open.deadline = open.deadline + ms;
-            self.people_had(ms, at);
-        }
-    }
-
     /// A call of a move ended, of the one that is open or of one that is not settled.
     pub(super) fn leg_ends(&mut self, call: &CallId, end: LegEnd) {
         let open = self.open.as_mut().into_iter().flat_map(|open| open.legs.iter_mut());
@@ -573,29 +543,6 @@ impl WalkState {
     fn forget_settled(&mut self) {
         if self.unsettled.as_ref().is_some_and(|past| !past.in_doubt() && !past.done()) {
             self.unsettled = None;
-        }
-    }
-
-    /// People had that time, whatever they did with it: it is not the walk's.
-    pub(super) fn people_had(&mut self, ms: u64, at: Timestamp) {
-        for clock in &mut self.clocks {
-            clock.people_ms = clock.people_ms.saturating_add(ms.min(at.since_ms(clock.began)));
-        }
-    }
-
-    /// A person answered, or did not: their time is not the walk's, where that waited for them. A No ends the move in the same step.
-    pub(super) fn person_took(&mut self, id: &InteractionId, call: &CallId, ms: u64, at: Timestamp) {
-        let mut waited = self.unsettled.iter().flat_map(|past| &past.legs).any(|leg| leg.call == *call);
-        if let Some(open) = self.open.as_mut() {
-            let asked = open.question.as_ref() == Some(id);
-            if asked || open.has(call) {
-                open.deadline = open.deadline + ms;
-                open.approved |= asked;
-                waited = true;
-            }
-        }
-        if waited {
-            self.people_had(ms, at);
         }
     }
 }

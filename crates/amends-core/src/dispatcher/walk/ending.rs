@@ -7,7 +7,7 @@ use super::refuse::not_allowed;
 use crate::certainty::Certainty;
 use crate::dispatcher::approve::COME_BACK_MS;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{Budget, LegState, MoveState, Question, WalkState};
+use crate::dispatcher::state::{Budget, CallState, LegState, MoveState, Question, WalkState};
 use crate::dispatcher::{Dispatcher, Input};
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Data, Envelope, Trouble};
@@ -317,10 +317,19 @@ impl Dispatcher {
         let mut error = Trouble::refused(&requested, &refusal);
         error.interaction = question;
         error.retryable = false;
-        // What is made at the same time waits for nobody.
-        error.certainty = open.certainty_beside();
+        error.certainty = self.known_beside(open);
         let body = Body::Error { outcome: None, error: Box::new(error) };
         Some((open.taking.id.clone(), Envelope::of(body)))
+    }
+
+    /// What is known of what an open move did: what is made beside a call that waits for a person does not wait.
+    fn known_beside(&self, open: &MoveState) -> Certainty {
+        let writes = open.part(Part::Act).filter(|leg| !leg.reads);
+        let known: Vec<Certainty> = writes
+            .map(|leg| self.state.calls.get(&leg.call).map_or_else(|| leg.certainty(), CallState::certainty))
+            .collect();
+        let most = [Certainty::InDoubt, Certainty::Processed, Certainty::NotProcessed];
+        most.into_iter().find(|certainty| known.contains(certainty)).unwrap_or(Certainty::NotSent)
     }
 
     /// A person did not allow the move, or nobody said anything in time.
@@ -364,13 +373,6 @@ impl MoveState {
             return Vec::new();
         }
         self.part(Part::Act).filter(is_done).filter(|leg| !leg.reads).map(|leg| leg.name.as_str()).collect()
-    }
-
-    /// What is known of what it did, while a person is asked whether a call of it may be made.
-    fn certainty_beside(&self) -> Certainty {
-        let known = || self.part(Part::Act).filter(|leg| !leg.is_asked()).map(LegState::certainty);
-        let most = [Certainty::InDoubt, Certainty::Processed, Certainty::NotProcessed];
-        most.into_iter().find(|certainty| known().any(|known| known == *certainty)).unwrap_or(Certainty::NotSent)
     }
 
     /// What is told of a move that was made though it was passed over: why, and what of it was done.
@@ -488,7 +490,7 @@ fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble
     let done = open.done_alone();
     let consequence = match certainty {
         Certainty::InDoubt if !settles => {
-            "; it may have happened, and nobody finds out any more: take it again with the same inputs, which does nothing twice, let a person say what became of it, or reset the walk".to_owned()
+            "; it may have happened, and nobody finds out any more: take it again with the same inputs, which does nothing twice, let a person say what became of it where one was asked, or reset the walk".to_owned()
         }
         Certainty::InDoubt => {
             "; it may have happened and is being settled: the machine stays where it is, and nothing else can be done in it until then".to_owned()

@@ -67,7 +67,8 @@ impl WalkState {
             if past.in_doubt() && !same && !taking.reset {
                 let message = format!(
                     "`{its}` may have happened, and nobody finds out any more; take it again with the same inputs, which \
-                     does nothing twice, let a person say what became of it, or reset the walk"
+                     does nothing twice, let a person say what became of it where one was asked, or reset the \
+                     walk"
                 );
                 return Some(busy(message, None));
             }
