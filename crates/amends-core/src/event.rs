@@ -547,7 +547,8 @@ pub enum Fact {
         #[serde(rename = "move")]
         of: CallId,
     },
-    /// Input: what was done in a walk that was given up is undone, as far as it could be.
+    /// Input: what was done in a walk that was given up is undone, as far as it could be. It is said again where something of the
+    /// rest was undone late.
     WalkUnwound {
         /// The move that failed.
         #[serde(rename = "move")]

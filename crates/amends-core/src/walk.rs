@@ -128,6 +128,18 @@ pub struct LegOf {
     pub attempt: u32,
 }
 
+impl LegOf {
+    /// Whether others are made at the same time for the same move, so that it may be done while another of them is not.
+    pub fn is_sibling(&self) -> bool {
+        is_sibling(self.part, &self.name)
+    }
+}
+
+/// The same of a call for that part, by its name.
+pub(crate) fn is_sibling(part: Part, name: &str) -> bool {
+    part == Part::Act && name != "act"
+}
+
 /// A part of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

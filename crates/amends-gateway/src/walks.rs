@@ -4,6 +4,7 @@ pub(crate) mod drift;
 pub(crate) mod kit;
 pub(crate) mod owners;
 mod recorded;
+mod undone;
 pub mod view;
 
 /// Walks as agents see them.
@@ -19,10 +20,7 @@ use amends_core::machine::{Course, Does};
 use amends_core::recovery::NextCall;
 use amends_core::refusal::ArgumentFault;
 use amends_core::walk::{Beginning, Declared};
-use amends_core::{
-    Code, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, ReversalState, Rules, SessionId, Timestamp,
-};
-use amends_ledger::{Ledger, ReversalRow};
+use amends_core::{Code, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
 use amends_wire::mcp::steps::Inputs;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -37,6 +35,8 @@ use crate::gateway::Gateway;
 use crate::mint;
 use drift::{Drifted, Seen};
 pub use recorded::{Recorded, recorded};
+pub(crate) use undone::{Undone, undone_with};
+use undone::{hindsight, tell_undone, undone};
 use view::View;
 
 /// How often a walk is looked for that changes hands.
@@ -265,35 +265,14 @@ pub(crate) async fn look_at(
         tracing::error!(%session, %error, "the trace cannot be folded");
         unfit()
     })?;
+    let undone = undone(gateway, session).await;
+    let folded = hindsight(folded, &undone);
     let walk = folded.walk().ok_or_else(unknown)?;
     let course = course(&events, &written, walk.machines).map_err(|error| unread(&error))?;
     let mut seen = drift::seen(gateway, session, &walk, &course, clock::now()).ok_or_else(unknown)?;
     let since = since_reset(events.iter());
-    seen.view.tells_undone(undone(gateway, session).await.into_iter().filter(|made| *made >= since).count());
+    seen.view.tells_undone(undone.iter().filter(|undone| undone.made >= since).count());
     Ok(seen)
-}
-
-/// Tells the driver of a walk what of it was undone, by an operator or with a token: that is recorded elsewhere.
-async fn tell_undone(gateway: &Gateway, session: &SessionId, tell: impl FnOnce(Mail)) {
-    let undone = undone(gateway, session).await;
-    if !undone.is_empty() {
-        tell(Mail::Undone(undone));
-    }
-}
-
-/// When each write of a session was made that was undone since. What undid itself when it failed was never done.
-async fn undone(gateway: &Gateway, session: &SessionId) -> Vec<Timestamp> {
-    if !gateway.catalogue.now().machines().reverses() {
-        return Vec::new();
-    }
-    // What cannot be looked up is said the next time.
-    undone_in(&gateway.ledger, session).await.unwrap_or_default()
-}
-
-async fn undone_in(ledger: &Arc<dyn Ledger>, session: &SessionId) -> Result<Vec<Timestamp>, amends_ledger::Error> {
-    let rows = ledger.reversals_of(session).await?;
-    let by_another = |row: &ReversalRow| row.state == ReversalState::Redeemed && row.by.as_ref() != Some(&row.call);
-    Ok(rows.into_iter().filter(by_another).map(|row| row.minted).collect())
 }
 
 /// Another walk, begun where one was.
@@ -349,9 +328,10 @@ fn stopped(gateway: &Gateway, id: &SessionId, stops: Drifted) -> Box<Refusal> {
 
 /// What whoever forks a walk should know: from where it begins, what was done after that, which a fork does not undo, and what was
 /// done before that and undone since.
-fn told_of_fork(id: &SessionId, events: &[Event], at: u64, undone: &[Timestamp]) -> Value {
+fn told_of_fork(id: &SessionId, events: &[Event], at: u64, undone: &[Undone]) -> Value {
     let mut told = json!({ "forked_from": id, "seq": at });
     let Ok(folded) = Dispatcher::restore(events, |_| Some(Arc::new(no_rules()))) else { return told };
+    let folded = hindsight(folded, undone);
     let Some(look) = folded.walk() else { return told };
     let calls = |name: &ActionName| {
         let actions = look.machines.all().filter_map(|machine| machine.action(name.as_str()));
@@ -390,7 +370,7 @@ fn told_of_fork(id: &SessionId, events: &[Event], at: u64, undone: &[Timestamp])
     });
     let led = point.map(|point| &events[..=point]).unwrap_or_default();
     let (begun, then) = (since_reset(led.iter()), led.last().map(|event| event.at).unwrap_or_default());
-    let before = undone.iter().filter(|made| (begun..=then).contains(*made)).count();
+    let before = undone.iter().filter(|undone| (begun..=then).contains(&undone.made)).count();
     if let Some(given_up) = &look.given_up {
         told["given_up"] = given_up.words().into();
     }

@@ -4,7 +4,7 @@ use crate::certainty::Certainty;
 use crate::claim::{ClaimChange, ClaimKind, ClaimState};
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::compensate::allowed;
-use crate::dispatcher::ending::KEY_KEPT_MS;
+use crate::dispatcher::ending::{KEY_KEPT_MS, SIBLING_KEPT_MS};
 use crate::dispatcher::state::Question;
 use crate::dispatcher::wording;
 use crate::effect::{Answer, Effect, Reply};
@@ -65,12 +65,16 @@ impl Dispatcher {
         let happened = certainty == Certainty::Processed;
         // It has not happened so far. While what was sent can still arrive, it may. Its own answer says that it did.
         let arrives_by = question.interaction.arrives_by.filter(|at| !happened && now < *at && by.is_none());
+        let kept_ms = match &self.state.walk {
+            Some(walk) if walk.is_sibling(&call) => SIBLING_KEPT_MS,
+            _ => KEY_KEPT_MS,
+        };
         let (by_late, of) = (by.cloned(), call.clone());
         self.emit(now, Fact::DoubtResolved { call: of, certainty, interaction, by: by_late, arrives_by });
         for claim in &question.claims {
             let (name, call) = (claim.name.clone(), call.clone());
             let change = if happened && claim.kind != ClaimKind::Object {
-                ClaimChange::Settle { name, call, state: ClaimState::Complete, until: Some(now + KEY_KEPT_MS) }
+                ClaimChange::Settle { name, call, state: ClaimState::Complete, until: Some(now + kept_ms) }
             } else if let Some(until) = arrives_by {
                 ClaimChange::Settle { name, call, state: ClaimState::InDoubt, until: Some(until) }
             } else {

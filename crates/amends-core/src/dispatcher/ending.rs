@@ -21,9 +21,13 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::Code;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
+use crate::walk::{LegOf, Part};
 
 /// How long a call is found by the agent's own key after it ended.
 pub(super) const KEY_KEPT_MS: u64 = 24 * 60 * 60 * 1000;
+/// How long what was done of a move beside other calls is found when the move is wished for again: another of them may wait for
+/// a person meanwhile, or for a time that is far off.
+pub(super) const SIBLING_KEPT_MS: u64 = 30 * KEY_KEPT_MS;
 
 impl Dispatcher {
     pub(super) fn refuse(&mut self, now: Timestamp, id: CallId, refusal: Refusal) {
@@ -192,10 +196,15 @@ pub(super) fn claims_end(call: &CallState) -> Option<ClaimState> {
         (Certainty::InDoubt, EffectKind::Keyed) => Some(ClaimState::InDoubt),
         // Nobody is there to say what became of it, and the upstream itself ended it with an error: once the agent has read
         // that, another call is its own decision.
-        (Certainty::InDoubt, EffectKind::Write) if call.agent_decides() => Some(ClaimState::Complete),
+        (Certainty::InDoubt, EffectKind::Write) if call.agent_decides() && !is_act(call) => Some(ClaimState::Complete),
         (Certainty::InDoubt, EffectKind::Write) => Some(ClaimState::InDoubt),
         (Certainty::NotSent | Certainty::NotProcessed, _) => None,
     }
+}
+
+/// Whether a call is what a move is about.
+fn is_act(call: &CallState) -> bool {
+    call.received.leg.as_ref().is_some_and(|leg| leg.part == Part::Act)
 }
 
 fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
@@ -206,11 +215,16 @@ fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
     let end = claims_end(call);
     let id = &call.received.call;
     let until = |kind: ClaimKind| match end {
+        // A move in doubt stays so until it is settled, or its walk begins again: whoever takes it again goes on with that.
+        Some(ClaimState::InDoubt | ClaimState::Resumable) if kind == ClaimKind::Key && is_act(call) => None,
         // Nobody is there to settle it, so it cannot be held for good.
         Some(ClaimState::InDoubt | ClaimState::Resumable) if !contract.declared => {
             Some(now + contract.repeat_window_ms)
         }
         Some(ClaimState::InDoubt | ClaimState::Resumable) => None,
+        _ if kind == ClaimKind::Key && call.received.leg.as_ref().is_some_and(LegOf::is_sibling) => {
+            Some(now + SIBLING_KEPT_MS)
+        }
         _ if kind == ClaimKind::Key => Some(now + KEY_KEPT_MS),
         _ => Some(now + contract.repeat_window_ms),
     };

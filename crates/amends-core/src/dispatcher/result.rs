@@ -11,6 +11,7 @@ use crate::gates::Gates;
 use crate::id::AttemptId;
 use crate::interaction::Subject;
 use crate::outcome::Outcome;
+use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
 
 impl Dispatcher {
@@ -70,6 +71,15 @@ impl Dispatcher {
             self.emit(now, Fact::InteractionWithdrawn { interaction: interaction.clone() });
             self.step.effects.push(Effect::Withdraw(interaction));
             return self.resolve(now, &question, certainty, Some(&attempt));
+        }
+        // Nor was anybody about an undoing that may be sent again: what it did is undone all the same.
+        let redeeming = self.state.redeeming.get(&attempt.call);
+        if let Some(redeems) =
+            redeeming.filter(|it| done && it.doubts.contains(&attempt.n)).map(|it| it.redeems.clone())
+        {
+            let (call, token) = (attempt.call.clone(), redeems.token);
+            self.emit(now, Fact::ReversalRedeemed { call: call.clone(), token: token.clone(), of: redeems.call });
+            return self.step.reversals.push(ReversalChange::Spend { token, by: call });
         }
         // Nobody was asked about a call that may be made again; its move waits for it all the same.
         if done && self.state.walk.as_ref().is_some_and(|walk| walk.doubts(&attempt)) {

@@ -28,10 +28,11 @@ use crate::inquiry::Unanswered;
 use crate::interaction::Subject;
 use crate::outcome::Outcome;
 use crate::registry::Code;
+use crate::reversal::Redeems;
 use crate::time::Timestamp;
 
 pub(super) use call::{AttemptEnd, AttemptState, CallState, InquiryState, Phase};
-pub(super) use moving::{LegEnd, LegState, MoveState};
+pub(super) use moving::{Budget, LegEnd, LegState, MoveState};
 pub(super) use question::Question;
 pub(super) use walk::{KEYED_MS, REPEATED_MS, WalkState};
 
@@ -49,6 +50,8 @@ pub(super) struct Session {
     pub(super) now: Timestamp,
     pub(super) calls: BTreeMap<CallId, CallState>,
     pub(super) ended: BTreeMap<CallId, Ended>,
+    /// The calls that ended without anybody knowing whether they undid what they should.
+    pub(super) redeeming: BTreeMap<CallId, Redeeming>,
     pub(super) questions: BTreeMap<InteractionId, Question>,
     /// The tools for which a person said yes for the whole session, each with who had to.
     pub(super) allowed: Vec<(ToolName, Approval)>,
@@ -68,6 +71,14 @@ pub(super) struct Ended {
     pub(super) complete: bool,
 }
 
+/// A call that may have undone something.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Redeeming {
+    pub(super) redeems: Redeems,
+    /// Its attempts in doubt.
+    pub(super) doubts: Vec<u32>,
+}
+
 impl Session {
     pub(super) fn new(id: SessionId, seed: u64, principal: Principal, door: &str) -> Self {
         Self {
@@ -79,6 +90,7 @@ impl Session {
             now: Timestamp::default(),
             calls: BTreeMap::new(),
             ended: BTreeMap::new(),
+            redeeming: BTreeMap::new(),
             questions: BTreeMap::new(),
             allowed: Vec::new(),
             walk: None,
@@ -309,6 +321,13 @@ impl Session {
                 let refused = self.calls.get(call).and_then(CallState::recorded).and_then(|end| end.refused);
                 let (outcome, certainty, granted) = (*outcome, *certainty, *granted);
                 let doubts = self.calls.get(call).map(CallState::doubted).unwrap_or_default();
+                let redeems = self.calls.get(call).and_then(|state| state.received.redeems.clone());
+                if let Some(redeems) = redeems.filter(|_| certainty == Certainty::InDoubt) {
+                    self.redeeming.insert(call.clone(), Redeeming { redeems, doubts: doubts.clone() });
+                    if self.redeeming.len() > ENDED_MAX {
+                        self.redeeming.pop_first();
+                    }
+                }
                 self.leg_ends(call, LegEnd { outcome, certainty, code, refused, granted, doubts });
                 if let Some(state) = self.calls.remove(call)
                     && !state.received.claims.is_empty()
@@ -400,6 +419,7 @@ impl Session {
                 }
             }
             Fact::ReversalRedeemed { call, of, .. } => {
+                self.redeeming.remove(call);
                 if let Some(call) = self.calls.get_mut(of).filter(|_| call == of) {
                     call.undone = true;
                 }
@@ -480,7 +500,7 @@ impl Session {
         call.close_inquiry(inquiry, at);
         let took_ms = call.deadline.since_ms(before);
         if let Some(walk) = &mut self.walk {
-            walk.agent_took(id, took_ms);
+            walk.agent_took(id, took_ms, at);
         }
     }
 

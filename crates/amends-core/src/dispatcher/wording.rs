@@ -173,6 +173,7 @@ fn trouble(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Tro
         item: None,
         changed: call.changed.clone(),
         interaction: call.asked.clone(),
+        timeout_ms: None,
         advice: None,
     }
 }

@@ -90,6 +90,7 @@ impl Envelope {
             item: None,
             changed: Vec::new(),
             interaction: None,
+            timeout_ms: None,
             advice: None,
         };
         Self::of(Body::Error { outcome: None, error: Box::new(error) })

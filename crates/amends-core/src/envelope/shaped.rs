@@ -71,6 +71,7 @@ fn item(tool: &str, contract: &Contract, failed: &ItemFailure) -> Trouble {
         item: Some(failed.item.clone()),
         changed: Vec::new(),
         interaction: None,
+        timeout_ms: None,
         advice: None,
     }
 }

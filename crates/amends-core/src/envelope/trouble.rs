@@ -49,6 +49,8 @@ pub struct Trouble {
     pub changed: Vec<Changed>,
     /// The question that a person is asked about it.
     pub interaction: Option<InteractionId>,
+    /// How long the action might take that ran out of time. It stands beside the error, with the rest of what is said of a move.
+    pub timeout_ms: Option<u64>,
     /// What would be let through instead. Only a refusal has it: nothing else can make one.
     pub advice: Option<Advice>,
 }
@@ -93,6 +95,7 @@ impl Trouble {
             item: None,
             changed: Vec::new(),
             interaction: None,
+            timeout_ms: None,
             advice: Advice::of(refusal),
         }
     }

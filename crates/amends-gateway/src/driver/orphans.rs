@@ -217,6 +217,7 @@ pub(super) async fn raise(
     }
     let driven = gateway.drives(id, session.mail.clone());
     let resumes = move |session: &mut Session| {
+        session.weigh_again();
         let gates = Gates { clock_behind: session.ahead_ms > CLOCK_BEHIND_MS, ..session.gates() };
         // What nothing is open in has nothing to be judged.
         if open > 0 || from == Take::Orphaned {

@@ -39,6 +39,7 @@ use crate::restraint::Occupied;
 use crate::spending::Reserved;
 use crate::upstream::openapi::etag;
 use crate::upstream::{Aside, RpcFault, Upstream};
+use crate::walks::Undone;
 use crate::walks::drift::Seen;
 use crate::walks::view::View;
 use crate::witness::Witness;
@@ -58,7 +59,7 @@ pub(crate) enum Mail {
     Delivered { call: CallId, leaving: Option<Leaving> },
     Move(Box<MoveWish>),
     Look(oneshot::Sender<Option<Seen>>),
-    Undone(Vec<Timestamp>),
+    Undone(Vec<Undone>),
     Stop(oneshot::Sender<Option<View>>),
     Unwound { of: CallId, undone: u32, failed: Vec<CallId> },
     Rest,
@@ -434,7 +435,7 @@ impl Session {
                 }
             }
             Mail::Move(wish) => self.wished(*wish),
-            Mail::Undone(undone) => self.hear_of_undone(undone),
+            Mail::Undone(undone) => self.hear_of_undone(&undone),
             Mail::Look(answer) => {
                 // Whoever looks may be gone.
                 let _ = answer.send(self.seen());

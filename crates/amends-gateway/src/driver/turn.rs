@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
+use amends_core::walk::LegOf;
 use amends_core::{
-    Attempt, CallId, Certainty, ClaimChange, ClaimState, Code, Event, Fact, Failure, Gates, Input, Outcome, Purpose,
-    RefusalKind, Report, Step, Timestamp, ToolName,
+    Attempt, CallId, Certainty, ClaimChange, ClaimState, Code, Digest, Event, Fact, Failure, Gates, Input, Outcome,
+    Purpose, RefusalKind, Report, Step, Timestamp, ToolName,
 };
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
 use bytes::Bytes;
@@ -22,6 +23,8 @@ use crate::witness::Seen;
 /// How long before the lease's end nothing is sent any more.
 const LEASE_MARGIN_MS: u64 = 1_000;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+/// How long an answer is kept that somebody may come back for much later.
+const KEPT_MS: u64 = 30 * DAY_MS;
 
 /// A turn whose step is being made durable.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub(super) struct Turn {
     commit: Option<Commit>,
     /// What was seen of it, to be told once it is recorded.
     seen: Option<Seen>,
+    /// The tokens of other sessions' writes that it redeems.
+    redeemed: Vec<Digest>,
     /// The answer whose arrival it records.
     pub(super) leaving: Option<Leaving>,
 }
@@ -99,6 +104,7 @@ impl Session {
         if acts.iter().any(|act| matches!(act, Act::Do(Effect::Send(attempt)) if self.is_write(attempt))) {
             failpoint::reach(Point::BeforeIntent);
         }
+        let redeemed = redeemed(&step.events);
         let append = Append { fields, ..self.append(&input, step, expected_seq, &acts) };
         let params = |call: &_| self.live.get(call).map(|live| &*live.params);
         let seen = self.witness.see(&self.gateway, &self.id, &append.events, params);
@@ -110,7 +116,8 @@ impl Session {
             Waits::Durable | Waits::NoWait => self.gateway.ledger.append_soon(append),
         };
         let seen = Some(seen);
-        let mut turn = Turn { input, gates, last_seq, effects: acts, commit: Some(commit), seen, leaving: None };
+        let mut turn =
+            Turn { input, gates, last_seq, effects: acts, commit: Some(commit), seen, redeemed, leaving: None };
         if waits == Waits::NoWait {
             for act in std::mem::take(&mut turn.effects) {
                 self.perform(act, None);
@@ -171,6 +178,9 @@ impl Session {
 
     /// Tells what was seen of a turn that is recorded.
     fn saw(&self, turn: &mut Turn) {
+        for token in std::mem::take(&mut turn.redeemed) {
+            tokio::spawn(crate::walks::undone_with(self.gateway.clone(), token));
+        }
         let Some(seen) = turn.seen.take() else { return };
         if !turn.effects.is_empty() {
             seen.waited_for(&self.gateway.metrics);
@@ -302,7 +312,7 @@ impl Session {
                 && let Some(live) = self.live.get(&reply.call).filter(|live| live.claimed || live.leg.is_some())
             {
                 append.forget.push(reply.call.clone());
-                append.answers.extend(stored(
+                let mut answer = stored(
                     &append,
                     reply,
                     rendered,
@@ -310,7 +320,12 @@ impl Session {
                     live.listener.task.is_some(),
                     live.rules.contract.repeat_window_ms,
                     now,
-                ));
+                );
+                if let Some(answer) = answer.as_mut().filter(|_| live.leg.as_ref().is_some_and(LegOf::is_sibling)) {
+                    // As long as its claim: whoever takes the move again goes on with what it gave.
+                    answer.until = now + KEPT_MS;
+                }
+                append.answers.extend(answer);
             }
         }
         append
@@ -471,6 +486,15 @@ fn append_questions(append: &mut Append, input: &Input, acts: &[Act]) {
     }
 }
 
+/// The tokens of writes of other calls that were redeemed.
+fn redeemed(events: &[Event]) -> Vec<Digest> {
+    let by_another = |event: &Event| match &event.fact {
+        Fact::ReversalRedeemed { call, token, of } if call != of => Some(token.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(by_another).collect()
+}
+
 /// Whether those events say what became of a call that had ended in doubt.
 fn settles(events: &[Event], of: &CallId) -> bool {
     events.iter().any(|event| matches!(&event.fact, Fact::DoubtResolved { call, .. } if call == of))
@@ -505,7 +529,8 @@ fn stored(
     });
     let (outcome, certainty) = ended?;
     let kept_ms = match certainty {
-        amends_core::Certainty::InDoubt => 30 * DAY_MS,
+        amends_core::Certainty::InDoubt => KEPT_MS,
+        _ if settles(&append.events, &reply.call) => KEPT_MS,
         _ if keyed => DAY_MS,
         _ => repeat_window_ms,
     };

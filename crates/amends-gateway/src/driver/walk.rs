@@ -28,6 +28,7 @@ use super::session::{Mail, Session};
 use super::turn::Turn;
 use crate::catalogue::schema;
 use crate::clock;
+use crate::walks::Undone;
 use crate::walks::drift::{self, Drifted, Seen};
 use crate::walks::kit::Kit;
 use crate::walks::view::View;
@@ -94,6 +95,12 @@ pub(crate) struct MoveWish {
 }
 
 impl LiveMove {
+    /// What its calls gave, as it is told; nothing where they gave nothing yet.
+    pub(super) fn gives(&self, several: bool) -> Option<Box<RawValue>> {
+        let acted = self.results.keys().any(|(part, _)| *part == Part::Act);
+        acted.then(|| serde_json::value::to_raw_value(&self.known(several).result).ok()).flatten()
+    }
+
     /// What is known of its action, beside the fields.
     pub(super) fn known(&self, several: bool) -> Known {
         let of = |part: Part| {
@@ -405,9 +412,12 @@ impl Session {
     }
 
     /// What was done in the walk was undone, some of it.
-    pub(super) fn hear_of_undone(&mut self, undone: Vec<Timestamp>) {
-        if let Some(walking) = &mut self.walking {
-            walking.undone = undone;
+    pub(super) fn hear_of_undone(&mut self, undone: &[Undone]) {
+        let Some(walking) = &mut self.walking else { return };
+        walking.undone = undone.iter().map(|undone| undone.made).collect();
+        let calls: Vec<CallId> = undone.iter().map(|undone| undone.call.clone()).collect();
+        if let Some(late) = self.dispatcher.undone_late(&calls) {
+            self.take(late, Gates::default());
         }
     }
 

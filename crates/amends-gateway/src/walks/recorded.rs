@@ -8,6 +8,7 @@ use amends_core::{Contract, Dispatcher, Event, Playbook, Rules};
 use amends_ledger::{Error, Ledger, Trace};
 use amends_wire::mcp::steps::{Names, Tool};
 
+use super::undone::{hindsight, undone_in};
 use super::view::View;
 use crate::driver::{look_from_outside, since};
 
@@ -47,12 +48,13 @@ pub async fn recorded(ledger: &Arc<dyn Ledger>, trace: &Trace) -> Result<Option<
     let rules =
         |_: &_| Some(Arc::new(Rules { contract: Contract::undeclared(0, 0, 0), playbook: Playbook::default() }));
     let folded = Dispatcher::restore(&events, rules).map_err(|error| Error::Corrupt { reason: error.to_string() })?;
+    let undone = undone_in(ledger, &trace.session).await?;
+    let folded = hindsight(folded, &undone);
     let Some(look) = folded.walk() else { return Ok(None) };
     let written = ledger.fields(&trace.session).await?;
     let Some(mut view) = look_from_outside(&trace.session, &look, &events, &written)? else { return Ok(None) };
     let since = since(events.iter());
-    let undone = super::undone_in(ledger, &trace.session).await?;
-    view.tells_undone(undone.into_iter().filter(|made| *made >= since).count());
+    view.tells_undone(undone.iter().filter(|undone| undone.made >= since).count());
     let machines = look.machines.clone();
     let names = Names::assign(&Tool::ALL, &[], |_| false).knowing(machines.declared());
     Ok(Some(Recorded { view, names, machines }))

@@ -34,7 +34,7 @@ pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, no
             (again, Some(Waits::Unknown { action: action.to_string() }))
         }
         // Its time is over: it can only begin again.
-        Standing::Free if look.ends.is_some_and(|ends| ends < now) => (Vec::new(), None),
+        Standing::Free if look.ends.is_some_and(|ends| ends <= now) => (Vec::new(), None),
         Standing::Free => {
             let legal = look.moves(&at, now).into_iter().filter_map(|legal| named(machine, legal.name.as_str()));
             let waits =

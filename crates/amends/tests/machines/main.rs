@@ -30,6 +30,7 @@ mod resources;
 mod served;
 mod stages;
 mod till;
+mod time;
 mod together;
 mod undone;
 mod waits;

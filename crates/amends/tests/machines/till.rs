@@ -24,6 +24,13 @@ effect = "idempotent"
 
 [tools.burn]
 effect = "write"
+
+[tools.lend]
+effect = "write"
+reverse = { tool = "bring", args = { id = "result.id" }, within = "24h" }
+
+[tools.bring]
+effect = "write"
 "#;
 
 /// A sale that is taken at the till, which has not much time for it.
@@ -75,6 +82,16 @@ pub(crate) fn says(place: &Place, tool: &str, order: &str, answer: &Value) {
     // It is there as a whole, or not at all.
     let beside = place.write("said", &answer.to_string());
     std::fs::rename(beside, place.path(&format!("{tool}-{order}.json"))).expect("a file in the same folder");
+}
+
+/// Has the till not answer what it is asked of that tool, until it may.
+pub(crate) fn holds(place: &Place, tool: &str) {
+    place.write(&format!("hold-{tool}"), "");
+}
+
+/// Has it answer again.
+pub(crate) fn lets_go(place: &Place, tool: &str) {
+    std::fs::remove_file(place.path(&format!("hold-{tool}"))).expect("it was held");
 }
 
 /// The calls of tools that write, as they came.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{Place, eventually};
-use crate::till::{self, forbidden, look, serve, step, take};
+use crate::till::{self, forbidden, holds, lets_go, look, queue, serve, serve_with, step, take, tools};
 
 /// Something is put into the till, and then something is taken that may fail.
 const PUT: &str = r#"
@@ -78,4 +78,98 @@ fn the_fork_of_a_walk_that_was_given_up_says_what_was_undone() {
     assert!(told["warning"].as_str().is_some_and(|words| words.contains("was undone since")), "{fork}");
     let before = gateway.call("fork", &json!({ "session": walk, "seq": 0 }).to_string()).1;
     assert_eq!(before["data"]["result"].get("undone"), None, "nothing had been done by then: {before}");
+}
+
+/// Something is lent, and brought back where the payment fails; whether it was brought back is not to be guessed.
+const LENT: &str = r#"
+[machines.deposit]
+initial = "open"
+terminal = ["over"]
+
+[machines.deposit.actions.put]
+from = ["open"]
+to = "full"
+tool = "put"
+args = { order = "inputs.order" }
+input = { type = "object", properties = { order = { type = "string" } }, required = ["order"] }
+writes = { order = "inputs.order" }
+
+[machines.deposit.actions.lend]
+from = ["full"]
+to = "lent"
+tool = "lend"
+
+[machines.deposit.actions.take]
+from = ["lent"]
+to = "over"
+tool = "take"
+args = { order = "state.order" }
+resolution = "abort_workflow"
+"#;
+
+#[test]
+fn what_is_undone_late_corrects_what_the_walk_says_of_it() {
+    for by_person in [false, true] {
+        let place = Place::new();
+        let mut gateway = serve_with(&place, "timeout = \"1500ms\"\ndeadline = \"3s\"", LENT);
+        let walk = put(&gateway, &place, "o1");
+        assert_eq!(take(&gateway, &walk, "lend")["data"]["state"]["name"], "lent");
+        till::says(&place, "take", "o1", &forbidden());
+        holds(&place, "bring");
+        take(&gateway, &walk, "take");
+        eventually("what can be undone is", || place.events_named("walk_unwound").len() == 1);
+        let waits = || json!({ "for": "given_up", "undone": 1, "not_undone": 1, "left": ["lend"] });
+        assert_eq!(look(&gateway, &walk, "next")["waits"], waits());
+        let asks = |words: &str| {
+            let asked = queue(&place).into_iter();
+            asked.filter(|asked| asked["question"].as_str().is_some_and(|question| question.contains(words))).collect()
+        };
+        let told: Vec<Value> = asks("1 could not be undone: `lend`");
+        assert_eq!(told.len(), 1, "a person hears of it");
+        let doubt: Vec<Value> = asks("did `bring` happen?");
+        let doubt = doubt[0]["id"].as_str().expect("a question has an id").to_owned();
+
+        if by_person {
+            gateway.kill();
+            gateway = serve(&place, LENT);
+            assert_eq!(look(&gateway, &walk, "next")["waits"], waits());
+            let (code, said) = place.amends(&["answer", &doubt, "happened", "--by", "ada"]);
+            assert_eq!(code, 0, "{said}");
+        } else {
+            lets_go(&place, "bring");
+        }
+        eventually("its token is spent", || place.events_named("reversal_redeemed").len() == 2);
+        eventually("the walk says so", || look(&gateway, &walk, "next")["waits"]["undone"] == 2);
+        let waits = json!({ "for": "given_up", "undone": 2, "not_undone": 0, "left": [] });
+        assert_eq!(look(&gateway, &walk, "next")["waits"], waits);
+        let stays = |asked: &Value| asked["question"].to_string().contains("could not be undone");
+        eventually("nobody is told any more that it stays", || !queue(&place).iter().any(stays));
+        let unwound = place.events_named("walk_unwound");
+        assert_eq!((unwound.len(), &unwound[1]["undone"], &unwound[1]["failed"]), (2, &json!(2), &Value::Null));
+        let over = take(&gateway, &walk, "take");
+        let message = over["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("given up: 2 undone; reset"), "{over}");
+        assert_eq!(tools(&place).iter().filter(|tool| *tool == "bring").count(), 1, "it is brought back once");
+        let (code, shown) = place.amends(&["walk", walk.as_str().expect("a handle")]);
+        assert!(code == 0 && shown.contains("2 undone"), "{shown}");
+        place.settled();
+    }
+}
+
+#[test]
+fn an_undoing_that_may_be_sent_again_and_was_done_late_is_told_as_done() {
+    let place = Place::new();
+    let gateway = serve_with(&place, "timeout = \"1500ms\"\ndeadline = \"3s\"", PUT);
+    let walk = put(&gateway, &place, "o1");
+    till::says(&place, "take", "o1", &forbidden());
+    holds(&place, "undo");
+    take(&gateway, &walk, "take");
+    eventually("it is not known to be undone", || place.events_named("walk_unwound").len() == 1);
+    let waits = json!({ "for": "given_up", "undone": 0, "not_undone": 1, "left": ["put"] });
+    assert_eq!(look(&gateway, &walk, "next")["waits"], waits);
+    lets_go(&place, "undo");
+    eventually("the walk says so", || look(&gateway, &walk, "next")["waits"]["undone"] == 1);
+    assert_eq!(place.events_named("reversal_redeemed").len(), 1);
+    assert!(queue(&place).iter().all(|asked| !asked["question"].to_string().contains("could not be undone")));
+    place.settled();
 }

@@ -1,5 +1,9 @@
 //! The time of a walk.
 
+use super::moving::Rest;
+use super::walk::WalkState;
+use crate::id::{CallId, InteractionId};
+use crate::machine::Machine;
 use crate::time::Timestamp;
 
 /// The time that a walk spends in one machine.
@@ -25,5 +29,60 @@ impl Clock {
 
     pub(super) fn spent_ms(&self, at: Timestamp) -> u64 {
         at.since_ms(self.began).saturating_sub(self.people_ms).saturating_add(self.before_ms)
+    }
+}
+
+impl WalkState {
+    /// When its time is over, where a machine it is in bounds that, and which one does. The time that people took does not count.
+    pub(in crate::dispatcher) fn ends(&self) -> Option<(Timestamp, &Machine)> {
+        let machines = self.frames.iter().filter_map(|frame| self.machines.get(&frame.machine));
+        let bounded = machines.zip(&self.clocks).filter_map(|(machine, clock)| {
+            let most_ms = machine.bounds().time_ms_max?;
+            Some((clock.ends(most_ms), machine))
+        });
+        bounded.min_by_key(|(ends, _)| *ends)
+    }
+
+    /// What is left of that for a move. One that goes on with another, which began in time, is not too late.
+    pub(super) fn rest(&self) -> Option<Rest> {
+        let (ends, machine) = self.ends().filter(|_| self.unsettled.is_none())?;
+        let most_ms = machine.bounds().time_ms_max?;
+        Some(Rest { ends, machine: machine.name().clone(), most_ms })
+    }
+
+    /// How much time was spent in each machine it is in, without people's.
+    pub(in crate::dispatcher) fn spent_ms(&self, at: Timestamp) -> Vec<u64> {
+        self.clocks.iter().map(|clock| clock.spent_ms(at)).collect()
+    }
+
+    /// What the agent took to give what a call of the open move needs is neither the move's time nor the walk's.
+    pub(super) fn agent_took(&mut self, call: &CallId, ms: u64, at: Timestamp) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.has(call)) {
+            open.deadline = open.deadline + ms;
+            self.people_had(ms, at);
+        }
+    }
+
+    /// People had that time, whatever they did with it: it is not the walk's.
+    pub(super) fn people_had(&mut self, ms: u64, at: Timestamp) {
+        for clock in &mut self.clocks {
+            clock.people_ms = clock.people_ms.saturating_add(ms.min(at.since_ms(clock.began)));
+        }
+    }
+
+    /// A person answered, or did not: their time is not the walk's, where that waited for them. A No ends the move in the same step.
+    pub(super) fn person_took(&mut self, id: &InteractionId, call: &CallId, ms: u64, at: Timestamp) {
+        let mut waited = self.unsettled.iter().flat_map(|past| &past.legs).any(|leg| leg.call == *call);
+        if let Some(open) = self.open.as_mut() {
+            let asked = open.question.as_ref() == Some(id);
+            if asked || open.has(call) {
+                open.deadline = open.deadline + ms;
+                open.approved |= asked;
+                waited = true;
+            }
+        }
+        if waited {
+            self.people_had(ms, at);
+        }
     }
 }

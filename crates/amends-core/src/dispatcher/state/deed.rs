@@ -34,9 +34,11 @@ struct Deed {
 /// What became of what was done in a walk that was given up.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::dispatcher) struct Unwound {
-    undone: u32,
-    left: Vec<ToolName>,
-    more: u32,
+    pub(in crate::dispatcher) undone: u32,
+    /// What was to be undone and was not, as far as is known.
+    pub(in crate::dispatcher) failed: Vec<Left>,
+    pub(in crate::dispatcher) left: Vec<Left>,
+    pub(in crate::dispatcher) more: u32,
 }
 
 impl Deeds {
@@ -113,10 +115,9 @@ impl Deeds {
 
     /// It is undone, but for those and for what no token undoes. The walk may begin again, and that is told only once.
     pub(super) fn unwound(&mut self, undone: u32, failed: &[CallId], left: &[Left], more: u32) -> Unwound {
-        let failed = failed.iter().map(|call| self.tool(call));
-        let left = failed.chain(left.iter().map(|left| left.tool.clone())).collect();
+        let failed = failed.iter().map(|call| Left { call: call.clone(), tool: self.tool(call) }).collect();
         (self.done, self.more) = (VecDeque::new(), 0);
-        Unwound { undone, left, more }
+        Unwound { undone, failed, left: left.to_vec(), more }
     }
 }
 
@@ -135,7 +136,32 @@ impl WalkState {
 
 impl Unwound {
     pub(super) fn told(&self) -> GivenUp {
-        GivenUp { undoing: 0, undone: Some(self.undone), left: self.left.clone(), more: self.more }
+        let left = self.stays().map(|left| left.tool.clone()).collect();
+        GivenUp { undoing: 0, undone: Some(self.undone), left, more: self.more }
+    }
+
+    /// What stays, as far as it is named.
+    pub(in crate::dispatcher) fn stays(&self) -> impl Iterator<Item = &Left> {
+        self.failed.iter().chain(&self.left)
+    }
+
+    /// Whether that is the same with something undone since.
+    pub(in crate::dispatcher) fn leads_to(&self, undone: u32, failed: &[CallId]) -> bool {
+        let known = failed.iter().all(|call| self.failed.iter().any(|left| left.call == *call));
+        let fewer = self.failed.len().checked_sub(failed.len()).filter(|fewer| *fewer > 0);
+        known && fewer == undone.checked_sub(self.undone).map(|more| more as usize)
+    }
+
+    /// Something was undone after all.
+    pub(super) fn follow(&mut self, undone: u32, failed: &[CallId]) {
+        self.undone = undone;
+        self.failed.retain(|left| failed.contains(&left.call));
+    }
+
+    /// It becomes known of a call that ended in doubt that nothing was done.
+    pub(super) fn forget(&mut self, call: &CallId) {
+        self.failed.retain(|left| left.call != *call);
+        self.left.retain(|left| left.call != *call);
     }
 }
 

@@ -16,8 +16,10 @@ pub(in crate::dispatcher) struct MoveState {
     pub(in crate::dispatcher) taking: Taking,
     pub(in crate::dispatcher) at: Timestamp,
     pub(in crate::dispatcher) machine: MachineName,
-    /// When the agent's patience is over, or the action's own time. A wait for a person does not count.
+    /// When that is over. A wait for a person does not count.
     pub(in crate::dispatcher) deadline: Timestamp,
+    /// How long it may take.
+    pub(in crate::dispatcher) budget: Budget,
     /// The question whether it may be made.
     pub(in crate::dispatcher) question: Option<InteractionId>,
     pub(in crate::dispatcher) approved: bool,
@@ -38,6 +40,22 @@ pub(in crate::dispatcher) struct MoveState {
     /// The agent has an answer, though the move is not over.
     pub(in crate::dispatcher) answered: bool,
     pub(in crate::dispatcher) cancel: Option<CancelReason>,
+}
+
+/// How long a move may take, without people's time: as long as its agent waits, as its action may take, or as is left of the walk.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct Budget {
+    pub(in crate::dispatcher) ms: u64,
+    /// The machine whose time would be over first, and how long that may take in all.
+    pub(in crate::dispatcher) of: Option<(MachineName, u64)>,
+}
+
+/// When the time of a machine is over, and how much that was.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rest {
+    pub(super) ends: Timestamp,
+    pub(super) machine: MachineName,
+    pub(super) most_ms: u64,
 }
 
 /// One call of a move.
@@ -141,13 +159,23 @@ impl Unsettled {
 }
 
 impl MoveState {
-    pub(super) fn new(taking: &Taking, machine: &MachineName, at: Timestamp, timeout_ms: Option<u64>) -> Self {
-        let deadline = timeout_ms.map_or(taking.deadline, |budget| taking.deadline.min(at + budget));
+    pub(super) fn new(
+        taking: &Taking,
+        machine: &MachineName,
+        at: Timestamp,
+        timeout_ms: Option<u64>,
+        rest: Option<Rest>,
+    ) -> Self {
+        let own = timeout_ms.map_or(taking.deadline, |budget| taking.deadline.min(at + budget));
+        let rest = rest.filter(|rest| rest.ends < own);
+        let deadline = rest.as_ref().map_or(own, |rest| rest.ends);
+        let budget = Budget { ms: deadline.since_ms(at), of: rest.map(|rest| (rest.machine, rest.most_ms)) };
         Self {
             taking: taking.clone(),
             at,
             machine: machine.clone(),
             deadline,
+            budget,
             question: None,
             approved: false,
             lapsed: false,
@@ -165,6 +193,11 @@ impl MoveState {
     /// Whether nobody waits for it any more: its agent was told that a person is asked, or is gone.
     pub(in crate::dispatcher) fn is_left(&self) -> bool {
         self.answered || self.cancel.is_some()
+    }
+
+    /// Whether that is a call of it.
+    pub(super) fn has(&self, call: &CallId) -> bool {
+        self.legs.iter().any(|leg| leg.call == *call)
     }
 
     /// The calls of this try.

@@ -10,7 +10,7 @@ use crate::certainty::Certainty;
 use crate::dispatcher::Deadline;
 use crate::dispatcher::cancel::CancelReason;
 use crate::event::Fact;
-use crate::id::{ActionName, AttemptId, CallId, Digest, InteractionId, MachineName, StateName};
+use crate::id::{ActionName, AttemptId, CallId, Digest, MachineName, StateName};
 use crate::machine::{Action, Machine, Machines, Position};
 use crate::outcome::Outcome;
 use crate::refusal::RefusalKind;
@@ -35,7 +35,7 @@ pub(in crate::dispatcher) struct WalkState {
     /// How many moves were made.
     pub(in crate::dispatcher) moves: u64,
     /// The time of each machine it is in, as the frames are.
-    clocks: Vec<Clock>,
+    pub(super) clocks: Vec<Clock>,
     pub(in crate::dispatcher) open: Option<MoveState>,
     pub(in crate::dispatcher) unsettled: Option<Unsettled>,
     /// When actions of a machine can be taken again that failed for now, whatever else is done meanwhile.
@@ -59,7 +59,7 @@ pub(in crate::dispatcher) struct WalkState {
     /// What was done in it.
     pub(in crate::dispatcher) deeds: Deeds,
     /// What became of that, once it was given up.
-    pub(super) unwound: Option<Unwound>,
+    pub(in crate::dispatcher) unwound: Option<Unwound>,
 }
 
 /// A move whose answer its repeat finds: one that was made, or that did something and was not well done.
@@ -143,21 +143,6 @@ impl WalkState {
     pub(in crate::dispatcher) fn is_over(&self) -> bool {
         let (machine, frame) = self.top();
         self.aborted_by.is_some() || (self.frames.len() == 1 && machine.is_terminal(&frame.state))
-    }
-
-    /// When its time is over, where a machine it is in bounds that, and which one does. The time that people took does not count.
-    pub(in crate::dispatcher) fn ends(&self) -> Option<(Timestamp, &Machine)> {
-        let machines = self.frames.iter().filter_map(|frame| self.machines.get(&frame.machine));
-        let bounded = machines.zip(&self.clocks).filter_map(|(machine, clock)| {
-            let most_ms = machine.bounds().time_ms_max?;
-            Some((clock.ends(most_ms), machine))
-        });
-        bounded.min_by_key(|(ends, _)| *ends)
-    }
-
-    /// How much time was spent in each machine it is in, without people's.
-    pub(in crate::dispatcher) fn spent_ms(&self, at: Timestamp) -> Vec<u64> {
-        self.clocks.iter().map(|clock| clock.spent_ms(at)).collect()
     }
 
     /// The machine whose steps are used up while another runs within it, and how many it has. What is done in the one within
@@ -276,7 +261,7 @@ impl WalkState {
                 if self.open.is_none() {
                     let (machine, frame) = self.top();
                     let timeout_ms = machine.action(taking.action.as_str()).and_then(|(_, action)| action.timeout_ms);
-                    let mut open = MoveState::new(taking, &frame.machine, at, timeout_ms);
+                    let mut open = MoveState::new(taking, &frame.machine, at, timeout_ms, self.rest());
                     if let Some(unsettled) = self
                         .unsettled
                         .as_ref()
@@ -419,8 +404,11 @@ impl WalkState {
                 self.unwinding = true;
             }
             Fact::WalkUnwound { undone, failed, left, more, .. } => {
+                match self.unwound.as_mut().filter(|_| !self.unwinding) {
+                    Some(unwound) => unwound.follow(*undone, failed),
+                    None => self.unwound = Some(self.deeds.unwound(*undone, failed, left, *more)),
+                }
                 self.unwinding = false;
-                self.unwound = Some(self.deeds.unwound(*undone, failed, left, *more));
             }
             Fact::AnswerDelivered { call } => {
                 if let Some(made) = self.recent.iter_mut().find(|made| made.id == *call) {
@@ -458,6 +446,9 @@ impl WalkState {
             Fact::ReversalVoided { call, .. } => self.deeds.lasts(call),
             Fact::DoubtResolved { call, certainty, arrives_by, .. } => {
                 self.deeds.settle(call, *certainty);
+                if let Some(unwound) = self.unwound.as_mut().filter(|_| certainty.nothing_happened()) {
+                    unwound.forget(call);
+                }
                 self.postpone(call, *arrives_by);
                 self.settle(call, *certainty);
             }
@@ -489,6 +480,13 @@ impl WalkState {
         ends.any(|end| end.certainty == Certainty::InDoubt && end.doubts.contains(&attempt.n))
     }
 
+    /// Whether that call is made beside others for a move that is open, or not settled.
+    pub(in crate::dispatcher) fn is_sibling(&self, call: &CallId) -> bool {
+        let open = self.open.iter().flat_map(|open| &open.legs);
+        let mut legs = open.chain(self.unsettled.iter().flat_map(|past| &past.legs));
+        legs.any(|leg| leg.call == *call && crate::walk::is_sibling(leg.part, &leg.name))
+    }
+
     /// A call of a move begins.
     pub(super) fn leg_begins(&mut self, leg: &crate::walk::LegOf, call: &CallId, reads: bool) {
         if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == leg.of) {
@@ -503,13 +501,6 @@ impl WalkState {
         let legs = self.open.as_mut().into_iter().flat_map(|open| open.legs.iter_mut());
         for leg in legs.filter(|leg| leg.call == *call) {
             (leg.overdue, leg.asks) = (leg.overdue || !asks, leg.asks || asks);
-        }
-    }
-
-    /// What the agent took to give what a call of the open move needs is not the move's time.
-    pub(super) fn agent_took(&mut self, call: &CallId, ms: u64) {
-        if let Some(open) = self.open.as_mut().filter(|open| open.legs.iter().any(|leg| leg.call == *call)) {
-            open.deadline = open.deadline + ms;
         }
     }
 
@@ -552,25 +543,6 @@ impl WalkState {
     fn forget_settled(&mut self) {
         if self.unsettled.as_ref().is_some_and(|past| !past.in_doubt() && !past.done()) {
             self.unsettled = None;
-        }
-    }
-
-    /// People had that time, whatever they did with it: it is not the walk's.
-    pub(super) fn people_had(&mut self, ms: u64, at: Timestamp) {
-        for clock in &mut self.clocks {
-            clock.people_ms = clock.people_ms.saturating_add(ms.min(at.since_ms(clock.began)));
-        }
-    }
-
-    /// A person answered, or did not: their time is not the walk's. A No ends the move in the same step.
-    pub(super) fn person_took(&mut self, id: &InteractionId, call: &CallId, ms: u64, at: Timestamp) {
-        self.people_had(ms, at);
-        if let Some(open) = self.open.as_mut().filter(|open| open.question.as_ref() == Some(id)) {
-            open.deadline = open.deadline + ms;
-            open.approved = true;
-        }
-        if let Some(open) = self.open.as_mut().filter(|open| open.legs.iter().any(|leg| leg.call == *call)) {
-            open.deadline = open.deadline + ms;
         }
     }
 }

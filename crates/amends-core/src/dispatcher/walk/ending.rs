@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::next::End;
 use super::refuse::not_allowed;
 use crate::certainty::Certainty;
-use crate::dispatcher::Dispatcher;
 use crate::dispatcher::approve::COME_BACK_MS;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{LegState, MoveState, WalkState};
+use crate::dispatcher::state::{Budget, CallState, LegState, MoveState, Question, WalkState};
+use crate::dispatcher::{Dispatcher, Input};
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Data, Envelope, Trouble};
 use crate::event::Fact;
@@ -196,18 +196,54 @@ impl Dispatcher {
 
     /// What could be undone of a walk that was given up is. A person hears of the rest.
     pub(in crate::dispatcher) fn unwound(&mut self, now: Timestamp, of: CallId, undone: u32, failed: Vec<CallId>) {
-        let unwinding = self.state.walk.as_ref().is_some_and(|walk| walk.unwinding);
-        if !self.state.unwinds(&of) || !unwinding {
-            return self.ignore(now, format!("nothing is being undone that was given up with `{of}`"));
-        }
-        let Some(walk) = &self.state.walk else { return };
-        let (left, more) = walk.deeds.left();
-        let stayed = failed.iter().map(|call| (call, walk.deeds.tool(call)));
-        let stayed = stayed.chain(left.iter().map(|left| (&left.call, left.tool.clone())));
-        let named: Vec<String> = stayed.take(TOLD_MAX).map(|(call, tool)| format!("`{tool}` ({call})")).collect();
-        let stays = failed.len() + left.len() + more as usize;
+        let walk = self.state.walk.as_ref().filter(|_| self.state.unwinds(&of));
+        let (left, more) = match walk.map(|walk| (walk, &walk.unwound)) {
+            Some((walk, _)) if walk.unwinding => walk.deeds.left(),
+            // Something was undone late: by a result that came when nobody waited for it, by a person's word, with its token.
+            Some((_, Some(before))) if before.leads_to(undone, &failed) => (before.left.clone(), before.more),
+            _ => return self.ignore(now, format!("nothing is being undone that was given up with `{of}`")),
+        };
+        let late = walk.is_some_and(|walk| !walk.unwinding);
         self.emit(now, Fact::WalkUnwound { of: of.clone(), undone, failed, left, more });
-        let Some(walk) = self.state.walk.as_ref().filter(|_| stays > 0 && self.can_ask()) else { return };
+        if late && !self.takes_back_notice(now, &of) {
+            // Whoever has seen it knows what to look at.
+            return;
+        }
+        self.tell_unwound(now, &of, late);
+    }
+
+    /// The input that corrects what is recorded of a walk that was given up, where something was undone since of what could not be.
+    pub fn undone_late(&self, undone: &[CallId]) -> Option<Input> {
+        let walk = self.state.walk.as_ref().filter(|walk| !walk.unwinding)?;
+        let (of, before) = (walk.aborted_by.clone()?, walk.unwound.as_ref()?);
+        let calls = before.failed.iter().map(|left| left.call.clone());
+        let (since, failed): (Vec<CallId>, Vec<CallId>) = calls.partition(|call| undone.contains(call));
+        let undone = before.undone.saturating_add(since.len() as u32);
+        (!since.is_empty()).then_some(Input::Unwound { of, undone, failed })
+    }
+
+    /// Takes back what people were told of what could not be undone; whether they had not seen it yet.
+    fn takes_back_notice(&mut self, now: Timestamp, of: &CallId) -> bool {
+        let notice =
+            |question: &&Question| question.interaction.call == *of && question.interaction.subject == Subject::Notice;
+        let Some(notice) = self.state.questions.values().find(notice).map(|asked| asked.interaction.id.clone()) else {
+            return false;
+        };
+        self.emit(now, Fact::InteractionWithdrawn { interaction: notice.clone() });
+        self.step.effects.push(Effect::Withdraw(notice));
+        true
+    }
+
+    /// Tells a person what stays of a walk that was given up.
+    fn tell_unwound(&mut self, now: Timestamp, of: &CallId, late: bool) {
+        let Some(walk) = self.state.walk.as_ref().filter(|_| self.can_ask()) else { return };
+        let Some(unwound) = &walk.unwound else { return };
+        let named = unwound.stays().take(TOLD_MAX).map(|left| format!("`{}` ({})", left.tool, left.call));
+        let named: Vec<String> = named.collect();
+        let (undone, stays) = (unwound.undone, unwound.stays().count() + unwound.more as usize);
+        if stays == 0 {
+            return;
+        }
         let others = match stays - named.len() {
             0 => String::new(),
             others => format!(" and {others} more"),
@@ -217,7 +253,9 @@ impl Dispatcher {
             walk.root,
             named.join(", ")
         );
-        let notice = self.notice(now, &of, "_undo", ToolName::new(walk.root.as_str()), question);
+        // One that was taken back stays so, so that the next needs a name of its own.
+        let name = if late { format!("_undo_{undone}") } else { "_undo".to_owned() };
+        let notice = self.notice(now, of, &name, ToolName::new(walk.root.as_str()), question);
         if !self.state.questions.contains_key(&notice.id) {
             self.put_to_people(now, notice);
         }
@@ -267,14 +305,31 @@ impl Dispatcher {
             Some(call) => (format!("`{}` may be called for `{requested}`", call.received.tool), call.asked.clone()),
             None => (format!("`{requested}` may be done"), open.question.clone()),
         };
-        let message = format!("a person is asked whether {what}: tell the user, and do not call again in this turn");
+        let done = open.done_alone();
+        let also = match done.is_empty() {
+            true => String::new(),
+            false => format!("; `{}` was done, and is not done again", done.join("`, `")),
+        };
+        let message =
+            format!("a person is asked whether {what}: tell the user, and do not call again in this turn{also}");
         let mut refusal = Refusal::of(RefusalKind::AwaitingPerson, message);
         refusal.recovery.get_or_insert_default().not_before = Some((now + COME_BACK_MS).ms());
         let mut error = Trouble::refused(&requested, &refusal);
         error.interaction = question;
         error.retryable = false;
+        error.certainty = self.known_beside(open);
         let body = Body::Error { outcome: None, error: Box::new(error) };
         Some((open.taking.id.clone(), Envelope::of(body)))
+    }
+
+    /// What is known of what an open move did: what is made beside a call that waits for a person does not wait.
+    fn known_beside(&self, open: &MoveState) -> Certainty {
+        let writes = open.part(Part::Act).filter(|leg| !leg.reads);
+        let known: Vec<Certainty> = writes
+            .map(|leg| self.state.calls.get(&leg.call).map_or_else(|| leg.certainty(), CallState::certainty))
+            .collect();
+        let most = [Certainty::InDoubt, Certainty::Processed, Certainty::NotProcessed];
+        most.into_iter().find(|certainty| known.contains(certainty)).unwrap_or(Certainty::NotSent)
     }
 
     /// A person did not allow the move, or nobody said anything in time.
@@ -351,6 +406,15 @@ impl MoveState {
         Some(told)
     }
 
+    /// That its time is over, and which time that was.
+    fn out_of_time(&self) -> String {
+        let (action, Budget { ms, of }) = (&self.taking.action, &self.budget);
+        let left = of
+            .as_ref()
+            .map(|(machine, most_ms)| format!(", all that was left of the {most_ms} ms that `{machine}` may take"));
+        format!("`{action}` was not done within {ms} ms{}", left.unwrap_or_default())
+    }
+
     /// Whether it ends so because somebody stopped it, and not by itself.
     fn is_stopped(&self, end: &End, now: Timestamp) -> bool {
         self.cancel.is_some_and(CancelReason::is_wish)
@@ -396,8 +460,7 @@ fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble
         End::Failed { code: Some(code @ (Code::NetworkTimeout | Code::ExecutionTimeout)), .. }
             if now >= open.deadline =>
         {
-            let budget_ms = open.deadline.since_ms(open.at);
-            (RefusalKind::ActionTimeout.as_str(), *code, format!("`{action}` was not done within {budget_ms} ms"))
+            (RefusalKind::ActionTimeout.as_str(), *code, open.out_of_time())
         }
         End::Failed { leg, code } => {
             let code = code.or(quoted.as_ref().map(|trouble| trouble.code)).unwrap_or(Code::ActionError);
@@ -409,9 +472,7 @@ fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble
             (RefusalKind::ActionError.as_str(), code, format!("`{action}` failed{which}: {words}"))
         }
         End::TimedOut { .. } => {
-            let budget_ms = open.deadline.since_ms(open.at);
-            let code = RefusalKind::ActionTimeout.code();
-            (RefusalKind::ActionTimeout.as_str(), code, format!("`{action}` was not done within {budget_ms} ms"))
+            (RefusalKind::ActionTimeout.as_str(), RefusalKind::ActionTimeout.code(), open.out_of_time())
         }
         End::NotWell => {
             (RefusalKind::ActionError.as_str(), Code::ActionError, format!("`{action}` did not do what it should"))
@@ -429,7 +490,7 @@ fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble
     let done = open.done_alone();
     let consequence = match certainty {
         Certainty::InDoubt if !settles => {
-            "; it may have happened, and nobody finds out any more: take it again with the same inputs, which does nothing twice, let a person say what became of it, or reset the walk".to_owned()
+            "; it may have happened, and nobody finds out any more: take it again with the same inputs, which does nothing twice, let a person say what became of it where one was asked, or reset the walk".to_owned()
         }
         Certainty::InDoubt => {
             "; it may have happened and is being settled: the machine stays where it is, and nothing else can be done in it until then".to_owned()
@@ -479,6 +540,7 @@ fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble
         item: None,
         changed: quoted.as_ref().map(|trouble| trouble.changed.clone()).unwrap_or_default(),
         interaction: quoted.as_ref().and_then(|trouble| trouble.interaction.clone()),
+        timeout_ms: (kind == RefusalKind::ActionTimeout.as_str()).then_some(open.budget.ms),
         advice: None,
     };
     if let Some(until) = not_before {

@@ -7,7 +7,7 @@ use crate::dispatcher::state::{LegState, WalkState};
 use crate::id::{ActionName, CallId, Digest, MachineName};
 use crate::machine::{Machines, Move, Position};
 use crate::time::Timestamp;
-use crate::walk::{Frame, GivenUp, Later, Part};
+use crate::walk::{Arrival, Frame, GivenUp, Later, Part, Weighed};
 
 /// A walk as others see it.
 #[derive(Clone, Debug)]
@@ -57,6 +57,8 @@ pub struct Underway<'a> {
     pub legs: Vec<Leg<'a>>,
     /// Whether a person is asked whether it may be done.
     pub asked: bool,
+    /// Where it leads, once that was weighed.
+    pub leads: Option<&'a Arrival>,
 }
 
 /// A call that was made for a move.
@@ -93,7 +95,7 @@ impl Look<'_> {
     /// What may be taken there by that time, where nothing stands in the way.
     pub fn moves(&self, at: &Position, now: Timestamp) -> Vec<Move<'_>> {
         let machine = self.frames.last().and_then(|frame| self.machines.get(&frame.machine));
-        let Some(machine) = machine.filter(|_| self.ends.is_none_or(|ends| now <= ends)) else { return Vec::new() };
+        let Some(machine) = machine.filter(|_| self.ends.is_none_or(|ends| now < ends)) else { return Vec::new() };
         let postponed = |name: &ActionName| self.later.iter().any(|(its, until)| *its == name && *until > now);
         let spent = |legal: &Move<'_>| self.out_of_steps && !machine.ends_stage(legal.action);
         machine.moves(at).into_iter().filter(|legal| !postponed(legal.name) && !spent(legal)).collect()
@@ -132,6 +134,10 @@ impl Dispatcher {
             machine: &open.machine,
             legs: open.last_try().map(leg).collect(),
             asked: (open.question.is_some() && !open.approved) || open.legs.iter().any(LegState::is_asked),
+            leads: match &open.weighed {
+                Some(Weighed::Arrives { arrival }) => Some(arrival),
+                _ => None,
+            },
         });
         let past = walk.unsettled.as_ref().into_iter().flat_map(|past| past.beside.iter().chain(&past.legs));
         let top = walk.top().0.name();

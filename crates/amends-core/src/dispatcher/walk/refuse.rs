@@ -67,7 +67,8 @@ impl WalkState {
             if past.in_doubt() && !same && !taking.reset {
                 let message = format!(
                     "`{its}` may have happened, and nobody finds out any more; take it again with the same inputs, which \
-                     does nothing twice, let a person say what became of it, or reset the walk"
+                     does nothing twice, let a person say what became of it where one was asked, or reset the \
+                     walk"
                 );
                 return Some(busy(message, None));
             }
@@ -101,11 +102,10 @@ impl WalkState {
             return Some(self.structural(&taking.action, no));
         }
         // What goes on with a move that began in time is not too late.
-        if let Some((_, slow)) = self.ends().filter(|(ends, _)| *ends < now && self.unsettled.is_none()) {
+        if let Some((_, slow)) = self.ends().filter(|(ends, _)| *ends <= now && self.unsettled.is_none()) {
             let most = slow.bounds().time_ms_max.unwrap_or_default();
             let who = if slow.name() == &self.root { "the walk".to_owned() } else { format!("`{}`", slow.name()) };
-            let message =
-                format!("{who} has gone on for longer than the {most} ms it may take; reset it to begin again");
+            let message = format!("{who} has gone on for the {most} ms that it may take; reset it to begin again");
             return Some(Refusal::of(RefusalKind::InvalidTransition, message));
         }
         let ends_stage = known.is_some_and(|(_, action)| machine.ends_stage(action));

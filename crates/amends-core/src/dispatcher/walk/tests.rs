@@ -7,6 +7,7 @@ use super::*;
 use crate::attempt::{Payload, Report};
 use crate::call::{Call, Rules};
 use crate::certainty::Certainty;
+use crate::claim::{Claim, ClaimChange, ClaimKind, ClaimState};
 use crate::contract::{Contract, EffectKind};
 use crate::dispatcher::redecide::{begins_a_step, redecide};
 use crate::dispatcher::{Input, Step};
@@ -54,6 +55,8 @@ struct World {
     held: Option<crate::claim::Held>,
     /// Whether the next calls can be undone.
     undoable: bool,
+    /// What became of the claims of calls.
+    claims: Vec<ClaimChange>,
 }
 
 fn rules() -> Arc<Rules> {
@@ -109,6 +112,7 @@ impl World {
             gates: Gates::default(),
             held: None,
             undoable: false,
+            claims: Vec::new(),
         };
         world.put(Input::Begin(Box::new(beginning)));
         world
@@ -120,8 +124,9 @@ impl World {
     }
 
     fn put_with(&mut self, gates: &Gates, input: Input) {
-        let Step { events, effects, .. } = self.dispatcher.handle(self.now, gates, input);
+        let Step { events, effects, claims, .. } = self.dispatcher.handle(self.now, gates, input);
         self.trace.extend(events);
+        self.claims.extend(claims);
         // Whatever was recorded gives back what is live, and is decided again as it was.
         let rules = |_: &Digest| Some(self.rules.clone());
         assert_eq!(Dispatcher::restore(&self.trace, rules).unwrap(), self.dispatcher);
@@ -158,7 +163,7 @@ impl World {
             principal: "local".into(),
             deadline: wish.deadline,
             key: None,
-            claims: Vec::new(),
+            claims: vec![Claim { name: Digest::new(wish.key.as_str()), fingerprint: "f".into(), kind: ClaimKind::Key }],
             effect_key: String::new(),
             repeat_of: self.held.clone(),
             evidence: Vec::new(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use amends_core::dispatcher::TraceError;
 use amends_core::dispatcher::walk::{Leg, Look};
 use amends_core::id::MachineName;
-use amends_core::machine::{Course, Machines, Written};
+use amends_core::machine::{Course, Does, Machines, Written};
 use amends_core::walk::{Fork, Frame, Part};
 use amends_core::{Dispatcher, Event, Fact, SessionId, Timestamp};
 use amends_ledger::{Error, Trace};
@@ -45,6 +45,8 @@ pub(in crate::driver) async fn walking(
     if let Some(open) = &look.open {
         let stored = gateway.ledger.arguments(open.id).await?;
         let raw: Arc<str> = stored.map_or_else(|| "{}".into(), |stored| String::from_utf8_lossy(&stored.body).into());
+        let results = results(gateway, &open.legs).await?;
+        let action = look.machines.get(open.machine).and_then(|machine| machine.action(open.action.as_str()));
         let live = LiveMove {
             action: open.action.clone(),
             of: None,
@@ -54,11 +56,12 @@ pub(in crate::driver) async fn walking(
             also: Vec::new(),
             listener: None,
             subject: None,
-            results: results(gateway, &open.legs).await?,
+            results,
             written: None,
             gave: None,
         };
-        moves.insert(open.id.clone(), live);
+        let gave = live.gives(action.is_some_and(|(_, action)| matches!(action.does, Does::Parallel(_))));
+        moves.insert(open.id.clone(), LiveMove { gave, ..live });
     }
     let past = results(gateway, &look.unsettled).await?;
     let since = since(trace.events.iter().map(|stored| &stored.event));

@@ -28,6 +28,25 @@ impl Session {
         self.take(Input::Weighed { of, weighed }, Gates::default());
     }
 
+    /// Evaluates again what the open move writes, where that was weighed by a process that is gone: the record has its digest, and
+    /// it is written once the move is made.
+    pub(in crate::driver) fn weigh_again(&mut self) {
+        let open = self.dispatcher.walk().and_then(|look| look.open);
+        let Some((of, leads)) = open.and_then(|open| Some((open.id.clone(), open.leads?.clone()))) else { return };
+        // It was weighed with what it gave, or with nothing to show.
+        let as_recorded = |what| match self.weight(&of, what) {
+            Ok((Weighed::Arrives { arrival }, written)) if arrival == leads => written,
+            Ok(_) | Err(_) => None,
+        };
+        let written = as_recorded(Weighing::Act).or_else(|| as_recorded(Weighing::Skip));
+        if written.is_none() {
+            tracing::error!(session = %self.id, call = %of, "what a move writes cannot be told again");
+        }
+        if let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&of)) {
+            live.written = written;
+        }
+    }
+
     /// What calls gave that were made at the same time, each by its name: all of it is what their move gave.
     fn joined(&self, of: &CallId) -> Option<Box<RawValue>> {
         let look = self.dispatcher.walk()?;

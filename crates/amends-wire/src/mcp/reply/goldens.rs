@@ -51,6 +51,7 @@ fn trouble(code: Code, certainty: Certainty, message: &str) -> Trouble {
         item: None,
         changed: Vec::new(),
         interaction: None,
+        timeout_ms: None,
         advice: None,
     }
 }

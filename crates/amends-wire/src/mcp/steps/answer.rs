@@ -57,7 +57,7 @@ fn fill(bare: &RawValue, envelope: &Envelope, moved: &Moved, names: &Names) -> B
         if (is(RefusalKind::UnknownAction) || is(RefusalKind::UnknownName)) && !known.is_empty() {
             set("known_actions", written(&known));
         }
-        let timeout = names.timeout_ms(&moved.view.machine, &moved.action);
+        let timeout = envelope.error().and_then(|error| error.timeout_ms);
         if let Some(ms) = timeout.filter(|_| is(RefusalKind::ActionTimeout)) {
             set("timeout_ms", ms.to_string());
         }

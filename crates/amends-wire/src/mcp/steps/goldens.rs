@@ -99,6 +99,7 @@ fn failed(kind: RefusalKind, certainty: Certainty, message: &str) -> Envelope {
         certainty,
         safe_to_repeat: certainty.nothing_happened(),
         who_must_act: WhoMustAct::Nobody,
+        timeout_ms: Some(5_000).filter(|_| kind == RefusalKind::ActionTimeout),
         ..Trouble::refused("pay", &refusal)
     };
     Envelope::of(Body::Error { outcome: Some(Outcome::Unresolved), error: Box::new(trouble) })

@@ -58,7 +58,7 @@ pub fn hint(view: &View, names: &Names) -> String {
              what it gave is applied."
         ),
         Some(Waits::Unknown { action }) => format!(
-            "`{action}` may have happened, and nobody finds out any more: tell the user, who can settle it with `amends answer`. \
+            "`{action}` may have happened, and nobody finds out any more: tell the user, who can settle it with `amends answer` where `amends queue` asks about it. \
              Or take `{action}` again with the same inputs, which does nothing twice; or call `{}` to begin again, which \
              undoes nothing.",
             tool(Tool::Reset)

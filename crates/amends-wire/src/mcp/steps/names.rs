@@ -41,7 +41,7 @@ impl Tool {
 pub struct Names {
     own: BTreeMap<Tool, String>,
     actions: BTreeMap<(MachineName, ActionName), String>,
-    known: BTreeMap<MachineName, BTreeMap<String, Option<u64>>>,
+    known: BTreeMap<MachineName, Vec<String>>,
 }
 
 impl Names {
@@ -68,21 +68,14 @@ impl Names {
     /// The same with the actions of those machines, for whoever asks for one that there is not.
     #[must_use]
     pub fn knowing<'a>(mut self, machines: impl IntoIterator<Item = &'a Machine>) -> Self {
-        let known = |machine: &Machine| {
-            machine.actions().map(|(name, action)| (name.to_string(), action.timeout_ms)).collect::<BTreeMap<_, _>>()
-        };
+        let known = |machine: &Machine| machine.actions().map(|(name, _)| name.to_string()).collect();
         self.known = machines.into_iter().map(|machine| (machine.name().clone(), known(machine))).collect();
         self
     }
 
     /// Every action of a machine.
     pub fn known(&self, machine: &MachineName) -> Vec<&str> {
-        self.known.get(machine).into_iter().flatten().map(|(name, _)| name.as_str()).collect()
-    }
-
-    /// How long an action may take, where that was declared.
-    pub fn timeout_ms(&self, machine: &MachineName, action: &str) -> Option<u64> {
-        *self.known.get(machine)?.get(action)?
+        self.known.get(machine).into_iter().flatten().map(String::as_str).collect()
     }
 
     /// The name of one of our tools, where it is served.

@@ -14,7 +14,7 @@ import threading
 import time
 
 FOLDER = sys.argv[1]
-TOOLS = ["take", "put", "burn", "undo", "look"]
+TOOLS = ["take", "put", "burn", "undo", "lend", "bring", "give", "look"]
 lock = threading.Lock()
 counts: dict[str, int] = {}
 

@@ -1,6 +1,7 @@
 //! A walk that is given up says what is undone of it and what stays.
 
 use super::*;
+use crate::id::InteractionId;
 use crate::walk::Left;
 
 fn exchange() -> Value {
@@ -38,10 +39,15 @@ fn told(world: &World) -> String {
     world.dispatcher.walk().unwrap().given_up.expect("it was given up").words()
 }
 
+/// What people are told of it.
+fn notices(world: &World) -> Vec<(InteractionId, String)> {
+    let asked = world.dispatcher.state.questions.iter().filter(|(id, _)| id.as_str().contains("_undo"));
+    asked.map(|(id, asked)| (id.clone(), asked.interaction.question.clone())).collect()
+}
+
 /// What a person hears of it.
 fn heard(world: &World) -> Option<String> {
-    let mut asked = world.dispatcher.state.questions.iter().filter(|(id, _)| id.as_str().ends_with("_undo"));
-    asked.next().map(|(_, asked)| asked.interaction.question.clone())
+    notices(world).pop().map(|(_, question)| question)
 }
 
 #[test]
@@ -197,4 +203,73 @@ fn what_cleared_up_after_a_move_is_not_undone() {
     world.result(failed(Code::Forbidden, Certainty::NotProcessed));
     assert_eq!(told(&world), "2 being undone");
     assert_eq!(world.count("reversal_minted"), 3, "`pay`, `send` and `end`");
+}
+
+/// Two that can be undone, of which one was not when the walk was given up.
+fn half_undone() -> (World, CallId, Vec<CallId>) {
+    let mut world = World::new(exchange());
+    world.undoable = true;
+    for action in ["pay", "send"] {
+        world.wish(action);
+        world.done();
+    }
+    let tokened = |event: &Event| match &event.fact {
+        Fact::CallReceived { received, .. } => received.reversal.as_ref().map(|_| received.call.clone()),
+        _ => None,
+    };
+    let calls = world.trace.iter().filter_map(tokened).collect();
+    let end = world.wish("end");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    (world, end, calls)
+}
+
+#[test]
+fn what_is_undone_late_is_told_as_undone() {
+    let (mut world, end, calls) = half_undone();
+    assert_eq!(world.dispatcher.undone_late(&calls), None, "it is being undone");
+    world.put(Input::Unwound { of: end.clone(), undone: 0, failed: calls.clone() });
+    assert_eq!(told(&world), "0 undone, 2 cannot be undone (`charge_card`)");
+    let first = heard(&world).expect("a person hears of it");
+    assert!(first.contains("2 could not be undone"), "{first}");
+    assert_eq!(world.dispatcher.undone_late(&["call_77".into()]), None);
+
+    let late = world.dispatcher.undone_late(&calls[1..]).expect("one was undone");
+    world.put(late);
+    assert_eq!(told(&world), "1 undone, 1 cannot be undone (`charge_card`)");
+    assert_eq!(notices(&world).len(), 1, "what was said before is taken back");
+    let question = heard(&world).expect("one stays");
+    assert!(question.contains("1 undone, and 1 could not be undone") && question.contains(calls[0].as_str()));
+    assert_eq!(world.dispatcher.undone_late(&calls[1..]), None, "that is known");
+
+    world.put(world.dispatcher.undone_late(&calls).expect("the other one too"));
+    assert_eq!(told(&world), "2 undone");
+    assert_eq!(heard(&world), None, "nothing stays");
+    let again = world.wish_with("end", "again", None);
+    assert!(world.message(&again).contains("given up: 2 undone; reset"), "{}", world.message(&again));
+
+    world.put(Input::Unwound { of: end, undone: 7, failed: Vec::new() });
+    assert_eq!(told(&world), "2 undone", "nobody says more than there was");
+}
+
+#[test]
+fn who_has_seen_what_could_not_be_undone_is_not_told_again() {
+    let (mut world, end, calls) = half_undone();
+    world.put(Input::Unwound { of: end, undone: 0, failed: calls.clone() });
+    let (asked, _) = notices(&world).pop().expect("a person hears of it");
+    let choice = choice::SEEN.into();
+    let answer = PersonAnswer { choice, by: "ann".into(), note: None, at: world.now, content: None };
+    world.put(Input::Answer { interaction: asked, answer: Box::new(answer) });
+    world.put(world.dispatcher.undone_late(&calls[1..]).expect("one was undone"));
+    assert_eq!(told(&world), "1 undone, 1 cannot be undone (`charge_card`)");
+    assert_eq!(heard(&world), None);
+}
+
+#[test]
+fn a_walk_that_began_again_hears_no_more_of_what_is_undone() {
+    let (mut world, end, calls) = half_undone();
+    world.put(Input::Unwound { of: end.clone(), undone: 0, failed: calls.clone() });
+    resets(&mut world, "reset_1");
+    assert_eq!(world.dispatcher.undone_late(&calls), None);
+    world.put(Input::Unwound { of: end, undone: 2, failed: Vec::new() });
+    assert_eq!(world.count("walk_unwound"), 1);
 }

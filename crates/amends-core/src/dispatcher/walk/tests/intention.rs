@@ -73,3 +73,62 @@ fn what_is_to_be_done_again_is_so_after_other_moves_too() {
     world.done();
     assert_eq!(world.count("attempt_started"), 2);
 }
+
+/// How the claims of calls ended that were not given up, and for how many days they are kept; nothing where that is for good.
+fn kept(world: &World) -> Vec<(ClaimState, Option<u64>)> {
+    let settled = world.claims.iter().filter_map(|change| match change {
+        ClaimChange::Settle { state, until, .. } => Some((*state, *until)),
+        _ => None,
+    });
+    let days = |until: Timestamp| until.since_ms(world.now) / (24 * 60 * 60 * 1000);
+    settled.map(|(state, until)| (state, until.map(days))).collect()
+}
+
+#[test]
+fn what_was_done_beside_what_failed_is_known_for_a_month() {
+    let mut spec = shop();
+    let two = json!({ "a": { "tool": "charge_card" }, "b": { "tool": "charge_card" } });
+    spec["shop"]["actions"]["both"] = json!({ "from": ["open"], "to": "open", "parallel": two });
+    let mut world = World::new(spec);
+    world.wish("pay");
+    world.done();
+    assert_eq!(kept(&world), [(ClaimState::Complete, Some(1))], "its move is made");
+    world.claims.clear();
+    world.wish("both");
+    world.done();
+    refused(&mut world);
+    assert_eq!(kept(&world), [(ClaimState::Complete, Some(30))]);
+}
+
+#[test]
+fn what_a_person_says_was_done_beside_what_failed_is_known_as_long() {
+    let mut spec = shop();
+    let two = json!({ "a": { "tool": "charge_card" }, "b": { "tool": "charge_card" } });
+    spec["shop"]["actions"]["both"] = json!({ "from": ["open"], "to": "open", "parallel": two });
+    let mut world = World::new(spec);
+    world.wish("both");
+    world.result(failed(Code::ConnectionLost, Certainty::InDoubt));
+    refused(&mut world);
+    let doubts = |question: &&Question| question.interaction.subject == Subject::Doubt;
+    let asked = world.dispatcher.state.questions.values().find(doubts).expect("a person is asked");
+    let (interaction, choice) = (asked.interaction.id.clone(), choice::HAPPENED.into());
+    let answer = PersonAnswer { choice, by: "ann".into(), note: None, at: world.now, content: None };
+    world.claims.clear();
+    world.put(Input::Answer { interaction, answer: Box::new(answer) });
+    assert_eq!(kept(&world), [(ClaimState::Complete, Some(30))]);
+}
+
+#[test]
+fn a_move_in_doubt_of_which_nothing_is_declared_is_not_forgotten() {
+    for report in [
+        failed(Code::Provider5xx, Certainty::InDoubt),
+        Report::silent(Failure::of(Code::ConnectionLost), Certainty::InDoubt),
+    ] {
+        let mut world = World::new(shop());
+        world.of_effect(EffectKind::Write, false);
+        world.wish("pay");
+        world.result(report);
+        assert_eq!(world.standing(), Standing::Unknown(&"pay".into()));
+        assert_eq!(kept(&world), [(ClaimState::InDoubt, None)]);
+    }
+}

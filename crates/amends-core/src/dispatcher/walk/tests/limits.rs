@@ -35,17 +35,13 @@ fn a_machine_within_another_has_its_own_time_from_when_it_is_entered() {
     world.now = world.now + 120_000;
     world.wish("build");
     let entered = world.now;
-    world.now = entered + 60_000;
+    world.now = entered + 59_999;
     let in_time = world.wish("lay");
     assert_eq!(world.kind(&in_time), "none");
-    world.now = entered + 60_001;
+    world.now = entered + 60_000;
     let late = world.wish_with("lay", "late", None);
     assert_eq!(world.kind(&late), "invalid_transition");
-    assert!(
-        world.message(&late).contains("`wall` has gone on for longer than the 60000 ms"),
-        "{}",
-        world.message(&late)
-    );
+    assert!(world.message(&late).contains("`wall` has gone on for the 60000 ms"), "{}", world.message(&late));
     assert!(legal(&world).is_empty());
 }
 
@@ -54,10 +50,10 @@ fn the_time_of_a_machine_is_its_bound_while_another_runs_within_it() {
     let mut world = nested(json!({ "time": "1m", "loops": 9 }), json!({ "loops": 9 }));
     world.wish("build");
     world.wish("lay");
-    world.now = Timestamp::from_ms(BEGAN_MS) + 60_001;
+    world.now = Timestamp::from_ms(BEGAN_MS) + 60_000;
     let late = world.wish_with("top", "late", None);
     assert_eq!(world.kind(&late), "invalid_transition");
-    assert!(world.message(&late).contains("the walk has gone on for longer than the 60000 ms"));
+    assert!(world.message(&late).contains("the walk has gone on for the 60000 ms"));
 }
 
 #[test]
@@ -168,4 +164,92 @@ fn a_call_of_a_stage_that_failed_was_a_turn_all_the_same() {
     assert_eq!(legal(&world), ["complete"]);
     let three = world.wish_with("charge_card", "three", None);
     assert_eq!(world.kind(&three), "invalid_transition");
+}
+
+/// An order that has ten seconds in all.
+fn hasty(pay: Value) -> World {
+    let mut action = json!({ "from": ["created"], "to": "paid", "tool": "charge_card" });
+    for (key, value) in pay.as_object().unwrap() {
+        action[key] = value.clone();
+    }
+    let actions = json!({ "pay": action, "leave": { "from": ["created"], "to": "left" } });
+    World::new(json!({ "order": {
+        "initial": "created", "terminal": ["paid", "left"], "limits": { "time": "10s" }, "actions": actions,
+    }}))
+}
+
+#[test]
+fn an_action_has_no_more_time_than_its_walk() {
+    let mut world = hasty(json!({ "timeout": "4s" }));
+    world.now = world.now + 8_000;
+    let pay = world.wish("pay");
+    let sent = world.sent.last().expect("it is sent").clone();
+    world.ticks();
+    assert_eq!(world.now, Timestamp::from_ms(BEGAN_MS) + 10_000);
+    let error = world.answer(&pay).error().unwrap();
+    assert_eq!((error.kind, error.certainty, error.timeout_ms), ("action_timeout", Certainty::InDoubt, Some(2_000)));
+    let words = "`pay` was not done within 2000 ms, all that was left of the 10000 ms that `order` may take;";
+    assert!(error.message.starts_with(words), "{}", error.message);
+
+    // What began in time is gone on with once it is settled, however late that is.
+    let other = world.wish("leave");
+    assert_eq!(world.kind(&other), "in_flight");
+    world.put(Input::Result { attempt: sent, report: Box::new(Report::success(Some(payload()))) });
+    assert_eq!(world.standing(), Standing::Done(&"pay".into()));
+    world.now = world.now + 5_000;
+    let again = world.wish("pay");
+    assert_eq!((world.kind(&again), world.state().as_str()), ("none", "paid"));
+}
+
+#[test]
+fn what_was_certainly_not_done_when_the_time_of_its_walk_is_over_leaves_nothing_to_take() {
+    let mut world = hasty(json!({ "retry": { "max_attempts": 5, "initial": "3s" } }));
+    world.of_effect(EffectKind::Read, true);
+    let pay = world.wish("pay");
+    world.result(failed(Code::Forbidden, Certainty::NotProcessed));
+    world.ticks();
+    assert_eq!(world.kind(&pay), "action_timeout", "the next try is cut short");
+    assert!(world.now <= Timestamp::from_ms(BEGAN_MS) + 10_000, "{:?}", world.now);
+    assert_eq!(world.answer(&pay).error().unwrap().timeout_ms, Some(10_000));
+    assert_eq!(legal(&world), Vec::<String>::new());
+    let late = world.wish("leave");
+    assert_eq!(world.kind(&late), "invalid_transition");
+}
+
+#[test]
+fn people_take_nothing_of_the_time_of_a_walk_or_of_its_action() {
+    let mut world = hasty(json!({ "timeout": "4s", "queue": "till" }));
+    let pay = world.wish("pay");
+    let asked = world.dispatcher.state.questions.keys().next().expect("a person is asked").clone();
+    world.now = world.now + 3_000;
+    let answer =
+        PersonAnswer { choice: choice::APPROVE.into(), by: "ann".into(), note: None, at: world.now, content: None };
+    world.put(Input::Answer { interaction: asked, answer: Box::new(answer) });
+    world.ticks();
+    assert_eq!(world.now, Timestamp::from_ms(BEGAN_MS) + 7_000);
+    let error = world.answer(&pay).error().unwrap();
+    assert!(error.message.starts_with("`pay` was not done within 4000 ms; it may"), "{}", error.message);
+    assert_eq!(error.timeout_ms, Some(4_000), "as was declared, without people's time");
+    assert_eq!(world.dispatcher.walk().unwrap().ends, Some(Timestamp::from_ms(BEGAN_MS) + 13_000));
+}
+
+#[test]
+fn whoever_is_asked_about_what_a_walk_did_before_it_began_again_gives_it_no_time() {
+    let mut world = hasty(json!({}));
+    world.wish("pay");
+    world.result(failed(Code::ConnectionLost, Certainty::InDoubt));
+    let asked = world.dispatcher.state.questions.keys().next().expect("a person is asked").clone();
+    while world.dispatcher.deadline().is_some() {
+        world.now = world.dispatcher.deadline().unwrap().at;
+        world.put(Input::Tick);
+    }
+    assert_eq!(world.standing(), Standing::Unknown(&"pay".into()));
+    world.reset("reset_1");
+    let ends = world.dispatcher.walk().unwrap().ends;
+    assert_eq!(ends, Some(world.now + 10_000));
+    world.now = world.now + 9_000;
+    let choice = choice::HAPPENED.into();
+    let answer = PersonAnswer { choice, by: "ann".into(), note: None, at: world.now, content: None };
+    world.put(Input::Answer { interaction: asked, answer: Box::new(answer) });
+    assert_eq!(world.dispatcher.walk().unwrap().ends, ends);
 }

@@ -252,14 +252,14 @@ fn a_walk_has_its_time_and_peoples_time_does_not_count() {
     world.now = began + 50_000;
     says(&mut world, choice::APPROVE);
     assert_eq!(world.dispatcher.walk().unwrap().ends, Some(began + 110_000));
-    world.now = began + 110_000;
+    world.now = began + 109_999;
     let in_time = world.wish("look");
     assert_eq!(world.kind(&in_time), "none");
-    world.now = began + 110_001;
+    world.now = began + 110_000;
     for action in ["look", "end"] {
         let late = world.wish_with(action, "late", None);
         assert_eq!(world.kind(&late), "invalid_transition");
-        assert!(world.answer(&late).error().unwrap().message.contains("longer than the 60000 ms"));
+        assert!(world.answer(&late).error().unwrap().message.contains("gone on for the 60000 ms"));
     }
     let reset = Taking { reset: true, ..world.taking("reset_1", "reset") };
     world.put(Input::Move(Box::new(reset)));
