@@ -1,12 +1,12 @@
 //! What about a machine may surprise, and what is wrong with it by what its tools are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::Flow;
 use super::inputs::requires;
 use super::{Action, Does, Finding, Machine, Machines, Resolution};
 use crate::expression::Expression;
-use crate::id::{ActionName, StateName, ToolName};
+use crate::id::{ActionName, MachineName, StateName, ToolName};
 
 /// What the checks must know of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +53,10 @@ impl Machine {
         tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
         found: &mut Vec<Finding>,
     ) {
-        for tool in action.tools().filter(|tool| tools(tool).is_none()) {
+        for (part, tool) in action.tools_by_part().filter(|(_, tool)| tools(tool).is_none()) {
             let message = format!("nothing is known of the tool `{tool}`");
             let fix = format!("declare `[tools.{tool}]`, or see that its upstream lists it");
-            found.push(Finding::warning(&["actions", name.as_str(), "tool"], message, fix));
+            found.push(Finding::warning(&["actions", name.as_str(), part], message, fix));
         }
         if let Does::Function(function) = &action.does
             && tools(&ToolName::new(function.as_str())).is_none()
@@ -100,7 +100,9 @@ impl Machine {
     fn used_up(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
         let far = flow.distances(&self.initial);
         for (state, first) in far.iter().filter(|(state, _)| !self.is_terminal(state)) {
-            let away: Vec<(&ActionName, &Action)> = flow.away_from(state).collect();
+            // Guards may not hold, so that what is guarded leads nobody out for sure.
+            let (away, guarded): (Vec<_>, Vec<_>) =
+                flow.away_from(state).partition(|(_, action)| action.guard.is_none());
             let times: Option<Vec<u32>> = away.iter().map(|(_, action)| action.times_max).collect();
             let Some(all) = times.filter(|times| !times.is_empty()).map(|times| times.iter().sum::<u32>()) else {
                 continue;
@@ -120,8 +122,13 @@ impl Machine {
                 continue;
             }
             let names: Vec<&str> = away.iter().map(|(name, _)| name.as_str()).collect();
+            let besides: Vec<&str> = guarded.iter().map(|(name, _)| name.as_str()).collect();
+            let besides = match besides.as_slice() {
+                [] => String::new(),
+                names => format!(" and the guards of `{}` do not hold", names.join("`, `")),
+            };
             let message = format!(
-                "`{state}` is a dead end once `{}` was taken {all} times, and one can come back to it as often",
+                "`{state}` is a dead end once `{}` was taken {all} times{besides}, and one can come back to it as often",
                 names.join("` or `")
             );
             let fix = "add an action without `times` that leads away from it, such as one that gives up";
@@ -169,9 +176,13 @@ impl Machine {
         tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
         found: &mut Vec<Finding>,
     ) {
-        let pivots = self.actions.iter().filter(|(_, pivot)| others.undoing(pivot, tools).cannot);
-        let pivots: Vec<_> = pivots.map(|(name, pivot)| (name, flow.reach(pivot.to.states()))).collect();
-        for (name, action) in self.actions.iter().filter(|(_, action)| others.undoing(action, tools).can) {
+        let mut known = BTreeMap::new();
+        let does: Vec<Undoing> =
+            self.actions.values().map(|action| others.undoing(action, tools, &mut known)).collect();
+        let actions = || self.actions.iter().zip(&does);
+        let pivots = actions().filter(|(_, does)| does.cannot);
+        let pivots: Vec<_> = pivots.map(|((name, pivot), _)| (name, flow.reach(pivot.to.states()))).collect();
+        for ((name, action), _) in actions().filter(|(_, does)| does.can) {
             let comes_after = |after: &BTreeSet<&StateName>| action.from.iter().any(|from| after.contains(from));
             let before = pivots.iter().find(|(other, after)| *other != name && comes_after(after));
             if let Some((pivot, _)) = before {
@@ -192,25 +203,33 @@ impl Machines {
         found
     }
 
-    /// Whether an action does what can be undone, and what cannot be, itself or in the machine that it runs.
-    fn undoing(&self, action: &Action, tools: &impl Fn(&ToolName) -> Option<ToolFacts>) -> Undoing {
-        let within = match &action.does {
-            // A machine that runs itself is not read, so that this ends.
-            Does::Machine(run) => {
-                self.get(run).into_iter().flat_map(Machine::actions).map(|(_, action)| action).collect()
-            }
-            Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) | Does::Allowed(_) => Vec::new(),
-        };
+    /// Whether an action does what can be undone, and what cannot be, itself or in the machine that it runs. Each of those is gone
+    /// through once, however many run it.
+    fn undoing<'a>(
+        &'a self,
+        action: &'a Action,
+        tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
+        known: &mut BTreeMap<&'a MachineName, Undoing>,
+    ) -> Undoing {
         match (action.reversible, &action.does) {
             (_, Does::Nothing) => Undoing::default(),
             (Some(said), _) => Undoing { can: said, cannot: !said },
-            (None, _) => {
+            (None, does) => {
                 let facts: Vec<ToolFacts> = action.tools().filter_map(tools).filter(|tool| !tool.reads).collect();
                 let own = Undoing {
                     can: facts.iter().any(|tool| tool.reversible),
                     cannot: facts.iter().any(|tool| !tool.reversible),
                 };
-                within.into_iter().fold(own, |sum, action| sum.and(self.undoing(action, tools)))
+                let Does::Machine(run) = does else { return own };
+                if let Some(within) = known.get(run) {
+                    return own.and(*within);
+                }
+                // A machine that runs itself is not read, so that this ends.
+                let actions = self.get(run).into_iter().flat_map(Machine::actions);
+                let within =
+                    actions.fold(Undoing::default(), |sum, (_, action)| sum.and(self.undoing(action, tools, known)));
+                known.insert(run, within);
+                own.and(within)
             }
         }
     }
@@ -232,6 +251,12 @@ impl Undoing {
 }
 
 impl Action {
+    /// Whether it may be passed over instead of being done.
+    pub(super) fn may_be_passed_over(&self) -> bool {
+        let may_say = |judge: &Expression| judge.answers().is_none_or(|answers| answers.contains("skip"));
+        self.stage.resolution == Some(Resolution::Skip) || self.stage.gate.as_ref().is_some_and(may_say)
+    }
+
     /// Where it may be passed over there is no result then.
     fn passed_over(&self, name: &ActionName, found: &mut Vec<Finding>) {
         let says_skip = |judge: &Option<Expression>| {

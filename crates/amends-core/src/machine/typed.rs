@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::inputs::is_of;
 use super::satisfiable::kinds;
 use super::{Action, Finding, Machine};
-use crate::expression::Path;
+use crate::expression::{Expression, Path};
 use crate::id::ActionName;
 
 impl Machine {
@@ -31,8 +31,17 @@ impl Machine {
         }
     }
 
+    /// What an expression of an action is instead, where it is never of that type.
+    pub(super) fn never(&self, expression: &Expression, kind: &str, action: &Action) -> Option<String> {
+        let kinds = expression.kinds(&|path| self.kinds_at(path, action))?;
+        (!kinds.is_empty() && !kinds.contains(kind)).then(|| words(&kinds))
+    }
+
     /// The types of what is at the end of a path, where its schema tells them.
     fn kinds_at(&self, path: &Path, action: &Action) -> Option<BTreeSet<&'static str>> {
+        if path.fields.is_empty() && ["state", "inputs", "setup"].contains(&path.variable.as_str()) {
+            return Some(BTreeSet::from(["object"]));
+        }
         let schema = match path.variable.as_str() {
             "inputs" => action.input.as_ref()?,
             "state" => self.schema.as_ref()?,
