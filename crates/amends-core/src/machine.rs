@@ -25,6 +25,7 @@ mod stages;
 mod strict;
 mod typed;
 mod unmet;
+mod ways_out;
 
 use std::collections::{BTreeMap, BTreeSet};
 

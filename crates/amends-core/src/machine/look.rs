@@ -28,9 +28,9 @@ impl Machine {
     fn look_among(&self, others: &Machines, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
         let flow = Flow::of(self);
         let mut found = Vec::new();
-        self.guarded_ends(&flow, &mut found);
+        self.guarded_ends(&flow, others, &mut found);
         self.endings(&flow, &mut found);
-        self.used_up(&flow, &mut found);
+        self.used_up(&flow, others, &mut found);
         self.fields_that_may_lack(&flow, &mut found);
         self.pivots(&flow, others, &tools, &mut found);
         for (name, action) in &self.actions {
@@ -74,10 +74,10 @@ impl Machine {
         }
     }
 
-    fn guarded_ends(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
+    fn guarded_ends(&self, flow: &Flow<'_>, others: &Machines, found: &mut Vec<Finding>) {
         for state in flow.reach([&self.initial]) {
-            let mut away = flow.away_from(state).peekable();
-            if away.peek().is_none() || !away.all(|(_, action)| action.guard.is_some()) {
+            let away: Vec<&Action> = flow.away_from(state).map(|(_, action)| action).collect();
+            if away.is_empty() || self.one_is_open(&away, others) {
                 continue;
             }
             let names: Vec<&str> = flow.away_from(state).map(|(name, _)| name.as_str()).collect();
@@ -97,16 +97,20 @@ impl Machine {
     }
 
     /// States that one comes back to more often than what leads away from them may be taken.
-    fn used_up(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
+    fn used_up(&self, flow: &Flow<'_>, others: &Machines, found: &mut Vec<Finding>) {
         let far = flow.distances(&self.initial);
         for (state, first) in far.iter().filter(|(state, _)| !self.is_terminal(state)) {
             // Guards may not hold, so that what is guarded leads nobody out for sure.
-            let (away, guarded): (Vec<_>, Vec<_>) =
-                flow.away_from(state).partition(|(_, action)| action.guard.is_none());
-            let times: Option<Vec<u32>> = away.iter().map(|(_, action)| action.times_max).collect();
-            let Some(all) = times.filter(|times| !times.is_empty()).map(|times| times.iter().sum::<u32>()) else {
+            let open = |action: &Action| self.one_is_open(&[action], others);
+            let (away, guarded): (Vec<_>, Vec<_>) = flow.away_from(state).partition(|(_, action)| open(action));
+            let free: Vec<&Action> =
+                guarded.iter().map(|(_, action)| *action).filter(|it| it.times_max.is_none()).collect();
+            if !free.is_empty() && self.one_is_open(&free, others) {
                 continue;
-            };
+            }
+            let times: Option<Vec<u32>> = away.iter().map(|(_, action)| action.times_max).collect();
+            let sum = |times: Vec<u32>| times.into_iter().fold(0_u32, u32::saturating_add);
+            let Some(all) = times.filter(|times| !times.is_empty()).map(sum) else { continue };
             // Each of them has to lead back, by ways that can be gone as often as all of them together.
             let often = Flow::through(self, |action| {
                 action.times_max.is_none_or(|times| times >= all) && !action.from.contains(*state)

@@ -18,7 +18,7 @@ use crate::limits::GUARD_TRIES_MAX;
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// What the variables of an expression are in one try.
-type Try = BTreeMap<String, Value>;
+pub(super) type Try = BTreeMap<String, Value>;
 
 impl Machine {
     /// Conditions of an action that never hold, and targets that are never chosen.
@@ -136,7 +136,13 @@ impl Machine {
     }
 
     /// What stands for all that a value can be; nothing among them where it may not be there.
-    fn choices(&self, path: &Path, with: &[Value], action: &Action, others: &Machines) -> Vec<Option<Value>> {
+    pub(super) fn choices(
+        &self,
+        path: &Path,
+        with: &[Value],
+        action: &Action,
+        others: &Machines,
+    ) -> Vec<Option<Value>> {
         let (schema, sure) = match path.variable.as_str() {
             "inputs" => typed(action.input.as_ref(), &path.fields),
             "state" => {
@@ -197,7 +203,7 @@ impl Machines {
 }
 
 /// What a condition is in a try, where it gives an answer.
-fn is(condition: &Expression, tried: &Try) -> Option<bool> {
+pub(super) fn is(condition: &Expression, tried: &Try) -> Option<bool> {
     let variables: Vec<(&str, &Value)> = tried.iter().map(|(name, value)| (name.as_str(), value)).collect();
     condition.evaluate(&variables).ok()?.as_bool()
 }
@@ -271,7 +277,7 @@ fn numbers(schema: Option<&Value>, with: &[Value]) -> Vec<Value> {
 }
 
 /// Puts a value where those names lead.
-fn put(variable: &mut Value, fields: &[String], value: Value) {
+pub(super) fn put(variable: &mut Value, fields: &[String], value: Value) {
     match fields {
         [] => *variable = value,
         [first, rest @ ..] => {

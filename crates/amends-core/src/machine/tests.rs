@@ -169,6 +169,7 @@ fn what_is_legal_and_may_surprise_is_told() {
         ("/actions/drop/guard", json!("state.receipt == ''")),
         ("/actions/pay/tool", json!("unheard")),
         ("/actions/take_order/setup", json!([{ "tool": "look" }])),
+        ("/actions/take_order/guard", json!("state.receipt == 'none'")),
     ]));
     for said in [
         "actions.drop.guard: `state.receipt == ''` reads `state.receipt`, which may not be there in `created`",
@@ -448,7 +449,8 @@ fn machines_that_run_each_other_are_read_together() {
 #[test]
 fn a_state_that_one_comes_back_to_too_often_is_a_dead_end() {
     let told = |actions: Value, limits: Value| {
-        let spec = json!({ "initial": "a", "terminal": ["z"], "limits": limits, "actions": actions });
+        let fields = json!({ "stop": false });
+        let spec = json!({ "initial": "a", "terminal": ["z"], "limits": limits, "fields": fields, "actions": actions });
         let machine = Machine::read("m", &serde_json::from_value(spec).unwrap()).unwrap();
         let found = machine.look(|_| None).into_iter().map(|finding| finding.to_string());
         found.filter(|found| found.contains("is a dead end once")).collect::<Vec<_>>()
@@ -464,13 +466,18 @@ fn a_state_that_one_comes_back_to_too_often_is_a_dead_end() {
     assert_eq!(told(json!({ "go": { "from": ["a"], "to": choice, "times": 2 } }), json!({})), [said]);
     assert_eq!(told(around(json!(2)), json!({})), [said]);
     assert_eq!(told(around(Value::Null), json!({ "loops": 9 })), [said]);
-    // A guard that may not hold leads nobody out.
-    let guarded = json!({
-        "go": { "from": ["a"], "to": choice, "times": 2 }, "stop": { "from": ["a"], "to": "z", "guard": "inputs.stop" },
-    });
-    let found = told(guarded, json!({}));
-    let said =
-        "actions.go.times: `a` is a dead end once `go` was taken 2 times and the guards of `stop` do not hold, and";
+    // A guard that may not hold leads nobody out; one over inputs does, and so do two of which one always holds.
+    let guarded = |stop: &str, more: &str| {
+        json!({
+            "go": { "from": ["a"], "to": choice, "times": 2, "writes": { "stop": "inputs.stop == true" } },
+            "stop": { "from": ["a"], "to": "z", "guard": stop }, "more": { "from": ["a"], "to": "z", "guard": more },
+        })
+    };
+    for open in [guarded("inputs.stop", "state.stop"), guarded("!state.stop", "state.stop")] {
+        assert_eq!(told(open, json!({})), Vec::<String>::new());
+    }
+    let found = told(guarded("state.stop", "state.stop"), json!({}));
+    let said = "actions.go.times: `a` is a dead end once `go` was taken 2 times and the guards of `more`, `stop` do not hold, and";
     assert!(found.len() == 1 && found[0].starts_with(said), "{found:?}");
     for (actions, limits) in [
         (around(json!(1)), json!({})),

@@ -171,12 +171,13 @@ fn kind(table: &DeTable<'_>, at: usize) -> Option<&'static str> {
     })
 }
 
-/// The key whose value is written there.
+/// The key that is written there, or whose value is.
 fn path(table: &DeTable<'_>, at: usize) -> Option<String> {
     table.iter().find_map(|(key, value)| {
         let name = key.get_ref().as_ref();
         let within = within(value.get_ref(), at).map(|rest| format!("{name}.{rest}"));
-        within.or_else(|| value.span().contains(&at).then(|| name.to_owned()))
+        let here = value.span().contains(&at) || key.span().contains(&at);
+        within.or_else(|| here.then(|| name.to_owned()))
     })
 }
 
