@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::inputs::{is_of, requires};
+use super::inputs::{is_of, property, requires_within};
 use super::{Action, Branch, Does, Finding, Machine, Machines, Target};
 use crate::expression::{Expression, Path};
 use crate::id::ActionName;
@@ -212,8 +212,8 @@ pub(super) fn is(condition: &Expression, tried: &Try) -> Option<bool> {
 fn typed<'a>(schema: Option<&'a Value>, fields: &[String]) -> (Option<&'a Value>, bool) {
     let (mut at, mut sure) = (schema, true);
     for field in fields {
-        sure = sure && at.is_some_and(|schema| requires(schema, field));
-        at = at.and_then(|schema| schema.get("properties")?.get(field));
+        sure = sure && schema.zip(at).is_some_and(|(root, part)| requires_within(root, part, field));
+        at = schema.zip(at).and_then(|(root, part)| property(root, part, field));
     }
     (at, sure)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::flow::Flow;
-use super::inputs::closed_properties;
+use super::inputs::{closed_properties, meant, property};
 use super::satisfiable::{nothing_fits, nothing_given};
 use super::typed::memberless;
 use super::{Action, Does, Finding, Machine, Machines};
@@ -205,10 +205,9 @@ impl Machine {
             }
             for path in expression.paths() {
                 let lost = match path.variable.as_str() {
-                    "state" => {
-                        among(&path, 0, fields.iter().copied()).or_else(|| beyond(&path, 0, self.schema.as_ref()))
-                    }
-                    "inputs" => beyond(&path, 0, action.input.as_ref()),
+                    "state" => among(&path, 0, fields.iter().copied())
+                        .or_else(|| self.schema.as_ref().and_then(|schema| beyond(&path, 0, schema, schema))),
+                    "inputs" => action.input.as_ref().and_then(|input| beyond(&path, 0, input, input)),
                     "result" if path.fields.first().is_some_and(|first| first == "fields") => match &action.does {
                         Does::Machine(run) => {
                             let known = others.get(run).map(|run| run.known_fields());
@@ -223,7 +222,8 @@ impl Machine {
                     _ => None,
                 };
                 // What the first look at a declaration finds is said there.
-                if let Some(lost) = lost.filter(|lost| !said(expression, &path, lost)) {
+                let open = path.variable == "inputs" && closed_properties(action.input.as_ref()).is_none();
+                if let Some(lost) = lost.filter(|lost| open || !said(expression, &path, lost)) {
                     let message = format!("`{}` reads `{}`, which there is not", expression.source(), lost.path);
                     found.push(Finding::error(&at, message, lost.fix));
                 }
@@ -263,21 +263,21 @@ fn named(completion: Option<&Value>) -> Option<Vec<&str>> {
 }
 
 /// Whether a path leads to what a schema does not allow, from that place on.
-fn beyond(path: &Path, at: usize, schema: Option<&Value>) -> Option<Nowhere> {
-    let schema = schema?;
+fn beyond(path: &Path, at: usize, root: &Value, part: &Value) -> Option<Nowhere> {
+    let part = meant(root, part);
     if let Some(field) = path.fields.get(at)
-        && let Some(what) = memberless(schema).filter(|_| at > 0)
+        && let Some(what) = memberless(part).filter(|_| at > 0)
     {
         let before = Path { fields: path.fields[..at].to_vec(), ..path.clone() };
         let fix = format!("`{before}` is {what}, and has no members");
         return Some(Nowhere { path: format!("{before}.{field}"), fix });
     }
-    if let Some(known) = closed_properties(Some(schema))
+    if let Some(known) = closed_properties(Some(part))
         && let Some(nowhere) = among(path, at, known)
     {
         return Some(nowhere);
     }
-    beyond(path, at + 1, Some(schema.get("properties")?.get(path.fields.get(at)?)?))
+    beyond(path, at + 1, root, property(root, part, path.fields.get(at)?)?)
 }
 
 /// Whether reading the declaration finds the same: fields that are named with a dot, and not within others.
@@ -386,6 +386,10 @@ mod tests {
             },
         });
         let closed = json!({ "properties": { "to": { "properties": { "city": {} }, "additionalProperties": false } } });
+        let elsewhere = json!({
+            "$defs": { "to": closed, "all": { "properties": { "n": { "type": "integer" }, "to": { "$ref": "#/$defs/to" } }, "additionalProperties": false } },
+            "$ref": "#/$defs/all",
+        });
         let stage = |writes: &str| {
             json!({
                 "allowed": ["get"], "completion": { "properties": { "reason": {} }, "required": ["reason"] },
@@ -404,6 +408,18 @@ mod tests {
             (
                 one(json!({}), json!({ "input": closed, "guard": "inputs.to.cty == 'x'" })),
                 "actions.end.guard: `inputs.to.cty == 'x'` reads `inputs.to.cty`, which there is not; did you mean `inputs.to.city`?",
+            ),
+            (
+                one(json!({}), json!({ "input": elsewhere, "guard": "inputs.to.to.cty == 'x'" })),
+                "actions.end.guard: `inputs.to.to.cty == 'x'` reads `inputs.to.to.cty`, which there is not; did you mean `inputs.to.to.city`?",
+            ),
+            (
+                one(json!({}), json!({ "input": elsewhere, "guard": "inputs.nn == 1" })),
+                "actions.end.guard: `inputs.nn == 1` reads `inputs.nn`, which there is not; did you mean `inputs.n`?",
+            ),
+            (
+                one(json!({}), json!({ "input": elsewhere, "guard": "inputs.n.x == 'x'" })),
+                "actions.end.guard: `inputs.n.x == 'x'` reads `inputs.n.x`, which there is not; `inputs.n` is a whole number",
             ),
             (
                 one(json!({}), stage("result.fields.reson")),
@@ -435,6 +451,21 @@ mod tests {
         ] {
             assert_eq!(errors(sound), Vec::<String>::new());
         }
+    }
+
+    #[test]
+    fn what_another_part_of_a_schema_requires_is_required() {
+        let named = json!({ "n": { "properties": { "n": { "type": "integer" } }, "required": ["n"] } });
+        let warned = |input: Value| {
+            let machine = one(json!({}), json!({ "input": input, "guard": "inputs.n == 1" }));
+            let found = looked(&machines(json!({ "m": machine })), Weight::Warning);
+            found.iter().any(|found| found.contains("reads `inputs.n`, which is not required"))
+        };
+        assert!(!warned(json!({ "$defs": named, "$ref": "#/$defs/n" })));
+        assert!(!warned(json!({ "$defs": named, "allOf": [{ "type": "object" }, { "$ref": "#/$defs/n" }] })));
+        assert!(warned(json!({ "$defs": named, "anyOf": [{ "type": "object" }, { "$ref": "#/$defs/n" }] })));
+        assert!(warned(json!({ "$ref": "#/$defs/n" })), "there is no such part");
+        assert!(warned(json!({ "$defs": { "n": { "$ref": "#/$defs/n" } }, "$ref": "#/$defs/n" })), "it ends");
     }
 
     #[test]

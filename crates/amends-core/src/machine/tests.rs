@@ -449,8 +449,10 @@ fn machines_that_run_each_other_are_read_together() {
 #[test]
 fn a_state_that_one_comes_back_to_too_often_is_a_dead_end() {
     let told = |actions: Value, limits: Value| {
-        let fields = json!({ "stop": false });
-        let spec = json!({ "initial": "a", "terminal": ["z"], "limits": limits, "fields": fields, "actions": actions });
+        let spec = json!({
+            "initial": "a", "terminal": ["z"], "limits": limits, "actions": actions, "fields": { "stop": false },
+            "state": { "properties": { "stop": { "type": "boolean" } } },
+        });
         let machine = Machine::read("m", &serde_json::from_value(spec).unwrap()).unwrap();
         let found = machine.look(|_| None).into_iter().map(|finding| finding.to_string());
         found.filter(|found| found.contains("is a dead end once")).collect::<Vec<_>>()
