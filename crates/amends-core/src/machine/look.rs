@@ -99,10 +99,11 @@ impl Machine {
     /// States that one comes back to more often than what leads away from them may be taken.
     fn used_up(&self, flow: &Flow<'_>, others: &Machines, found: &mut Vec<Finding>) {
         let far = flow.distances(&self.initial);
+        let alone = self.actions.iter().filter(|(_, action)| self.one_is_open(&[*action], others));
+        let alone: BTreeSet<&ActionName> = alone.map(|(name, _)| name).collect();
         for (state, first) in far.iter().filter(|(state, _)| !self.is_terminal(state)) {
             // Guards may not hold, so that what is guarded leads nobody out for sure.
-            let open = |action: &Action| self.one_is_open(&[action], others);
-            let (away, guarded): (Vec<_>, Vec<_>) = flow.away_from(state).partition(|(_, action)| open(action));
+            let (away, guarded): (Vec<_>, Vec<_>) = flow.away_from(state).partition(|(name, _)| alone.contains(name));
             let free: Vec<&Action> =
                 guarded.iter().map(|(_, action)| *action).filter(|it| it.times_max.is_none()).collect();
             if !free.is_empty() && self.one_is_open(&free, others) {

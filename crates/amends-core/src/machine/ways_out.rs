@@ -9,6 +9,9 @@ use super::{Action, Machine, Machines};
 use crate::expression::{Expression, Path};
 use crate::limits::GUARD_TRIES_MAX;
 
+/// How many guards are tried together, and over how many fields: more are never within the bound of what is tried.
+const TOGETHER_MAX: usize = 10;
+
 /// What each of some values can be, where it may not be there.
 type Choices = Vec<(Path, Vec<Option<Value>>)>;
 
@@ -27,11 +30,18 @@ impl Machine {
 
     /// The same by trying all there is to try; nothing where that is too much, or a guard does more than compare.
     fn tried(&self, actions: &[&Action], guards: &[&Expression], others: &Machines) -> Option<bool> {
+        if actions.len() > TOGETHER_MAX {
+            return None;
+        }
         let mut state: BTreeMap<Path, Vec<Value>> = BTreeMap::new();
         let mut given: Vec<Choices> = Vec::new();
         for (action, guard) in actions.iter().zip(guards) {
             let mut inputs = Choices::new();
-            for (path, with) in guard.compared()? {
+            let compared = guard.compared()?;
+            if compared.len() > TOGETHER_MAX || state.len() > TOGETHER_MAX {
+                return None;
+            }
+            for (path, with) in compared {
                 match path.variable.as_str() {
                     "state" => state.entry(path).or_default().extend(with),
                     _ => inputs.push((path.clone(), self.choices(&path, &with, action, others))),
