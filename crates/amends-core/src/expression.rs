@@ -248,6 +248,28 @@ mod tests {
     }
 
     #[test]
+    fn the_type_of_a_value_can_be_asked_for() {
+        let over = |source: &str| {
+            let read = Expression::parse(source).unwrap();
+            assert_eq!(read.variables().iter().collect::<Vec<_>>(), ["state"], "{source}");
+            let state = json!({ "n": 3, "half": 0.5, "name": "a", "list": [1], "to": {}, "none": null, "is": true });
+            read.evaluate(&[("state", &state)]).unwrap()
+        };
+        for (name, kind) in [
+            ("n", "int"),
+            ("half", "double"),
+            ("name", "string"),
+            ("list", "list"),
+            ("to", "map"),
+            ("none", "null_type"),
+            ("is", "bool"),
+        ] {
+            assert_eq!(over(&format!("type(state.{name}) == {kind}")), json!(true), "{name}");
+            assert_eq!(over(&format!("type(state.{name}) == bytes")), json!(false), "{name}");
+        }
+    }
+
+    #[test]
     fn what_would_take_too_long_gives_no_answer() {
         let pairs = Expression::parse("result.all(a, result.all(b, result.all(c, a + b + c >= 0)))").unwrap();
         let few: Value = (0..20).collect();

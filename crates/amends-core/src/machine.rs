@@ -25,6 +25,7 @@ mod stages;
 mod strict;
 mod typed;
 mod unmet;
+mod ways_out;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,6 +95,8 @@ pub struct Action {
     pub timeout_ms: Option<u64>,
     /// What it writes into the fields, over `state`, `inputs` and `result`.
     pub writes: BTreeMap<String, Expression>,
+    /// Whether all that the agent gave is written into the fields as it is.
+    pub keeps_inputs: bool,
     /// Whether what it does can be undone, where that was said.
     pub reversible: Option<bool>,
     /// The queue of those who must approve it.
@@ -222,12 +225,20 @@ impl Target {
 impl Action {
     /// Every tool it may call, the agent's own calls included.
     pub fn tools(&self) -> impl Iterator<Item = &ToolName> {
-        let allowed = match &self.does {
-            Does::Allowed(allowed) => Some(&allowed.tools),
-            Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Machine(_) | Does::Parallel(_) => None,
+        self.tools_by_part().map(|(_, tool)| tool)
+    }
+
+    /// The same, with the part of its declaration that names each.
+    fn tools_by_part(&self) -> impl Iterator<Item = (&'static str, &ToolName)> {
+        let (part, allowed) = match &self.does {
+            Does::Allowed(allowed) => ("allowed", Some(&allowed.tools)),
+            Does::Parallel(_) => ("parallel", None),
+            Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Machine(_) => ("tool", None),
         };
-        let legs = self.stage.setup.iter().chain(&self.stage.exit).map(|(_, used)| &used.tool);
-        self.does.tools().map(|used| &used.tool).chain(legs).chain(allowed.into_iter().flatten())
+        let acts = self.does.tools().map(move |used| (part, &used.tool));
+        let setup = self.stage.setup.iter().map(|(_, used)| ("setup", &used.tool));
+        let exit = self.stage.exit.iter().map(|(_, used)| ("exit", &used.tool));
+        acts.chain(setup).chain(exit).chain(allowed.into_iter().flatten().map(move |tool| (part, tool)))
     }
 }
 

@@ -25,6 +25,7 @@ mod settle;
 mod source;
 
 pub mod spec;
+mod unmeant;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -61,6 +62,7 @@ pub use cost::{CostConfig, CostSpec, ToolCostSpec};
 pub use fragment::Fragment;
 pub use ledger::{KeySource, LedgerConfig, LedgerPlace};
 pub use machine::WrongMachines;
+pub use misread::{Misread, Mistake};
 pub use people::{ApprovalSpec, PeopleConfig, PeopleSpec, QueueConfig, QueueSpec, WebhookConfig};
 pub(crate) use pii::withheld;
 pub use pii::{ArgumentsRule, PiiConfig, PiiSpec, ResultsRule, Sieves};
@@ -259,6 +261,9 @@ pub enum ConfigError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Some of it cannot be read.
+    #[error(transparent)]
+    Misread(Misread),
     /// A value makes no sense.
     #[error("`{key}`: {reason}")]
     Invalid {
@@ -304,6 +309,7 @@ impl ConfigError {
             }
             Self::Unreadable { .. }
             | Self::Malformed { .. }
+            | Self::Misread(_)
             | Self::Invalid { .. }
             | Self::Document(_)
             | Self::Playbook(_) => Code::ConfigSchemaViolation,
@@ -314,6 +320,7 @@ impl ConfigError {
     pub fn line(&self) -> Option<usize> {
         match self {
             Self::Malformed { line, .. } => Some(*line),
+            Self::Misread(misread) => misread.mistakes().first().map(|mistake| mistake.line),
             Self::Cycle { place, .. } => place.as_ref().map(|(_, line)| *line),
             Self::Machines(wrong) => wrong.findings().find_map(|(line, _)| line),
             Self::Unreadable { .. } | Self::Invalid { .. } | Self::Document(_) | Self::Playbook(_) => None,
@@ -326,7 +333,11 @@ impl ConfigError {
             Self::Invalid { key, .. } => Some(key.clone()),
             Self::Playbook(refused) => Some(refused.key()),
             Self::Cycle { key, .. } => Some(key.clone()),
-            Self::Unreadable { .. } | Self::Malformed { .. } | Self::Document(_) | Self::Machines(_) => None,
+            Self::Unreadable { .. }
+            | Self::Malformed { .. }
+            | Self::Misread(_)
+            | Self::Document(_)
+            | Self::Machines(_) => None,
         }
     }
 }

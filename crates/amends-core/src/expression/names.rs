@@ -6,6 +6,9 @@ use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 
 use super::cost::entries;
 
+/// The names of types, which `type(x)` is compared with.
+const TYPES: [&str; 10] = ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+
 /// The variables that an expression takes from outside.
 pub(super) fn variables(expression: &IdedExpr) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -14,7 +17,7 @@ pub(super) fn variables(expression: &IdedExpr) -> BTreeSet<String> {
         if let Some(outer) = name.strip_prefix('.') {
             // A leading dot means the one outside, whatever a loop calls its own.
             found.insert(outer.to_owned());
-        } else if !bound.contains(name) && !name.starts_with('@') {
+        } else if !bound.contains(name) && !name.starts_with('@') && !TYPES.contains(&name.as_str()) {
             found.insert(name.clone());
         }
     });

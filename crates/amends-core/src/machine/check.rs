@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::flow::Flow;
-use super::inputs::closed_properties;
+use super::inputs::{closed_properties, meant};
 use super::{Action, Does, Finding, Machine, ToolUse};
 use crate::expression::Expression;
 use crate::id::{ActionName, StateName};
@@ -74,7 +74,7 @@ impl Machine {
     /// The fields it can have.
     pub(super) fn known_fields(&self) -> BTreeSet<&str> {
         let written = self.actions.values().flat_map(|action| action.writes.keys());
-        let typed = self.schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
+        let typed = self.schema.as_ref().and_then(|schema| meant(schema, schema).get("properties")?.as_object());
         let typed = typed.into_iter().flat_map(|properties| properties.keys());
         written.chain(typed).chain(self.fields.keys()).map(String::as_str).collect()
     }

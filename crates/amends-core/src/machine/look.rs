@@ -1,12 +1,12 @@
 //! What about a machine may surprise, and what is wrong with it by what its tools are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::Flow;
 use super::inputs::requires;
 use super::{Action, Does, Finding, Machine, Machines, Resolution};
 use crate::expression::Expression;
-use crate::id::{ActionName, StateName, ToolName};
+use crate::id::{ActionName, MachineName, StateName, ToolName};
 
 /// What the checks must know of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ impl Machine {
     fn look_among(&self, others: &Machines, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
         let flow = Flow::of(self);
         let mut found = Vec::new();
-        self.guarded_ends(&flow, &mut found);
+        self.guarded_ends(&flow, others, &mut found);
         self.endings(&flow, &mut found);
-        self.used_up(&flow, &mut found);
+        self.used_up(&flow, others, &mut found);
         self.fields_that_may_lack(&flow, &mut found);
         self.pivots(&flow, others, &tools, &mut found);
         for (name, action) in &self.actions {
@@ -53,10 +53,10 @@ impl Machine {
         tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
         found: &mut Vec<Finding>,
     ) {
-        for tool in action.tools().filter(|tool| tools(tool).is_none()) {
+        for (part, tool) in action.tools_by_part().filter(|(_, tool)| tools(tool).is_none()) {
             let message = format!("nothing is known of the tool `{tool}`");
             let fix = format!("declare `[tools.{tool}]`, or see that its upstream lists it");
-            found.push(Finding::warning(&["actions", name.as_str(), "tool"], message, fix));
+            found.push(Finding::warning(&["actions", name.as_str(), part], message, fix));
         }
         if let Does::Function(function) = &action.does
             && tools(&ToolName::new(function.as_str())).is_none()
@@ -74,10 +74,10 @@ impl Machine {
         }
     }
 
-    fn guarded_ends(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
+    fn guarded_ends(&self, flow: &Flow<'_>, others: &Machines, found: &mut Vec<Finding>) {
         for state in flow.reach([&self.initial]) {
-            let mut away = flow.away_from(state).peekable();
-            if away.peek().is_none() || !away.all(|(_, action)| action.guard.is_some()) {
+            let away: Vec<&Action> = flow.away_from(state).map(|(_, action)| action).collect();
+            if away.is_empty() || self.one_is_open(&away, others) {
                 continue;
             }
             let names: Vec<&str> = flow.away_from(state).map(|(name, _)| name.as_str()).collect();
@@ -97,14 +97,21 @@ impl Machine {
     }
 
     /// States that one comes back to more often than what leads away from them may be taken.
-    fn used_up(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
+    fn used_up(&self, flow: &Flow<'_>, others: &Machines, found: &mut Vec<Finding>) {
         let far = flow.distances(&self.initial);
+        let alone = self.actions.iter().filter(|(_, action)| self.one_is_open(&[*action], others));
+        let alone: BTreeSet<&ActionName> = alone.map(|(name, _)| name).collect();
         for (state, first) in far.iter().filter(|(state, _)| !self.is_terminal(state)) {
-            let away: Vec<(&ActionName, &Action)> = flow.away_from(state).collect();
-            let times: Option<Vec<u32>> = away.iter().map(|(_, action)| action.times_max).collect();
-            let Some(all) = times.filter(|times| !times.is_empty()).map(|times| times.iter().sum::<u32>()) else {
+            // Guards may not hold, so that what is guarded leads nobody out for sure.
+            let (away, guarded): (Vec<_>, Vec<_>) = flow.away_from(state).partition(|(name, _)| alone.contains(name));
+            let free: Vec<&Action> =
+                guarded.iter().map(|(_, action)| *action).filter(|it| it.times_max.is_none()).collect();
+            if !free.is_empty() && self.one_is_open(&free, others) {
                 continue;
-            };
+            }
+            let times: Option<Vec<u32>> = away.iter().map(|(_, action)| action.times_max).collect();
+            let sum = |times: Vec<u32>| times.into_iter().fold(0_u32, u32::saturating_add);
+            let Some(all) = times.filter(|times| !times.is_empty()).map(sum) else { continue };
             // Each of them has to lead back, by ways that can be gone as often as all of them together.
             let often = Flow::through(self, |action| {
                 action.times_max.is_none_or(|times| times >= all) && !action.from.contains(*state)
@@ -120,8 +127,13 @@ impl Machine {
                 continue;
             }
             let names: Vec<&str> = away.iter().map(|(name, _)| name.as_str()).collect();
+            let besides: Vec<&str> = guarded.iter().map(|(name, _)| name.as_str()).collect();
+            let besides = match besides.as_slice() {
+                [] => String::new(),
+                names => format!(" and the guards of `{}` do not hold", names.join("`, `")),
+            };
             let message = format!(
-                "`{state}` is a dead end once `{}` was taken {all} times, and one can come back to it as often",
+                "`{state}` is a dead end once `{}` was taken {all} times{besides}, and one can come back to it as often",
                 names.join("` or `")
             );
             let fix = "add an action without `times` that leads away from it, such as one that gives up";
@@ -169,9 +181,13 @@ impl Machine {
         tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
         found: &mut Vec<Finding>,
     ) {
-        let pivots = self.actions.iter().filter(|(_, pivot)| others.undoing(pivot, tools).cannot);
-        let pivots: Vec<_> = pivots.map(|(name, pivot)| (name, flow.reach(pivot.to.states()))).collect();
-        for (name, action) in self.actions.iter().filter(|(_, action)| others.undoing(action, tools).can) {
+        let mut known = BTreeMap::new();
+        let does: Vec<Undoing> =
+            self.actions.values().map(|action| others.undoing(action, tools, &mut known)).collect();
+        let actions = || self.actions.iter().zip(&does);
+        let pivots = actions().filter(|(_, does)| does.cannot);
+        let pivots: Vec<_> = pivots.map(|((name, pivot), _)| (name, flow.reach(pivot.to.states()))).collect();
+        for ((name, action), _) in actions().filter(|(_, does)| does.can) {
             let comes_after = |after: &BTreeSet<&StateName>| action.from.iter().any(|from| after.contains(from));
             let before = pivots.iter().find(|(other, after)| *other != name && comes_after(after));
             if let Some((pivot, _)) = before {
@@ -192,25 +208,33 @@ impl Machines {
         found
     }
 
-    /// Whether an action does what can be undone, and what cannot be, itself or in the machine that it runs.
-    fn undoing(&self, action: &Action, tools: &impl Fn(&ToolName) -> Option<ToolFacts>) -> Undoing {
-        let within = match &action.does {
-            // A machine that runs itself is not read, so that this ends.
-            Does::Machine(run) => {
-                self.get(run).into_iter().flat_map(Machine::actions).map(|(_, action)| action).collect()
-            }
-            Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) | Does::Allowed(_) => Vec::new(),
-        };
+    /// Whether an action does what can be undone, and what cannot be, itself or in the machine that it runs. Each of those is gone
+    /// through once, however many run it.
+    fn undoing<'a>(
+        &'a self,
+        action: &'a Action,
+        tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
+        known: &mut BTreeMap<&'a MachineName, Undoing>,
+    ) -> Undoing {
         match (action.reversible, &action.does) {
             (_, Does::Nothing) => Undoing::default(),
             (Some(said), _) => Undoing { can: said, cannot: !said },
-            (None, _) => {
+            (None, does) => {
                 let facts: Vec<ToolFacts> = action.tools().filter_map(tools).filter(|tool| !tool.reads).collect();
                 let own = Undoing {
                     can: facts.iter().any(|tool| tool.reversible),
                     cannot: facts.iter().any(|tool| !tool.reversible),
                 };
-                within.into_iter().fold(own, |sum, action| sum.and(self.undoing(action, tools)))
+                let Does::Machine(run) = does else { return own };
+                if let Some(within) = known.get(run) {
+                    return own.and(*within);
+                }
+                // A machine that runs itself is not read, so that this ends.
+                let actions = self.get(run).into_iter().flat_map(Machine::actions);
+                let within =
+                    actions.fold(Undoing::default(), |sum, (_, action)| sum.and(self.undoing(action, tools, known)));
+                known.insert(run, within);
+                own.and(within)
             }
         }
     }
@@ -232,6 +256,12 @@ impl Undoing {
 }
 
 impl Action {
+    /// Whether it may be passed over instead of being done.
+    pub(super) fn may_be_passed_over(&self) -> bool {
+        let may_say = |judge: &Expression| judge.answers().is_none_or(|answers| answers.contains("skip"));
+        self.stage.resolution == Some(Resolution::Skip) || self.stage.gate.as_ref().is_some_and(may_say)
+    }
+
     /// Where it may be passed over there is no result then.
     fn passed_over(&self, name: &ActionName, found: &mut Vec<Finding>) {
         let says_skip = |judge: &Option<Expression>| {

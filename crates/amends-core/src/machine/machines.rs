@@ -80,6 +80,12 @@ impl Machines {
 
     /// What was written of a machine and of every other that it uses, itself among them.
     pub fn definition(&self, name: &MachineName) -> BTreeMap<MachineName, MachineSpec> {
+        let used = self.used(name).into_iter();
+        used.filter_map(|name| Some((name.clone(), self.specs.get(name)?.clone()))).collect()
+    }
+
+    /// A machine and every other that it uses.
+    fn used(&self, name: &MachineName) -> BTreeSet<&MachineName> {
         let mut used = BTreeSet::new();
         let mut left: Vec<&MachineName> = self.declared.get_key_value(name).map(|(name, _)| name).into_iter().collect();
         // Ends: a machine is looked at only when it is new, and there are finitely many.
@@ -88,7 +94,7 @@ impl Machines {
                 left.extend(self.declared.get(name).into_iter().flat_map(Machine::runs).map(|(_, run)| run));
             }
         }
-        used.into_iter().filter_map(|name| Some((name.clone(), self.specs.get(name)?.clone()))).collect()
+        used
     }
 
     /// The machines that are declared in only one of them, or otherwise, or use one that is.
@@ -114,7 +120,7 @@ impl Machines {
                 }
                 continue;
             };
-            if self.definition(run).contains_key(&machine.name) {
+            if self.used(run).contains(&machine.name) {
                 let fix = "make it an action that leads back, with a bound".to_owned();
                 let message = format!("`{}` would run itself by way of `{run}`", machine.name);
                 wrong_as(Code::DependencyCycle, "machine", message, fix);

@@ -154,6 +154,11 @@ impl Action {
         for (field, expression) in &self.writes {
             fields.insert(field.clone(), ask(expression)?);
         }
+        if let Value::Object(inputs) = inputs
+            && self.keeps_inputs
+        {
+            fields.extend(inputs.clone());
+        }
         let mut taken = at.taken.clone();
         *taken.entry(name.clone()).or_default() += 1;
         Ok(Position { state: self.to.chosen(ask)?.clone(), fields, seq: at.seq + 1, taken })

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::inputs::{is_of, requires};
+use super::inputs::{is_of, property, requires_within};
 use super::{Action, Branch, Does, Finding, Machine, Machines, Target};
 use crate::expression::{Expression, Path};
 use crate::id::ActionName;
@@ -18,7 +18,7 @@ use crate::limits::GUARD_TRIES_MAX;
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// What the variables of an expression are in one try.
-type Try = BTreeMap<String, Value>;
+pub(super) type Try = BTreeMap<String, Value>;
 
 impl Machine {
     /// Conditions of an action that never hold, and targets that are never chosen.
@@ -31,6 +31,12 @@ impl Machine {
             let message = format!("it can never be taken: `{}` never holds", guard.source());
             let fix = "mend the guard, the schema of the inputs, or what is written into the fields";
             found.push(Finding::error(&at("guard"), message, fix));
+        } else if let Some(guard) = &action.guard
+            && let Some(what) = self.never(guard, "boolean", action)
+        {
+            let message =
+                format!("it can never be taken: `{}` is {what}, and a guard is true or false", guard.source());
+            found.push(Finding::error(&at("guard"), message, "compare it with what it has to be"));
         }
         let Target::Choice(branches) = &action.to else { return };
         for branch in self.unchosen(branches, action, others) {
@@ -74,6 +80,10 @@ impl Machine {
                     break;
                 }
             }
+        }
+        for (n, branch) in branches.iter().enumerate() {
+            let when = branch.when.as_ref();
+            chosen[n] &= when.is_none_or(|when| self.never(when, "boolean", action).is_none());
         }
         // The last one must be there even where those before it say all there is to say.
         let always = |branch: &Branch| {
@@ -126,15 +136,31 @@ impl Machine {
     }
 
     /// What stands for all that a value can be; nothing among them where it may not be there.
-    fn choices(&self, path: &Path, with: &[Value], action: &Action, others: &Machines) -> Vec<Option<Value>> {
+    pub(super) fn choices(
+        &self,
+        path: &Path,
+        with: &[Value],
+        action: &Action,
+        others: &Machines,
+    ) -> Vec<Option<Value>> {
         let (schema, sure) = match path.variable.as_str() {
             "inputs" => typed(action.input.as_ref(), &path.fields),
             "state" => {
                 let first = &path.fields[0];
                 let begun = self.fields.get(first);
-                let only = path.fields[1..].iter().try_fold(begun, |at, field| Some(at?.get(field))).flatten();
-                if let Some(only) = only.filter(|_| !self.is_written(first) && !others.gives(self, first)) {
-                    return vec![Some(only.clone())];
+                if let Some(written) = self.written_out(first).filter(|_| !others.gives(self, first)) {
+                    let end =
+                        |value: &Value| path.fields[1..].iter().try_fold(value, |at, field| at.get(field)).cloned();
+                    let mut all = vec![begun.and_then(end)];
+                    for value in written.iter().map(end) {
+                        if !all.contains(&value) {
+                            all.push(value);
+                        }
+                    }
+                    // What is never there is named where names are looked at.
+                    if all.iter().any(Option::is_some) {
+                        return all;
+                    }
                 }
                 let (schema, _) = typed(self.schema.as_ref(), &path.fields);
                 (schema, begun.is_some() && path.fields.len() == 1)
@@ -153,8 +179,17 @@ impl Machine {
         values.chain((!sure).then_some(None)).collect()
     }
 
-    fn is_written(&self, field: &str) -> bool {
-        self.actions.values().any(|action| action.writes.contains_key(field))
+    /// All that actions write into a field, where that is written out.
+    fn written_out(&self, field: &str) -> Option<Vec<Value>> {
+        let mut all = Vec::new();
+        for write in self.actions.values().filter_map(|action| action.writes.get(field)) {
+            match write.answers() {
+                Some(texts) => all.extend(texts.into_iter().map(Value::String)),
+                None if write.variables().is_empty() => all.push(write.evaluate(&[]).ok()?),
+                None => return None,
+            }
+        }
+        Some(all)
     }
 }
 
@@ -168,7 +203,7 @@ impl Machines {
 }
 
 /// What a condition is in a try, where it gives an answer.
-fn is(condition: &Expression, tried: &Try) -> Option<bool> {
+pub(super) fn is(condition: &Expression, tried: &Try) -> Option<bool> {
     let variables: Vec<(&str, &Value)> = tried.iter().map(|(name, value)| (name.as_str(), value)).collect();
     condition.evaluate(&variables).ok()?.as_bool()
 }
@@ -177,8 +212,8 @@ fn is(condition: &Expression, tried: &Try) -> Option<bool> {
 fn typed<'a>(schema: Option<&'a Value>, fields: &[String]) -> (Option<&'a Value>, bool) {
     let (mut at, mut sure) = (schema, true);
     for field in fields {
-        sure = sure && at.is_some_and(|schema| requires(schema, field));
-        at = at.and_then(|schema| schema.get("properties")?.get(field));
+        sure = sure && schema.zip(at).is_some_and(|(root, part)| requires_within(root, part, field));
+        at = schema.zip(at).and_then(|(root, part)| property(root, part, field));
     }
     (at, sure)
 }
@@ -216,23 +251,33 @@ fn numbers(schema: Option<&Value>, with: &[Value]) -> Vec<Value> {
     let between = marks.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])).collect::<Vec<_>>();
     let around = marks.iter().flat_map(|mark| [mark - 1.0, *mark, mark + 1.0]);
     let whole = marks.iter().chain(&between).flat_map(|mark| [mark.floor(), mark.ceil()]);
-    let mut numbers: Vec<f64> = around.chain(whole).chain(between.iter().copied()).chain([0.0]).collect();
+    // Beside a number that is too large to be told apart from its neighbours there is nothing; far from it there is.
+    let far = marks.iter().filter(|mark| mark.abs() >= EXACT_MAX).flat_map(|mark| [mark / 2.0, mark * 2.0]);
+    let far = far.map(|mark| mark.clamp(f64::MIN, f64::MAX));
+    let mut numbers: Vec<f64> = around.chain(whole).chain(between.iter().copied()).chain(far).chain([0.0]).collect();
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
-    numbers.retain(|number| {
-        low.is_none_or(|low| *number >= low)
-            && high.is_none_or(|high| *number <= high)
-            && above.is_none_or(|above| *number > above)
-            && below.is_none_or(|below| *number < below)
-    });
     let written = |number: f64| {
         if number.fract() == 0.0 && number.abs() < EXACT_MAX { json!(number as i64) } else { json!(number) }
     };
-    numbers.into_iter().map(written).collect()
+    // Whole numbers that are written out are what they are, and so are their neighbours.
+    let exact = with.iter().filter_map(Value::as_i64).filter(|it| it.unsigned_abs() as f64 >= EXACT_MAX);
+    let exact = exact.flat_map(|it| [it.saturating_sub(1), it, it.saturating_add(1)]).map(Value::from);
+    let mut numbers: Vec<Value> = numbers.into_iter().map(written).chain(exact).collect();
+    numbers.retain(|number| {
+        let Some(number) = number.as_f64() else { return true };
+        // What is so large may be equal to a bound only because it is not told apart from it.
+        let large = number.abs() >= EXACT_MAX;
+        low.is_none_or(|low| number >= low)
+            && high.is_none_or(|high| number <= high)
+            && above.is_none_or(|above| number > above || (large && number == above))
+            && below.is_none_or(|below| number < below || (large && number == below))
+    });
+    numbers
 }
 
 /// Puts a value where those names lead.
-fn put(variable: &mut Value, fields: &[String], value: Value) {
+pub(super) fn put(variable: &mut Value, fields: &[String], value: Value) {
     match fields {
         [] => *variable = value,
         [first, rest @ ..] => {
@@ -261,16 +306,18 @@ mod tests {
         let input = json!({
             "properties": {
                 "n": { "type": "integer", "maximum": 10 }, "only": { "type": "integer", "minimum": 0.5, "maximum": 1.4 }, "kind": { "enum": ["a", "b"] }, "text": { "type": "string" },
+                "any": {}, "large": { "type": "integer", "exclusiveMinimum": 9_007_199_254_740_992_i64 },
                 "to": { "type": "object", "properties": { "zip": { "type": "integer", "minimum": 1000 } }, "required": ["zip"] },
             },
             "required": ["n", "kind", "to"],
         });
         json!({ "m": {
-            "initial": "a", "terminal": ["z"], "fields": { "fixed": 0, "told": 0, "mood": "calm" },
+            "initial": "a", "terminal": ["z"], "fields": { "fixed": 0, "told": 0, "mood": "calm", "free": 0, "deep": { "most": 1 } },
             "state": { "type": "object", "properties": { "mood": { "enum": ["calm", "loud"] } } },
             "actions": {
                 "go": { "from": ["a"], "to": "z", "input": input, "guard": guard },
-                "tell": { "from": ["a"], "to": "z", "writes": { "told": "1", "mood": "'loud'" } },
+                "tell": { "from": ["a"], "to": "z", "writes": { "told": "1", "mood": "'loud'", "deep": "{'most': 2}" } },
+                "free": { "from": ["a"], "to": "z", "writes": { "free": "size(inputs)" } },
             },
         } })
     }
@@ -289,10 +336,14 @@ mod tests {
             "inputs.kind == 'c' && state.told == 1",
             "!(inputs.kind in ['a', 'b'])",
             "state.fixed == 5",
-            "state.told > 5.5 && state.told < 5.5",
+            "state.free > 5.5 && state.free < 5.5",
             "state.mood == 'cross'",
             "inputs.to.zip < 1000",
             "inputs.text == 'x' && inputs.text == 'y'",
+            "state.told == 2",
+            "state.deep.most == 3",
+            "state.mood == 'loud' && state.mood != 'loud'",
+            "inputs.n > 9223372036854775807",
         ] {
             let found = errors(guarded(never));
             let said = format!("actions.go.guard: it can never be taken: `{never}` never holds");
@@ -316,14 +367,65 @@ mod tests {
             "inputs.n + 1 > 100",
             "inputs.n < state.told",
             "state.told == 7 || state.fixed == 0",
-            "state.told > 5.25 && state.told < 5.5",
+            "state.free > 5.25 && state.free < 5.5",
             "!has(inputs.text) && state.mood == 'loud'",
             "inputs.to.zip == 8000 && state.fixed < 1",
             "inputs.text > 'a' && inputs.text < 'b'",
             "inputs.kind == 'a' ? inputs.n == 1 : false",
+            "inputs.any > 9007199254740992",
+            "inputs.any < -9007199254740993",
+            "inputs.any == 9007199254740993",
+            "inputs.any > 9007199254740992 && inputs.any < 9007199254740994",
+            "inputs.any > 1e20 && inputs.any < 1e21",
+            "inputs.any > 1.7e308",
+            "inputs.large > 9007199254740993",
         ] {
             assert_eq!(errors(guarded(may)), Vec::<String>::new(), "{may}");
         }
+    }
+
+    #[test]
+    fn guards_and_conditions_that_are_neither_true_nor_false_are_seen() {
+        for (guard, what) in [
+            ("size(inputs)", "a whole number"),
+            ("inputs.n + 1", "a whole number"),
+            ("string(inputs.n)", "a text"),
+            ("[inputs.n > 1]", "a list"),
+            ("inputs", "a table"),
+        ] {
+            let found = errors(guarded(guard));
+            let said =
+                format!("actions.go.guard: it can never be taken: `{guard}` is {what}, and a guard is true or false");
+            assert!(found.len() == 1 && found[0].starts_with(&said), "{guard}: {found:?}");
+        }
+        for may in ["inputs.any", "inputs.to.open", "inputs.n > 1 ? inputs.any : false", "bool(inputs.text)"] {
+            assert_eq!(errors(guarded(may)), Vec::<String>::new(), "{may}");
+        }
+        let found = choosing(json!([{ "when": "size(result.fields)", "state": "x" }, { "state": "z" }]));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("`x` is never chosen by `size(result.fields)`"), "{found:?}");
+    }
+
+    #[test]
+    fn a_field_is_what_is_written_into_it() {
+        let order = |write: &str, guard: &str| {
+            errors(json!({ "m": {
+                "initial": "a", "terminal": ["z"], "fields": { "status": "new" },
+                "actions": {
+                    "pay": { "from": ["a"], "to": "b", "writes": { "status": write } },
+                    "send": { "from": ["b"], "to": "z", "guard": guard }, "drop": { "from": ["b"], "to": "z" },
+                },
+            } }))
+        };
+        let said = "actions.send.guard: it can never be taken: `state.status == 'paid'` never holds";
+        for write in ["'payed'", "inputs.cash ? 'payed' : 'open'", "null"] {
+            let found = order(write, "state.status == 'paid'");
+            assert!(found.len() == 1 && found[0].starts_with(said), "{write}: {found:?}");
+        }
+        for write in ["'paid'", "inputs.cash ? 'paid' : 'open'", "inputs.status", "'pa' + inputs.end"] {
+            assert_eq!(order(write, "state.status == 'paid'"), Vec::<String>::new(), "{write}");
+        }
+        assert_eq!(order("'paid'", "state.status == 'new'"), Vec::<String>::new(), "as it began");
     }
 
     /// A machine whose action runs another one, which ends in `good` or `bad`, and then chooses.

@@ -108,6 +108,7 @@ impl Reader {
             guard: guard
                 .and_then(|source| self.expression(&[&at[..], &["guard"]].concat(), source, &["state", "inputs"])),
             timeout_ms: spec.timeout.map(|span| ms(span.0)),
+            keeps_inputs: false,
             writes: self.expressions(&[&at[..], &["writes"]].concat(), &spec.writes, &spec.after()),
             reversible: spec.reversible,
             queue: spec.queue.clone(),

@@ -90,7 +90,13 @@ impl Action {
 
     /// Where it leads, and what it writes into the fields.
     pub fn leads(&self, scope: Scope<'_>) -> Result<(&StateName, Map<String, Value>), ExpressionError> {
-        Ok((self.to.chosen(|when| scope.ask(when))?, scope.members(&self.writes)?))
+        let mut written = scope.members(&self.writes)?;
+        if let Value::Object(inputs) = scope.inputs
+            && self.keeps_inputs
+        {
+            written.extend(inputs.clone());
+        }
+        Ok((self.to.chosen(|when| scope.ask(when))?, written))
     }
 }
 

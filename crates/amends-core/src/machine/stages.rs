@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::inputs::requires;
 use super::{Action, Allowed, Bounds, Does, Drift, Machine, Mode, Stage, Target, ToolUse};
@@ -58,19 +58,15 @@ pub(super) fn stage_name(machine: &MachineName, action: &ActionName) -> MachineN
 }
 
 impl Allowed {
-    /// What the agent says when it is done: each property of that becomes a field.
+    /// What the agent says when it is done: that becomes the fields. What it may leave out and does is null.
     fn complete(&self) -> Action {
         let properties = self.completion.as_ref().and_then(|schema| schema.get("properties")?.as_object());
-        let writes = properties.into_iter().flatten().filter_map(|(name, _)| {
-            let quoted = Value::from(name.as_str()).to_string();
+        let optional = properties.into_iter().flatten().filter_map(|(name, _)| {
             let required = self.completion.as_ref().is_some_and(|schema| requires(schema, name));
-            let source = match required {
-                true => format!("inputs[{quoted}]"),
-                false => format!("{quoted} in inputs ? inputs[{quoted}] : null"),
-            };
-            Some((name.clone(), Expression::parse(&source).ok()?))
+            (!required).then(|| Some((name.clone(), Expression::parse("null").ok()?))).flatten()
         });
-        Action { input: self.completion.clone(), writes: writes.collect(), ..plain(DONE, Does::Nothing) }
+        let input = self.completion.clone();
+        Action { input, writes: optional.collect(), keeps_inputs: true, ..plain(DONE, Does::Nothing) }
     }
 }
 
@@ -85,6 +81,7 @@ fn plain(to: &str, does: Does) -> Action {
         guard: None,
         timeout_ms: None,
         writes: BTreeMap::new(),
+        keeps_inputs: false,
         reversible: None,
         queue: None,
         times_max: None,

@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::flow::Flow;
-use super::inputs::closed_properties;
+use super::inputs::{closed_properties, meant, property};
 use super::satisfiable::{nothing_fits, nothing_given};
 use super::typed::memberless;
 use super::{Action, Does, Finding, Machine, Machines};
 use crate::expression::{Expression, Path};
-use crate::id::{ActionName, StateName};
+use crate::id::{ActionName, MachineName, StateName};
 use crate::nearest::nearest;
+
+/// How many actions each of some machines takes at least.
+type Leasts<'a> = BTreeMap<&'a MachineName, u32>;
 
 impl Machine {
     /// What is wrong with it beside what keeps it from being read, among the machines that it is declared with.
@@ -25,7 +28,7 @@ impl Machine {
             self.nameless(name, action, &mut found);
             self.ungivable(name, action, &mut found);
             self.hopeless(name, action, others, &mut found);
-            wordless(name, action, &mut found);
+            self.wordless(name, action, &mut found);
             self.unknown(name, action, others, &mut found);
             self.mistyped(name, action, &mut found);
         }
@@ -57,7 +60,7 @@ impl Machine {
     /// What lies further away than the machine may go.
     fn out_of_steps(&self, others: &Machines, found: &mut Vec<Finding>) {
         let Some(most) = self.bounds.steps_max.filter(|most| *most > 0) else { return };
-        let far = self.distances(others);
+        let far = self.distances(others, &mut Leasts::new());
         for (name, action) in &self.actions {
             let nearest = action.from.iter().filter_map(|from| far.get(from)).min();
             if let Some(moves) = nearest.filter(|moves| **moves >= most) {
@@ -69,10 +72,13 @@ impl Machine {
         }
     }
 
-    /// How many actions it takes at least to reach each state, those within other machines among them.
-    fn distances(&self, others: &Machines) -> BTreeMap<&StateName, u32> {
-        let takes = |action: &Action| match &action.does {
-            Does::Machine(run) => others.get(run).map_or(1, |run| run.least(others).saturating_add(1)),
+    /// How many actions it takes at least to reach each state, those within other machines among them. `leasts` are the machines
+    /// of which that is known.
+    fn distances<'a>(&self, others: &'a Machines, leasts: &mut Leasts<'a>) -> BTreeMap<&StateName, u32> {
+        let mut takes = |action: &Action| match &action.does {
+            // What is passed over is not entered.
+            Does::Machine(_) if action.may_be_passed_over() => 1,
+            Does::Machine(run) => others.get(run).map_or(1, |run| run.least(others, leasts).saturating_add(1)),
             Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) | Does::Allowed(_) => 1,
         };
         let ways: Vec<(&Action, u32)> = self.actions.values().map(|action| (action, takes(action))).collect();
@@ -96,10 +102,15 @@ impl Machine {
         }
     }
 
-    /// How many actions it takes at least to its end.
-    fn least(&self, others: &Machines) -> u32 {
-        let far = self.distances(others);
-        self.terminal.iter().filter_map(|state| far.get(state)).min().copied().unwrap_or(0)
+    /// How many actions it takes at least to its end. Each machine is gone through once, however many run it.
+    fn least<'a>(&'a self, others: &'a Machines, leasts: &mut Leasts<'a>) -> u32 {
+        if let Some(least) = leasts.get(&self.name) {
+            return *least;
+        }
+        let far = self.distances(others, leasts);
+        let least = self.terminal.iter().filter_map(|state| far.get(state)).min().copied().unwrap_or(0);
+        leasts.insert(&self.name, least);
+        least
     }
 
     /// Circles that begin behind an action that can be taken only so often.
@@ -162,6 +173,22 @@ impl Machine {
         }
     }
 
+    /// A gate or an assert that is something else than a word, whatever it speaks of.
+    fn wordless(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
+        let judges = [("gate", &action.stage.gate, "proceed"), ("assert", &action.stage.assert, "ok")];
+        for (part, judge, word) in
+            judges.into_iter().filter_map(|(part, judge, word)| Some((part, judge.as_ref()?, word)))
+        {
+            let Some(what) = self.never(judge, "string", action) else { continue };
+            let message = format!("`{}` is {what}, and it must say a word", judge.source());
+            let fix = match judge.is_condition() {
+                true => format!("say it: `({}) ? '{word}' : 'skip'`", judge.source()),
+                false => format!("let it choose one, as in `result.n > 0 ? '{word}' : 'skip'`"),
+            };
+            found.push(Finding::error(&["actions", name.as_str(), part], message, fix));
+        }
+    }
+
     /// Names that lead nowhere, in the expressions of an action.
     fn unknown(&self, name: &ActionName, action: &Action, others: &Machines, found: &mut Vec<Finding>) {
         let fields = self.known_fields();
@@ -178,42 +205,29 @@ impl Machine {
             }
             for path in expression.paths() {
                 let lost = match path.variable.as_str() {
-                    "state" => {
-                        among(&path, 0, fields.iter().copied()).or_else(|| beyond(&path, 0, self.schema.as_ref()))
-                    }
-                    "inputs" => beyond(&path, 0, action.input.as_ref()),
+                    "state" => among(&path, 0, fields.iter().copied())
+                        .or_else(|| self.schema.as_ref().and_then(|schema| beyond(&path, 0, schema, schema))),
+                    "inputs" => action.input.as_ref().and_then(|input| beyond(&path, 0, input, input)),
                     "result" if path.fields.first().is_some_and(|first| first == "fields") => match &action.does {
                         Does::Machine(run) => {
                             let known = others.get(run).map(|run| run.known_fields());
                             known.and_then(|known| among(&path, 1, known.iter().copied()))
                         }
                         Does::Allowed(allowed) => {
-                            let properties = allowed.completion.as_ref().and_then(|schema| schema.get("properties"));
-                            let known = properties.and_then(Value::as_object);
-                            among(&path, 1, known.into_iter().flat_map(|known| known.keys().map(String::as_str)))
+                            let named = named(allowed.completion.as_ref());
+                            named.and_then(|named| among(&path, 1, named))
                         }
                         Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) => None,
                     },
                     _ => None,
                 };
                 // What the first look at a declaration finds is said there.
-                if let Some(lost) = lost.filter(|lost| !said(expression, &path, lost)) {
+                let open = path.variable == "inputs" && closed_properties(action.input.as_ref()).is_none();
+                if let Some(lost) = lost.filter(|lost| open || !said(expression, &path, lost)) {
                     let message = format!("`{}` reads `{}`, which there is not", expression.source(), lost.path);
                     found.push(Finding::error(&at, message, lost.fix));
                 }
             }
-        }
-    }
-}
-
-/// A gate or an assert that holds or does not, instead of saying a word.
-fn wordless(name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
-    let judges = [("gate", &action.stage.gate, "proceed"), ("assert", &action.stage.assert, "ok")];
-    for (part, judge, word) in judges {
-        if let Some(judge) = judge.as_ref().filter(|judge| judge.is_condition()) {
-            let message = format!("`{}` is true or false, and it must say a word", judge.source());
-            let fix = format!("say it: `({}) ? '{word}' : 'skip'`", judge.source());
-            found.push(Finding::error(&["actions", name.as_str(), part], message, fix));
         }
     }
 }
@@ -237,22 +251,33 @@ fn among<'a>(path: &Path, at: usize, known: impl IntoIterator<Item = &'a str>) -
     Some(Nowhere { path: format!("{before}.{field}"), fix })
 }
 
+/// What an agent is asked for by name when it completes a stage; nothing where a schema says that elsewhere than in its
+/// `properties`.
+fn named(completion: Option<&Value>) -> Option<Vec<&str>> {
+    let elsewhere = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"];
+    if completion.is_some_and(|schema| elsewhere.iter().any(|key| schema.get(key).is_some())) {
+        return None;
+    }
+    let named = completion.and_then(|schema| schema.get("properties")?.as_object());
+    Some(named.into_iter().flat_map(|named| named.keys().map(String::as_str)).collect())
+}
+
 /// Whether a path leads to what a schema does not allow, from that place on.
-fn beyond(path: &Path, at: usize, schema: Option<&Value>) -> Option<Nowhere> {
-    let schema = schema?;
+fn beyond(path: &Path, at: usize, root: &Value, part: &Value) -> Option<Nowhere> {
+    let part = meant(root, part);
     if let Some(field) = path.fields.get(at)
-        && let Some(what) = memberless(schema).filter(|_| at > 0)
+        && let Some(what) = memberless(part).filter(|_| at > 0)
     {
         let before = Path { fields: path.fields[..at].to_vec(), ..path.clone() };
         let fix = format!("`{before}` is {what}, and has no members");
         return Some(Nowhere { path: format!("{before}.{field}"), fix });
     }
-    if let Some(known) = closed_properties(Some(schema))
+    if let Some(known) = closed_properties(Some(part))
         && let Some(nowhere) = among(path, at, known)
     {
         return Some(nowhere);
     }
-    beyond(path, at + 1, Some(schema.get("properties")?.get(path.fields.get(at)?)?))
+    beyond(path, at + 1, root, property(root, part, path.fields.get(at)?)?)
 }
 
 /// Whether reading the declaration finds the same: fields that are named with a dot, and not within others.
@@ -361,6 +386,10 @@ mod tests {
             },
         });
         let closed = json!({ "properties": { "to": { "properties": { "city": {} }, "additionalProperties": false } } });
+        let elsewhere = json!({
+            "$defs": { "to": closed, "all": { "properties": { "n": { "type": "integer" }, "to": { "$ref": "#/$defs/to" } }, "additionalProperties": false } },
+            "$ref": "#/$defs/all",
+        });
         let stage = |writes: &str| {
             json!({
                 "allowed": ["get"], "completion": { "properties": { "reason": {} }, "required": ["reason"] },
@@ -381,6 +410,18 @@ mod tests {
                 "actions.end.guard: `inputs.to.cty == 'x'` reads `inputs.to.cty`, which there is not; did you mean `inputs.to.city`?",
             ),
             (
+                one(json!({}), json!({ "input": elsewhere, "guard": "inputs.to.to.cty == 'x'" })),
+                "actions.end.guard: `inputs.to.to.cty == 'x'` reads `inputs.to.to.cty`, which there is not; did you mean `inputs.to.to.city`?",
+            ),
+            (
+                one(json!({}), json!({ "input": elsewhere, "guard": "inputs.nn == 1" })),
+                "actions.end.guard: `inputs.nn == 1` reads `inputs.nn`, which there is not; did you mean `inputs.n`?",
+            ),
+            (
+                one(json!({}), json!({ "input": elsewhere, "guard": "inputs.n.x == 'x'" })),
+                "actions.end.guard: `inputs.n.x == 'x'` reads `inputs.n.x`, which there is not; `inputs.n` is a whole number",
+            ),
+            (
                 one(json!({}), stage("result.fields.reson")),
                 "actions.end.writes: `result.fields.reson` reads `result.fields.reson`, which there is not; did you mean `result.fields.reason`?",
             ),
@@ -399,6 +440,13 @@ mod tests {
         for sound in [
             one(typed, json!({ "guard": "state.order.id == 1 && state['order']['id'] == 1" })),
             one(json!({}), stage("result.fields.reason")),
+            one(
+                json!({}),
+                json!({
+                    "allowed": ["get"], "writes": { "why": "result.fields.reason" },
+                    "completion": { "$defs": { "why": { "required": ["reason"] } }, "allOf": [{ "$ref": "#/$defs/why" }] },
+                }),
+            ),
             one(json!({ "fields": { "n": {} } }), json!({ "guard": "state.n.anything > size(state.n)" })),
         ] {
             assert_eq!(errors(sound), Vec::<String>::new());
@@ -406,12 +454,29 @@ mod tests {
     }
 
     #[test]
+    fn what_another_part_of_a_schema_requires_is_required() {
+        let named = json!({ "n": { "properties": { "n": { "type": "integer" } }, "required": ["n"] } });
+        let warned = |input: Value| {
+            let machine = one(json!({}), json!({ "input": input, "guard": "inputs.n == 1" }));
+            let found = looked(&machines(json!({ "m": machine })), Weight::Warning);
+            found.iter().any(|found| found.contains("reads `inputs.n`, which is not required"))
+        };
+        assert!(!warned(json!({ "$defs": named, "$ref": "#/$defs/n" })));
+        assert!(!warned(json!({ "$defs": named, "allOf": [{ "type": "object" }, { "$ref": "#/$defs/n" }] })));
+        assert!(warned(json!({ "$defs": named, "anyOf": [{ "type": "object" }, { "$ref": "#/$defs/n" }] })));
+        assert!(warned(json!({ "$ref": "#/$defs/n" })), "there is no such part");
+        assert!(warned(json!({ "$defs": { "n": { "$ref": "#/$defs/n" } }, "$ref": "#/$defs/n" })), "it ends");
+    }
+
+    #[test]
     fn what_is_done_in_another_machine_counts_as_steps() {
-        let order = |steps: u32| {
+        let order = |steps: u32, more: Value| {
+            let mut go = json!({ "from": ["a"], "to": "b", "machine": "inner" });
+            go.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             let leg = |from: &str, to: &str| json!({ "from": [from], "to": to });
             let outer = json!({
                 "initial": "a", "terminal": ["z"], "limits": { "steps": steps },
-                "actions": { "go": { "from": ["a"], "to": "b", "machine": "inner" }, "end": leg("b", "z") },
+                "actions": { "go": go, "end": leg("b", "z") },
             });
             let inner = json!({
                 "initial": "p", "terminal": ["r"],
@@ -420,7 +485,29 @@ mod tests {
             looked(&machines(json!({ "m": outer, "inner": inner })), Weight::Error)
         };
         let said = "actions.end.from: it can never be taken: 3 actions come before it, and `limits.steps` is 3; allow at least 4 steps";
-        assert_eq!((order(3), order(4)), (vec![said.to_owned()], Vec::new()));
+        assert_eq!((order(3, json!({})), order(4, json!({}))), (vec![said.to_owned()], Vec::new()));
+        // What is passed over is not entered.
+        for passed in [json!({ "gate": "inputs.known ? 'skip' : 'proceed'" }), json!({ "resolution": "skip" })] {
+            assert_eq!(order(2, passed), Vec::<String>::new());
+        }
+        assert_eq!(order(3, json!({ "gate": "inputs.known ? 'proceed' : 'proceed'" })).len(), 1);
+    }
+
+    #[test]
+    fn machines_that_many_others_run_are_gone_through_once() {
+        let runs = |n: usize| {
+            let action =
+                |k: usize| (format!("go{k}"), json!({ "from": ["a"], "to": "z", "machine": format!("m{}", n + 1) }));
+            let actions: serde_json::Map<String, Value> = (0..40).map(action).collect();
+            (
+                format!("m{n}"),
+                json!({ "initial": "a", "terminal": ["z"], "limits": { "steps": 20 }, "actions": actions }),
+            )
+        };
+        let last = ("m7".to_owned(), one(json!({}), json!({ "tool": "irreversible" })));
+        let all: serde_json::Map<String, Value> = (0..7).map(runs).chain([last]).collect();
+        // Each by each way to it, that would be 40 to the seventh.
+        assert_eq!(looked(&machines(Value::Object(all)), Weight::Error), Vec::<String>::new());
     }
 
     #[test]
@@ -433,6 +520,12 @@ mod tests {
                 "actions.end.gate: `inputs.n > 1` is true or false, and it must say a word",
             ),
             (json!({ "tool": "get", "assert": "true" }), "actions.end.assert: `true` is true or false"),
+            (
+                json!({ "gate": "size(inputs)" }),
+                "actions.end.gate: `size(inputs)` is a whole number, and it must say a word",
+            ),
+            (json!({ "gate": "inputs" }), "actions.end.gate: `inputs` is a table, and it must say a word"),
+            (json!({ "tool": "get", "assert": "['ok']" }), "actions.end.assert: `['ok']` is a list"),
         ] {
             let found = errors(one(json!({}), action));
             assert!(found.iter().any(|found| found.starts_with(said)), "{said}: {found:?}");

@@ -165,11 +165,16 @@ fn what_is_legal_and_may_surprise_is_told() {
     let mut read = pivot;
     read["tool"] = json!("get_order");
     assert_eq!(look(&with(&[("/actions/wire", read)])), plain);
-    let found =
-        look(&with(&[("/actions/drop/guard", json!("state.receipt == ''")), ("/actions/pay/tool", json!("unheard"))]));
+    let found = look(&with(&[
+        ("/actions/drop/guard", json!("state.receipt == ''")),
+        ("/actions/pay/tool", json!("unheard")),
+        ("/actions/take_order/setup", json!([{ "tool": "look" }])),
+        ("/actions/take_order/guard", json!("state.receipt == 'none'")),
+    ]));
     for said in [
         "actions.drop.guard: `state.receipt == ''` reads `state.receipt`, which may not be there in `created`",
         "actions.pay.tool: nothing is known of the tool `unheard`",
+        "actions.take_order.setup: nothing is known of the tool `look`",
         "actions.drop.guard: `created` is a dead end while the guards of `drop`, `take_order` do not hold",
     ] {
         assert!(found.iter().any(|found| found.starts_with(said)), "{said}: {found:#?}");
@@ -408,8 +413,11 @@ fn machines_that_run_each_other_are_read_together() {
     }
     assert_eq!(stage.find(&at, "get_order", None), Err(No::Exhausted { bound: "steps", most: 2 }));
     let end = stage.find(&at, "complete", None).expect("the end is free");
-    let over = end.action.arrive(end.name, &at, &json!({ "why": "late" }), &Value::Null).unwrap();
+    let complete = |inputs: Value| end.action.arrive(end.name, &at, &inputs, &Value::Null).unwrap();
+    let over = complete(json!({ "why": "late" }));
     assert_eq!((over.state.as_str(), Value::Object(over.fields)), ("done", json!({ "why": "late", "how-bad": null })));
+    let more = json!({ "why": "late", "how-bad": 3, "seen": ["a"] });
+    assert_eq!(Value::Object(complete(more.clone()).fields), more, "all that the agent says is kept");
 
     for (declared, said) in [
         (
@@ -441,7 +449,10 @@ fn machines_that_run_each_other_are_read_together() {
 #[test]
 fn a_state_that_one_comes_back_to_too_often_is_a_dead_end() {
     let told = |actions: Value, limits: Value| {
-        let spec = json!({ "initial": "a", "terminal": ["z"], "limits": limits, "actions": actions });
+        let spec = json!({
+            "initial": "a", "terminal": ["z"], "limits": limits, "actions": actions, "fields": { "stop": false },
+            "state": { "properties": { "stop": { "type": "boolean" } } },
+        });
         let machine = Machine::read("m", &serde_json::from_value(spec).unwrap()).unwrap();
         let found = machine.look(|_| None).into_iter().map(|finding| finding.to_string());
         found.filter(|found| found.contains("is a dead end once")).collect::<Vec<_>>()
@@ -457,6 +468,19 @@ fn a_state_that_one_comes_back_to_too_often_is_a_dead_end() {
     assert_eq!(told(json!({ "go": { "from": ["a"], "to": choice, "times": 2 } }), json!({})), [said]);
     assert_eq!(told(around(json!(2)), json!({})), [said]);
     assert_eq!(told(around(Value::Null), json!({ "loops": 9 })), [said]);
+    // A guard that may not hold leads nobody out; one over inputs does, and so do two of which one always holds.
+    let guarded = |stop: &str, more: &str| {
+        json!({
+            "go": { "from": ["a"], "to": choice, "times": 2, "writes": { "stop": "inputs.stop == true" } },
+            "stop": { "from": ["a"], "to": "z", "guard": stop }, "more": { "from": ["a"], "to": "z", "guard": more },
+        })
+    };
+    for open in [guarded("inputs.stop", "state.stop"), guarded("!state.stop", "state.stop")] {
+        assert_eq!(told(open, json!({})), Vec::<String>::new());
+    }
+    let found = told(guarded("state.stop", "state.stop"), json!({}));
+    let said = "actions.go.times: `a` is a dead end once `go` was taken 2 times and the guards of `more`, `stop` do not hold, and";
+    assert!(found.len() == 1 && found[0].starts_with(said), "{found:?}");
     for (actions, limits) in [
         (around(json!(1)), json!({})),
         (around(json!(2)), json!({ "loops": 1 })),

@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::inputs::is_of;
+use super::inputs::{is_of, property};
 use super::satisfiable::kinds;
 use super::{Action, Finding, Machine};
-use crate::expression::Path;
+use crate::expression::{Expression, Path};
 use crate::id::ActionName;
 
 impl Machine {
     /// Fields that are written with what is never of their type. What is written out is compared where the schema is used.
     pub(super) fn mistyped(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
-        let typed = self.schema.as_ref().and_then(|schema| schema.get("properties"));
+        let typed = |field: &str| self.schema.as_ref().and_then(|schema| property(schema, schema, field));
         for (field, write) in action.writes.iter().filter(|(_, write)| !write.variables().is_empty()) {
-            let Some(schema) = typed.and_then(|typed| typed.get(field)) else { continue };
+            let Some(schema) = typed(field) else { continue };
             let Some(gives) = write.kinds(&|path| self.kinds_at(path, action)) else { continue };
             let takes = of(schema);
             if gives.is_disjoint(&takes) {
@@ -31,14 +31,23 @@ impl Machine {
         }
     }
 
+    /// What an expression of an action is instead, where it is never of that type.
+    pub(super) fn never(&self, expression: &Expression, kind: &str, action: &Action) -> Option<String> {
+        let kinds = expression.kinds(&|path| self.kinds_at(path, action))?;
+        (!kinds.is_empty() && !kinds.contains(kind)).then(|| words(&kinds))
+    }
+
     /// The types of what is at the end of a path, where its schema tells them.
     fn kinds_at(&self, path: &Path, action: &Action) -> Option<BTreeSet<&'static str>> {
+        if path.fields.is_empty() && ["state", "inputs", "setup"].contains(&path.variable.as_str()) {
+            return Some(BTreeSet::from(["object"]));
+        }
         let schema = match path.variable.as_str() {
             "inputs" => action.input.as_ref()?,
             "state" => self.schema.as_ref()?,
             _ => return None,
         };
-        let end = path.fields.iter().try_fold(schema, |at, field| at.get("properties")?.get(field))?;
+        let end = path.fields.iter().try_fold(schema, |at, field| property(schema, at, field))?;
         Some(of(end))
     }
 }

@@ -1,19 +1,74 @@
 //! What is said of a text that cannot be read as what it should be.
 
+use std::fmt;
 use std::ops::Range;
 
-use amends_core::nearest::unknown_key;
+use amends_core::nearest::{nearest, unknown_key};
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
+use super::unmeant::unmeant;
 
 /// How many mistakes of a text are told.
 const TOLD_MAX: usize = 20;
 
+/// What of a text cannot be read: all of it, each with its line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Misread {
+    origin: String,
+    mistakes: Vec<Mistake>,
+}
+
+/// Something that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The line.
+    pub line: usize,
+    /// The key that it is about, where that is known.
+    pub key: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it; nothing where that is said with what is wrong.
+    pub fix: String,
+}
+
+impl Misread {
+    pub(super) fn of(origin: &str, mut mistakes: Vec<Mistake>) -> Self {
+        mistakes.sort_by_key(|mistake| mistake.line);
+        Self { origin: origin.to_owned(), mistakes }
+    }
+
+    /// Each of them, in the order of the lines.
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.mistakes
+    }
+}
+
+impl fmt::Display for Misread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, Mistake { line, message, fix, .. }) in self.mistakes.iter().enumerate() {
+            let (end, fix) =
+                (if n > 0 { "\n" } else { "" }, if fix.is_empty() { String::new() } else { format!("; {fix}") });
+            write!(f, "{end}{}:{line}: {message}{fix}", self.origin)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Misread {}
+
 /// Why a text cannot be read as that: every key that is not known or of the wrong type, with its line.
 pub(super) fn misread<T: DeserializeOwned>(text: &str, origin: &str, first: toml::de::Error) -> ConfigError {
-    let mut mistakes = vec![told(text, &first)];
+    let mut mistakes = unmeant(text);
+    let mut tell = |text: &str, error: &toml::de::Error| {
+        let mistake = told(text, error);
+        // What was not meant may not be readable either.
+        if !mistakes.iter().any(|known: &Mistake| known.line == mistake.line) {
+            mistakes.push(mistake);
+        }
+    };
+    tell(text, &first);
     let mut left = text.to_owned();
     let mut error = first;
     for _ in 1..TOLD_MAX {
@@ -21,13 +76,10 @@ pub(super) fn misread<T: DeserializeOwned>(text: &str, origin: &str, first: toml
         let Some(without) = without(&left, &error) else { break };
         left = without;
         let Err(next) = toml::from_str::<T>(&left) else { break };
-        mistakes.push(told(&left, &next));
+        tell(&left, &next);
         error = next;
     }
-    mistakes.sort_by_key(|(line, _)| *line);
-    let (line, reason) = mistakes.remove(0);
-    let more: String = mistakes.into_iter().map(|(line, reason)| format!("\n{origin}:{line}: {reason}")).collect();
-    ConfigError::Malformed { origin: origin.to_owned(), line, reason: reason + &more }
+    ConfigError::Misread(Misread::of(origin, mistakes))
 }
 
 /// The same text without the lines that say what is wrong; nothing where that is not a key with its value.
@@ -53,27 +105,79 @@ fn statement(table: &DeTable<'_>, at: usize) -> Option<Range<usize>> {
     })
 }
 
-/// The line of a mistake, and what is wrong there: which key, and what to write.
-fn told(text: &str, error: &toml::de::Error) -> (usize, String) {
+/// A mistake: where it is, what is wrong there, and what to write.
+fn told(text: &str, error: &toml::de::Error) -> Mistake {
     let start = error.span().map_or(0, |span| span.start);
-    let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
-    let key = || path(DeTable::parse(text).ok()?.get_ref(), start);
-    let reason = match error.message().strip_prefix("invalid type: ").and_then(|it| it.split_once(", expected ")) {
-        Some((is, expected)) => match key() {
-            Some(key) => mistyped(&key, is, expected.trim()),
-            None => unknown_key(error.message()),
-        },
-        None => unknown_key(error.message()),
+    let line = line_of(text, start);
+    let document = DeTable::parse(text).ok();
+    let key = document.as_ref().and_then(|document| path(document.get_ref(), start));
+    let message = error.message().trim();
+    let typed = message.strip_prefix("invalid type: ").and_then(|it| it.split_once(", expected "));
+    let valued = message.strip_prefix("invalid value: ").and_then(|it| it.split_once(", expected "));
+    let variant = message.strip_prefix("unknown variant `").and_then(|it| it.split_once("`, expected "));
+    // An enumeration that is given something else than a name says no more than this.
+    let nameless =
+        message.starts_with("wanted ").then(|| document.as_ref().and_then(|it| kind(it.get_ref(), start))).flatten();
+    let (message, fix) = match (&key, typed, valued, variant, nameless) {
+        (Some(key), Some((is, expected)), ..) => mistyped(key, is, expected.trim()),
+        (Some(key), _, Some((is, expected)), ..) if WHOLE.contains(&expected.trim()) => (
+            format!("`{key}` is {}, and cannot be", is.trim_start_matches("integer ").replace('`', "")),
+            write_whole(key),
+        ),
+        (Some(key), _, _, Some((is, expected)), _) => {
+            let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+            let fix = match nearest(is, known.iter().copied()).first() {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known: `{}`", known.join("`, `")),
+            };
+            (format!("`{key}` cannot be `{is}`"), fix)
+        }
+        (Some(key), .., Some(is)) => mistyped(key, is, "a string"),
+        _ => {
+            let said = unknown_key(message);
+            let (message, fix) = said.split_once("; ").unwrap_or((&said, ""));
+            (message.to_owned(), fix.to_owned())
+        }
     };
-    (line, reason)
+    Mistake { line, key, message, fix }
 }
 
-/// The key whose value is written there.
+/// The line of a place in a text.
+pub(super) fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// Of what kind the value is that is written there, in the words of whoever reads it.
+fn kind(table: &DeTable<'_>, at: usize) -> Option<&'static str> {
+    table.iter().find_map(|(_, value)| {
+        let within = match value.get_ref() {
+            DeValue::Table(inner) => kind(inner, at),
+            DeValue::Array(items) => items.iter().find_map(|item| match item.get_ref() {
+                DeValue::Table(inner) => kind(inner, at),
+                _ => None,
+            }),
+            _ => None,
+        };
+        let here = || match value.get_ref() {
+            DeValue::String(_) => "string",
+            DeValue::Integer(_) => "integer",
+            DeValue::Float(_) => "floating",
+            DeValue::Boolean(_) => "boolean",
+            DeValue::Array(_) => "sequence",
+            DeValue::Table(_) => "map",
+            DeValue::Datetime(_) => "a date",
+        };
+        within.or_else(|| value.span().contains(&at).then(here))
+    })
+}
+
+/// The key that is written there, or whose value is.
 fn path(table: &DeTable<'_>, at: usize) -> Option<String> {
     table.iter().find_map(|(key, value)| {
         let name = key.get_ref().as_ref();
         let within = within(value.get_ref(), at).map(|rest| format!("{name}.{rest}"));
-        within.or_else(|| value.span().contains(&at).then(|| name.to_owned()))
+        let here = value.span().contains(&at) || key.span().contains(&at);
+        within.or_else(|| here.then(|| name.to_owned()))
     })
 }
 
@@ -85,7 +189,10 @@ fn within(value: &DeValue<'_>, at: usize) -> Option<String> {
     }
 }
 
-fn mistyped(key: &str, is: &str, expected: &str) -> String {
+/// The kinds of whole numbers that are read.
+const WHOLE: [&str; 8] = ["u8", "u16", "u32", "u64", "usize", "i32", "i64", "nonzero"];
+
+fn mistyped(key: &str, is: &str, expected: &str) -> (String, String) {
     let name = key.rsplit('.').next().unwrap_or(key);
     let text = is.strip_prefix("string ");
     let is = match is.split(' ').next() {
@@ -97,19 +204,23 @@ fn mistyped(key: &str, is: &str, expected: &str) -> String {
         Some("map") => "a table",
         _ => is,
     };
-    let whole =
-        ["u8", "u16", "u32", "u64", "usize", "i32", "i64", "nonzero"].iter().any(|kind| expected.contains(kind));
+    let whole = WHOLE.iter().any(|kind| expected.contains(kind));
     let (wanted, written) = match expected {
         "a string" => ("a text", format!("{name} = \"…\"")),
         "a sequence" => ("a list", format!("{name} = [{}]", text.unwrap_or("…"))),
         "a boolean" => ("true or false", format!("{name} = true")),
         "a map" => ("a table", format!("{name} = {{ … }}")),
         expected if expected.starts_with("struct ") => ("a table", format!("{name} = {{ … }}")),
+        _ if whole && is == "a whole number" => return (format!("`{key}` is too large"), write_whole(key)),
         _ if whole => ("a whole number", format!("{name} = 3")),
         // Some say themselves what to write.
-        expected => return format!("`{key}` is {is}, and has to be {expected}"),
+        expected => return (format!("`{key}` is {is}, and has to be {expected}"), String::new()),
     };
-    format!("`{key}` is {is}, and has to be {wanted}; write `{written}`")
+    (format!("`{key}` is {is}, and has to be {wanted}"), format!("write `{written}`"))
+}
+
+fn write_whole(key: &str) -> String {
+    format!("write a whole number that is not negative, as in `{} = 3`", key.rsplit('.').next().unwrap_or(key))
 }
 
 #[cfg(test)]
@@ -156,6 +267,23 @@ mod tests {
             (
                 format!("{head}{go}setup = [{{ tool = 3 }}]\n"),
                 "test:5: `machines.m.actions.go.setup.tool` is a whole number, and has to be a text; write `tool = \"…\"`",
+            ),
+            (
+                format!("{head}limits = {{ steps = -1 }}\n"),
+                "test:4: `machines.m.limits.steps` is -1, and cannot be; write a whole number that is not negative, as in `steps = 3`",
+            ),
+            (
+                format!("{head}limits = {{ steps = 99999999999999999999 }}\n"),
+                "test:4: `machines.m.limits.steps` is too large; write a whole number that is not negative, as in `steps = 3`",
+            ),
+            (format!("{head}mode = \"tool\"\n"), "test:4: `machines.m.mode` cannot be `tool`; did you mean `tools`?"),
+            (
+                format!("{head}drift = \"wait\"\n"),
+                "test:4: `machines.m.drift` cannot be `wait`; known: `keep`, `migrate`, `refuse`",
+            ),
+            (
+                format!("{head}mode = 3\n"),
+                "test:4: `machines.m.mode` is a whole number, and has to be a text; write `mode = \"…\"`",
             ),
             (
                 format!("{head}limits = 3\n"),

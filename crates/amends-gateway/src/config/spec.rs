@@ -10,9 +10,10 @@ use amends_wire::mcp::Dialect;
 use serde::Deserialize;
 
 use super::account::SignInSpec;
-use super::misread::misread;
+use super::misread::{Misread, misread};
 use super::release::PlaybookSectionSpec;
 use super::retry::{SharedRetrySpec, ToolRetrySpec};
+use super::unmeant::unmeant;
 use super::{
     A2aSpec, ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, OidcSpec, PeopleSpec,
     PiiSpec, PolicySpec, PrincipalSpec, PrivacySpec, QuestionSpec, QueueSpec, Span, ToolCostSpec,
@@ -435,7 +436,11 @@ pub struct RateSpec {
 impl Spec {
     /// Reads a configuration. `origin` stands for the file in what is said about it.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ConfigError> {
-        parse(text, origin)
+        let spec = parse(text, origin)?;
+        match unmeant(text) {
+            mistakes if mistakes.is_empty() => Ok(spec),
+            mistakes => Err(ConfigError::Misread(Misread::of(origin, mistakes))),
+        }
     }
 
     /// The files that upstreams and doors name are beside the configuration, unless they say where they are.

@@ -30,13 +30,17 @@ impl Telling<'_> {
             // What was asked of other tools for it, such as whether it happened, is written as their answer.
             let tool = &answer.tool;
             let own = |(to, report): &Sent| (to.as_str() == tool).then(|| report.clone());
-            let reports: Vec<Report> = recorded.iter().filter_map(own).collect();
+            let reports: Vec<Option<Report>> = recorded.iter().filter_map(own).collect();
             if reports.is_empty() {
                 return Err(format!(
                     "the answer of `{tool}` is that of `{call}`, which called `{first}` and not `{tool}`"
                 ));
             }
-            let again = |report| AnswerSpec { report: Some(Box::new(report)), ..answer.clone() };
+            let again = |report: Option<Report>| AnswerSpec {
+                timeout: report.is_none(),
+                report: report.map(Box::new),
+                ..answer.clone()
+            };
             written.extend(reports.into_iter().map(again));
         }
         Ok(written)
@@ -127,12 +131,11 @@ pub fn reports(events: &[amends_core::Event], call: &str) -> Option<Vec<Sent>> {
                 tools.insert(attempt, tool);
                 continue;
             }
-            Fact::AttemptEnded { attempt, report, .. } => (attempt, (**report).clone()),
-            Fact::AttemptTimedOut { attempt, certainty, .. } => {
-                (attempt, Report::silent(Failure::of(Code::ExecutionTimeout), *certainty))
-            }
+            Fact::AttemptEnded { attempt, report, .. } => (attempt, Some((**report).clone())),
+            // What was judged then was that nobody answered, and so it is again.
+            Fact::AttemptTimedOut { attempt, .. } => (attempt, None),
             Fact::AttemptOrphaned { attempt, .. } => {
-                (attempt, Report::silent(Failure::of(Code::ConnectionLost), Certainty::InDoubt))
+                (attempt, Some(Report::silent(Failure::of(Code::ConnectionLost), Certainty::InDoubt)))
             }
             _ => continue,
         };

@@ -28,8 +28,8 @@ const PATIENCE_MS: u64 = 60_000;
 /// How many things may happen in one step.
 const HAPPENINGS_MAX: usize = 10_000;
 
-/// What came of an attempt that was recorded, with the tool it went to.
-pub type Sent = (ToolName, Ended);
+/// What came of an attempt that was recorded, with the tool it went to; nothing where its time was over before it was answered.
+pub type Sent = (ToolName, Option<Ended>);
 
 /// What a scenario takes from outside.
 pub struct Cast<'a> {

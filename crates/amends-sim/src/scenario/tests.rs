@@ -5,9 +5,9 @@ use std::sync::Arc;
 use amends_core::contract::Contract;
 use amends_core::machine::{ActionSpec, MachineSpec, Machines};
 use amends_core::playbook::PlaybookSpec;
-use amends_core::{Certainty, Code, EffectKind, Failure, Playbook, Report as Ended, Rules, ToolName};
+use amends_core::{Certainty, Code, EffectKind, Event, Fact, Failure, Playbook, Report as Ended, Rules, ToolName};
 
-use super::{Cast, Report, Scenario, ScenarioError, tell};
+use super::{Cast, Happened, Report, Scenario, ScenarioError, reports, retell, tell};
 
 fn machines() -> Machines {
     let order = MachineSpec::new("new")
@@ -27,7 +27,7 @@ fn told(steps: &str) -> Result<Report, ScenarioError> {
     let text = format!("config = \"-\"\nmachine = \"order\"\n{steps}");
     let recorded = |call: &str| {
         let lost = Ended::answered(Failure::of(Code::RateLimited), Certainty::NotProcessed, None);
-        let sent = vec![(ToolName::new("read"), lost), (ToolName::new("read"), Ended::success(None))];
+        let sent = vec![(ToolName::new("read"), Some(lost)), (ToolName::new("read"), Some(Ended::success(None)))];
         (call == "call_1").then_some(sent)
     };
     tell(&Scenario::read(&text)?, &Cast { machines: &machines(), rules: &rules, recorded: &recorded })
@@ -98,6 +98,35 @@ fn recorded_answers_are_given_again_in_their_order() {
         "[[steps]]\naction = \"pay\"\ninputs = { n = 2 }\nanswers = [{ tool = \"charge\", recorded = \"call_1\" }]\n";
     let said = "step 1: the answer of `charge` is that of `call_1`, which called `read` and not `charge`";
     assert_eq!(told(other).unwrap_err().to_string(), said);
+}
+
+#[test]
+fn a_recorded_time_that_was_over_is_over_again() {
+    let cast = Cast { machines: &machines(), rules: &rules, recorded: &|_| None };
+    let head = "config = \"-\"\nmachine = \"order\"\n[[steps]]\naction = \"look\"\n";
+    let first = format!("{head}answers = [{{ tool = \"read\", timeout = true }}, {{ tool = \"read\", result = 3 }}]\n");
+    let ends = |happened: &[Happened]| {
+        let facts = happened.iter().flat_map(|happened| &happened.step.events).map(|event| &event.fact);
+        let end = |fact: &Fact| match fact {
+            Fact::AttemptTimedOut { .. } => Some("its time was over"),
+            Fact::AttemptEnded { .. } => Some("it was answered"),
+            _ => None,
+        };
+        facts.filter_map(end).collect::<Vec<_>>()
+    };
+    let told = retell(&Scenario::read(&first).unwrap(), &cast).unwrap();
+    let events: Vec<Event> = told.iter().flat_map(|happened| happened.step.events.clone()).collect();
+    let call = events.iter().find_map(|event| match &event.fact {
+        Fact::AttemptStarted { attempt, .. } => Some(attempt.call.to_string()),
+        _ => None,
+    });
+    let call = call.expect("it was sent");
+    let recorded = |known: &str| reports(&events, known);
+    let cast = Cast { machines: &machines(), rules: &rules, recorded: &recorded };
+    let again = format!("{head}answers = [{{ tool = \"read\", recorded = \"{call}\", result = 3 }}]\n");
+    let again = retell(&Scenario::read(&again).unwrap(), &cast).unwrap();
+    assert_eq!(ends(&told), ["its time was over", "it was answered"]);
+    assert_eq!(ends(&again), ends(&told));
 }
 
 #[test]

@@ -174,8 +174,8 @@ fn explained(source: &Source) -> Result<Explained, ConfigError> {
 fn refused(file: &str, error: &ConfigError) -> Value {
     let (line, code) = (error.line(), error.code());
     let mut said = json!({ "file": file, "valid": false, "line": line, "code": code, "error": error.to_string() });
-    if let ConfigError::Machines(wrong) = error {
-        said["findings"] = wrong.findings().map(|(line, finding)| finding::to_json(line, finding)).collect();
+    if let Some(findings) = finding::of_error(error) {
+        said["findings"] = Value::Array(findings);
     }
     said
 }

@@ -12,6 +12,9 @@ use crate::support::{AMENDS, Gateway, Place, eventually, root};
 fn serve(place: &Place, example: &str, read: (&str, Value)) -> Gateway {
     let file = root().join("examples/machines").join(example).join("amends.toml");
     let text = std::fs::read_to_string(file).expect("the example is there");
+    // The program is not on the path here, and the shop's book is not left in the repository.
+    let shop = format!("[{AMENDS:?}, \"shop\", \"--book\", {:?}, \"--demo\"]", place.path("book.db"));
+    let text = text.replace(r#"["amends", "shop", "--demo"]"#, &shop);
     let text = format!("[ledger]\nurl = \"{}\"\n[listen]\nhttp = \"127.0.0.1:0\"\n{text}", place.ledger());
     let config = place.write("serve.toml", &text);
     let mut command = Command::new(AMENDS);
@@ -91,6 +94,32 @@ fn an_incident_is_gated_by_evidence() {
     assert_eq!(resolved["result"]["restarted"], true, "{resolved}");
     let again = gateway.call("service_status", r#"{"service":"checkout"}"#).1;
     assert_eq!(again["data"]["healthy"], true, "{again}");
+    place.settled();
+}
+
+#[test]
+fn a_large_refund_waits_for_a_person() {
+    let place = Place::new();
+    let gateway = serve(&place, "refund", ("get_order", json!({ "order": "ord_1001" })));
+    let mut walk = Walk { gateway: &gateway, session: None };
+    let known = walk.leads("look_up", json!({ "order": "ord_1001" }), "known");
+    assert_eq!(known["state"]["fields"]["total"], 74, "{known}");
+    let large = walk.take("pay_back", json!({ "amount": 60 }));
+    assert_refused(&large, "invalid_transition", &["pay_back", "pay_back_much", "refuse"]);
+    let paid = thread::scope(|scope| {
+        let paying = scope.spawn(|| walk.leads("pay_back_much", json!({ "amount": 60 }), "paid"));
+        let mut asked = Value::Null;
+        eventually("a person is asked", || {
+            let (_, said) = place.amends(&["queue", "--json", "--queue", "money"]);
+            asked = serde_json::from_str::<Value>(&said).expect("JSON")["queue"][0].clone();
+            asked.is_object()
+        });
+        let (code, said) = place.amends(&["answer", asked["id"].as_str().expect("an id"), "approve", "--by", "ada"]);
+        assert_eq!(code, 0, "{said}");
+        paying.join().expect("the refund")
+    });
+    assert_eq!(paid["state"]["fields"]["amount"], 60, "{paid}");
+    assert_legal(&paid, &["tell"]);
     place.settled();
 }
 

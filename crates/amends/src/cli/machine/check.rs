@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::CheckArgs;
-use crate::cli::finding::to_json;
+use crate::cli::finding::{of_error, to_json};
 use crate::cli::outcome::print;
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
@@ -48,12 +48,15 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
 /// The file says something else that cannot be.
 fn refused(args: &CheckArgs, file: &str, error: &ConfigError) -> Result<ExitCode> {
     if args.json {
-        let (line, code, message) = (error.line(), error.code(), error.to_string());
-        let found = json!({
-            "machine": null, "action": null, "at": "", "line": line, "level": "error", "error": true, "code": code,
-            "message": message, "fix": "",
-        });
-        let said = json!({ "file": file, "valid": false, "machines": [], "findings": [found] });
+        let other = || {
+            let (line, code, message) = (error.line(), error.code(), error.to_string());
+            vec![json!({
+                "machine": null, "action": null, "at": "", "line": line, "level": "error", "error": true, "code": code,
+                "message": message, "fix": "",
+            })]
+        };
+        let found = of_error(error).unwrap_or_else(other);
+        let said = json!({ "file": file, "valid": false, "machines": [], "findings": found });
         print(&serde_json::to_string_pretty(&said)?)?;
     } else {
         print(&format!("error: {error}\n{file}: its machines cannot be served"))?;
