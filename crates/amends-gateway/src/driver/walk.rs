@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use amends_core::attempt::Payload;
+use amends_core::dispatcher::walk::Met;
 use amends_core::id::{ActionName, MachineName};
 use amends_core::machine::{Course, Known, Machines, No, Position, Written};
 use amends_core::walk::{Beginning, Declared, Part, Taking};
@@ -23,6 +24,7 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use super::answer::Answered;
+use super::deliveries::Moment;
 use super::listener::Listener;
 use super::session::{Mail, Session};
 use super::turn::Turn;
@@ -58,6 +60,8 @@ pub(crate) struct Walking {
 #[derive(Debug)]
 pub(crate) struct LiveMove {
     pub(super) action: ActionName,
+    /// Whether it begins the walk again.
+    pub(super) reset: bool,
     pub(super) of: Option<MachineName>,
     pub(super) inputs: Value,
     pub(super) raw: Arc<str>,
@@ -91,6 +95,10 @@ pub(crate) struct MoveWish {
     pub(crate) subject: Option<(String, String)>,
     pub(crate) answer: oneshot::Sender<Answered>,
     pub(crate) listener: Listener,
+    /// When it was made; nothing once it was held against the answers that may have been read before.
+    pub(crate) made: Option<Moment>,
+    /// Where it goes back to unless it repeats an earlier one: it then begins another walk.
+    pub(crate) unless_repeated: Option<oneshot::Sender<Box<MoveWish>>>,
 }
 
 impl LiveMove {
@@ -125,7 +133,7 @@ impl Session {
     }
 
     /// An agent wants an action taken.
-    pub(super) fn wished(&mut self, wish: MoveWish) {
+    pub(super) fn wished(&mut self, mut wish: MoveWish) {
         // Nothing is done for an agent that is gone before its wish is on the ledger.
         if wish.answer.is_closed() {
             return;
@@ -138,14 +146,7 @@ impl Session {
             let _ = wish.answer.send(told::answered(told::refused_move(&wish.action, &refusal)));
             return;
         }
-        let mut gates = Gates::default();
-        if wish.reset {
-            let look = self.dispatcher.walk();
-            gates.declared = look.and_then(|look| drift::begins_under(&self.gateway, &look)).map(Box::new);
-        } else {
-            gates.refusal = self.keep_up().or_else(|| self.objection(&wish)).map(Box::new);
-        }
-        let inputs = Value::Object(wish.inputs);
+        let inputs = Value::Object(std::mem::take(&mut wish.inputs));
         let canonical = serde_json_canonicalizer::to_vec(&inputs).unwrap_or_default();
         let named = [b"move".as_slice(), self.id.as_str().as_bytes(), wish.action.as_bytes(), canonical.as_slice()];
         let fingerprint = keyed_digest(&self.gateway.secret, &named);
@@ -163,13 +164,25 @@ impl Session {
             inputs: Payload { digest, size: wish.raw.len() as u64 },
             fingerprint,
             principal: self.principal.clone(),
-            key: wish.key.map(CallKey),
+            key: wish.key.clone().map(CallKey),
             deadline: self.now() + wish.deadline_ms.map_or(most_ms, |said| said.min(most_ms)),
             view: shown.then(|| mask.view(&inputs)),
             reset: wish.reset,
         };
+        let Value::Object(given) = inputs else { return };
+        wish.inputs = given;
+        let Some(wish) = self.meets(wish, &taking) else { return };
+        let mut gates = Gates::default();
+        if wish.reset {
+            let look = self.dispatcher.walk();
+            gates.declared = look.and_then(|look| drift::begins_under(&self.gateway, &look)).map(Box::new);
+        } else {
+            gates.refusal = self.keep_up().or_else(|| self.objection(&wish)).map(Box::new);
+        }
+        let inputs = Value::Object(wish.inputs);
         let live = LiveMove {
             action,
+            reset: wish.reset,
             of: wish.of,
             inputs,
             raw: wish.raw,
@@ -193,6 +206,33 @@ impl Session {
             walking.moves.insert(wish.id, LiveMove { results, gave, ..live });
         }
         self.take(Input::Move(Box::new(taking)), gates);
+    }
+
+    /// A wish that is to be looked at now. One that was made for its repeats alone goes back where it repeats nothing. One that is
+    /// equal to a move whose answer its agent may just have read waits until that is known: it may be another one.
+    fn meets(&self, mut wish: MoveWish, taking: &Taking) -> Option<MoveWish> {
+        let met = self.dispatcher.meets(taking, self.now());
+        if let (Some(Met::Made(first)), Some(made), None) = (&met, wish.made.take(), &wish.key)
+            && self.gateway.deliveries.may_precede(first, made)
+        {
+            let deliveries = self.gateway.deliveries.clone();
+            let (first, until) = (first.clone(), clock::until(taking.deadline - self.ahead_ms));
+            let (gateway, principal, id) = (self.gateway.clone(), self.principal.clone(), self.id.clone());
+            tokio::spawn(async move {
+                // Known or not by then, the wish is handed in again.
+                let _ = tokio::time::timeout(until, deliveries.settled(&first)).await;
+                crate::walks::hand_on(&gateway, &principal, &id, wish).await;
+            });
+            return None;
+        }
+        match wish.unless_repeated.take() {
+            Some(back) if met.is_none() => {
+                // Whoever asked may be gone.
+                let _ = back.send(Box::new(wish));
+                None
+            }
+            _ => Some(wish),
+        }
     }
 
     /// Follows the machine where that is declared otherwise by now. What is in the way of that is a No to every wish.
@@ -287,6 +327,8 @@ impl Session {
                 subject: live.subject,
                 answer,
                 listener: live.listener.unwrap_or_else(Listener::of_the_answer),
+                made: None,
+                unless_repeated: None,
             };
             let (gateway, principal, id) = (self.gateway.clone(), self.principal.clone(), self.id.clone());
             tokio::spawn(async move { crate::walks::hand_on(&gateway, &principal, &id, wish).await });

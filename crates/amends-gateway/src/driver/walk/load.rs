@@ -47,6 +47,7 @@ pub(in crate::driver) async fn walking(
         let raw: Arc<str> = stored.map_or_else(|| "{}".into(), |stored| String::from_utf8_lossy(&stored.body).into());
         let live = LiveMove {
             action: open.action.clone(),
+            reset: false,
             of: None,
             inputs: serde_json::from_str(&raw).unwrap_or_default(),
             raw,
