@@ -117,10 +117,12 @@ pub async fn order(
         Which::New(machine) => match Beginnings::of(gateway, principal, &machine, &wish).await {
             None => begin(gateway, principal, door, &machine, mint::session())?,
             Some(Named::Key(own, held)) => {
+                wish.shared = true;
                 _held = Some((Some(held), None));
                 find_or_begin(gateway, principal, door, &machine, own).await?
             }
             Some(Named::Wish(mut equal)) => {
+                wish.shared = true;
                 if let Some(earlier) = equal.newest(gateway).await.map_err(|error| unread(&error))? {
                     match repeat(gateway, principal, &earlier, wish).await? {
                         Ok(session) => return Ok(session.waiting(id, answer)),
@@ -171,6 +173,7 @@ fn wish(gateway: &Gateway, order: Order, listener: Listener) -> (MoveWish, onesh
         answer: answer_to,
         listener,
         made: Some(gateway.deliveries.now()),
+        shared: false,
         unless_repeated: None,
     };
     (wish, answer)

@@ -9,6 +9,7 @@ mod weigh;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use amends_core::attempt::Payload;
 use amends_core::dispatcher::walk::Met;
@@ -30,6 +31,7 @@ use super::session::{Mail, Session};
 use super::turn::Turn;
 use crate::catalogue::schema;
 use crate::clock;
+use crate::mint;
 use crate::walks::drift::{self, Drifted, Seen};
 use crate::walks::kit::Kit;
 use crate::walks::view::View;
@@ -39,6 +41,8 @@ pub(crate) use load::{course, look_from_outside, past, raise_walk, since};
 
 /// For how long an agent waits for a move where it does not say.
 const DEADLINE_MS: u64 = 50_000;
+/// How long it takes to open a session, about.
+const OPENS_WITHIN: Duration = Duration::from_millis(1);
 /// How long inputs are at most to be shown in the trace.
 const VIEWED_BYTES_MAX: usize = 256 << 10;
 
@@ -97,6 +101,8 @@ pub(crate) struct MoveWish {
     pub(crate) listener: Listener,
     /// When it was made; nothing once it was held against the answers that may have been read before.
     pub(crate) made: Option<Moment>,
+    /// Whether the handle of its walk follows from what it began with, so that another process may open the same.
+    pub(crate) shared: bool,
     /// Where it goes back to unless it repeats an earlier one: it then begins another walk.
     pub(crate) unless_repeated: Option<oneshot::Sender<Box<MoveWish>>>,
 }
@@ -144,6 +150,15 @@ impl Session {
             let refusal = if records { told::elsewhere() } else { told::unrecordable() };
             // Whoever asked may be gone.
             let _ = wish.answer.send(told::answered(told::refused_move(&wish.action, &refusal)));
+            return;
+        }
+        if wish.shared && self.recorded == 0 {
+            // Nothing is decided in it before it is known who opened it: two that do would not be told from each other.
+            let (gateway, principal, id) = (self.gateway.clone(), self.principal.clone(), self.id.clone());
+            tokio::spawn(async move {
+                tokio::time::sleep(OPENS_WITHIN).await;
+                crate::walks::hand_on(&gateway, &principal, &id, wish).await;
+            });
             return;
         }
         let inputs = Value::Object(std::mem::take(&mut wish.inputs));
@@ -312,26 +327,31 @@ impl Session {
         self.gateway.leaves(&self.id);
         for turn in failed {
             let Input::Move(taking) = &turn.input else { continue };
-            let Some(live) = walking.moves.remove(&taking.id) else { continue };
-            let Some(answer) = live.answer else { continue };
-            let wish = MoveWish {
-                id: taking.id.clone(),
-                action: live.action.to_string(),
-                inputs: live.inputs.as_object().cloned().unwrap_or_default(),
-                raw: live.raw,
-                expect_seq: taking.expect_seq,
-                of: live.of,
-                key: taking.key.as_ref().map(|key| key.0.clone()),
-                deadline_ms: Some(taking.deadline.since_ms(now)),
-                reset: taking.reset,
-                subject: live.subject,
-                answer,
-                listener: live.listener.unwrap_or_else(Listener::of_the_answer),
-                made: None,
-                unless_repeated: None,
-            };
-            let (gateway, principal, id) = (self.gateway.clone(), self.principal.clone(), self.id.clone());
-            tokio::spawn(async move { crate::walks::hand_on(&gateway, &principal, &id, wish).await });
+            let Some(mut live) = walking.moves.remove(&taking.id) else { continue };
+            let own = live.answer.take().map(|answer| (taking.id.clone(), answer));
+            // Whoever wished for the same waits with it, and is told by whoever drives the walk.
+            let others = std::mem::take(&mut live.also).into_iter().map(|answer| (mint::call(), answer));
+            for (wished, answer) in own.into_iter().chain(others) {
+                let wish = MoveWish {
+                    id: wished,
+                    action: live.action.to_string(),
+                    inputs: live.inputs.as_object().cloned().unwrap_or_default(),
+                    raw: live.raw.clone(),
+                    expect_seq: taking.expect_seq,
+                    of: live.of.clone(),
+                    key: taking.key.as_ref().map(|key| key.0.clone()),
+                    deadline_ms: Some(taking.deadline.since_ms(now)),
+                    reset: taking.reset,
+                    subject: live.subject.clone(),
+                    answer,
+                    listener: live.listener.take().unwrap_or_else(Listener::of_the_answer),
+                    made: None,
+                    shared: false,
+                    unless_repeated: None,
+                };
+                let (gateway, principal, id) = (self.gateway.clone(), self.principal.clone(), self.id.clone());
+                tokio::spawn(async move { crate::walks::hand_on(&gateway, &principal, &id, wish).await });
+            }
         }
     }
 
