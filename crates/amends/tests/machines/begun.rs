@@ -68,6 +68,29 @@ fn a_first_step_is_taken_once_for_its_key() {
 }
 
 #[test]
+fn two_processes_that_begin_with_one_key_at_once_open_one_walk() {
+    let place = Place::new();
+    let gateways = [serve(&place, BUY), serve(&place, BUY)];
+    for round in 1..=8 {
+        let (key, order) = (format!("k{round}"), format!("o{round}"));
+        let_through(&place, &order);
+        let told: Vec<Value> = thread::scope(|scope| {
+            let one = |n: usize| keyed(&gateways[n % 2], &key, &order);
+            let all: Vec<_> = (0..6).map(|n| scope.spawn(move || one(n))).collect();
+            all.into_iter().map(|one| one.join().expect("a call")).collect()
+        });
+        for answer in &told {
+            let is = |status: &str| answer["status"] == status;
+            assert!(is("success") || (is("refused") && answer["error"]["kind"] == "in_flight"), "{answer}");
+        }
+        assert!(told.iter().any(|answer| answer["status"] == "success"), "{told:?}");
+        assert_eq!(done(&place).len(), round, "it was done once: {told:?}");
+    }
+    drop(gateways);
+    place.assert_verified();
+}
+
+#[test]
 fn a_first_step_whose_agent_was_cut_off_is_found_by_its_repeat() {
     let place = Place::new();
     let gateway = serve(&place, BUY);
