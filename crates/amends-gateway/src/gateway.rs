@@ -34,6 +34,7 @@ use crate::signer::{SignError, Signer, keep_signing};
 use crate::spending::{self, Spending};
 use crate::telemetry::Telemetry;
 use crate::upstream::{Greeting, StartFault, Unasked, Upstream};
+use crate::walks::beginnings::Beginnings;
 use crate::walks::kit::Kits;
 use crate::walks::owners::Owners;
 use crate::webhook;
@@ -97,6 +98,8 @@ pub struct Gateway {
     pub(crate) kits: Kits,
     /// Whose the walks are.
     pub(crate) owners: Owners,
+    /// What the walks began with that were begun without a handle.
+    pub(crate) beginnings: Beginnings,
     /// The runs that go on here.
     pub(crate) runs: Arc<Runs>,
     /// Who signs the log, where there is a key.
@@ -246,6 +249,7 @@ impl Gateway {
             pins: Pins::default(),
             kits: Kits::default(),
             owners: Owners::default(),
+            beginnings: Beginnings::default(),
             runs: Arc::new(Runs::new(ledger_secret)),
             listening: OnceLock::new(),
             driven: watch::Sender::new(0),

@@ -1,5 +1,6 @@
 //! The walks of this process: whose they are, where they are, and what is taken in them.
 
+pub(crate) mod beginnings;
 pub(crate) mod drift;
 pub(crate) mod kit;
 pub(crate) mod owners;
@@ -29,10 +30,11 @@ use tokio::sync::oneshot;
 use crate::catalogue::{Listing, schema};
 use crate::clock;
 use crate::driver::{
-    CallHandle, Listener, Mail, MoveWish, SessionHandle, course, past, raise_walk, since as since_reset, told,
+    Answered, CallHandle, Listener, Mail, MoveWish, SessionHandle, course, past, raise_walk, since as since_reset, told,
 };
 use crate::gateway::Gateway;
 use crate::mint;
+use beginnings::{Beginnings, Named};
 use drift::{Drifted, Seen};
 pub use recorded::{Recorded, recorded};
 pub(crate) use undone::{Undone, undone_with};
@@ -107,16 +109,49 @@ pub async fn order(
         (Wish::Cancel, Which::Known(id)) => return stop(gateway, principal, id).await,
         (Wish::Fork(_) | Wish::Cancel, Which::New(_) | Which::Own(..)) => return Err(unknown()),
     }
+    let (mut wish, answer) = wish(gateway, order, listener);
+    let id = wish.id.clone();
+    // Held until the wish is handed in, so that an equal one finds it.
+    let mut _held = None;
     let mut session = match which {
-        Which::New(machine) => begin(gateway, principal, door, &machine, mint::session())?,
-        Which::Own(id, machine) => match find(gateway, principal, &id).await {
-            Err(refusal) if refusal.kind == RefusalKind::UnknownName => begin(gateway, principal, door, &machine, id)?,
-            found => found?,
+        Which::New(machine) => match Beginnings::of(gateway, principal, &machine, &wish).await {
+            None => begin(gateway, principal, door, &machine, mint::session())?,
+            Some(Named::Key(own, held)) => {
+                wish.shared = true;
+                _held = Some((Some(held), None));
+                find_or_begin(gateway, principal, door, &machine, own).await?
+            }
+            Some(Named::Wish(mut equal)) => {
+                wish.shared = true;
+                if let Some(earlier) = equal.newest(gateway).await.map_err(|error| unread(&error))? {
+                    match repeat(gateway, principal, &earlier, wish).await? {
+                        Ok(session) => return Ok(session.waiting(id, answer)),
+                        Err(unlike) => wish = *unlike,
+                    }
+                }
+                let begun = begin(gateway, principal, door, &machine, equal.next())?;
+                _held = Some((None, Some(equal)));
+                begun
+            }
         },
+        Which::Own(id, machine) => find_or_begin(gateway, principal, door, &machine, id).await?,
         Which::Known(id) => find(gateway, principal, &id).await?,
     };
     tell_undone(gateway, &session.id, |mail| drop(session.post(mail))).await;
-    let id = mint::call();
+    let mut mail = Mail::Move(Box::new(wish));
+    // A driver that ends just now gives back what it did not take.
+    for _ in 0..HANDS_MAX {
+        match session.post(mail) {
+            Ok(()) => return Ok(session.waiting(id, answer)),
+            Err(unsent) => mail = unsent,
+        }
+        session = find(gateway, principal, &session.id).await?;
+    }
+    Err(Box::new(told::elsewhere()))
+}
+
+/// What an agent wants, as a driver is told it, and where the answer comes.
+fn wish(gateway: &Gateway, order: Order, listener: Listener) -> (MoveWish, oneshot::Receiver<Answered>) {
     let (answer_to, answer) = oneshot::channel();
     let (action, inputs, raw, expect_seq, of, reset) = match order.what {
         Wish::Step { action, inputs, expect_seq, of } => {
@@ -125,7 +160,7 @@ pub async fn order(
         Wish::Reset | Wish::Fork(_) | Wish::Cancel => ("reset".to_owned(), Map::new(), "{}".into(), None, None, true),
     };
     let wish = MoveWish {
-        id: id.clone(),
+        id: mint::call(),
         action,
         inputs,
         raw,
@@ -137,17 +172,47 @@ pub async fn order(
         subject: order.subject,
         answer: answer_to,
         listener,
+        made: Some(gateway.deliveries.now()),
+        shared: false,
+        unless_repeated: None,
     };
-    let mut mail = Mail::Move(Box::new(wish));
-    // A driver that ends just now gives back what it did not take.
-    for _ in 0..HANDS_MAX {
-        match session.post(mail) {
-            Ok(()) => return Ok(session.waiting(id, answer)),
-            Err(unsent) => mail = unsent,
-        }
-        session = find(gateway, principal, &session.id).await?;
+    (wish, answer)
+}
+
+/// Hands a wish to a walk that began with an equal one, for the case that it repeats that. It comes back where it does not.
+async fn repeat(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    id: &SessionId,
+    mut wish: MoveWish,
+) -> Result<Result<SessionHandle, Box<MoveWish>>, Box<Refusal>> {
+    let session = match find(gateway, principal, id).await {
+        Ok(session) => session,
+        // It was never recorded: nothing was done in it.
+        Err(refusal) if refusal.kind == RefusalKind::UnknownName => return Ok(Err(Box::new(wish))),
+        Err(refusal) => return Err(refusal),
+    };
+    let (back_to, back) = oneshot::channel();
+    wish.unless_repeated = Some(back_to);
+    match session.post(Mail::Move(Box::new(wish))) {
+        Ok(()) => Ok(back.await.map_or(Ok(session), Err)),
+        Err(Mail::Move(wish)) => Ok(Err(wish)),
+        Err(_) => Err(Box::new(told::elsewhere())),
     }
-    Err(Box::new(told::elsewhere()))
+}
+
+/// The walk of that handle, begun if there is none.
+async fn find_or_begin(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    door: &str,
+    machine: &MachineName,
+    id: SessionId,
+) -> Result<SessionHandle, Box<Refusal>> {
+    match find(gateway, principal, &id).await {
+        Err(refusal) if refusal.kind == RefusalKind::UnknownName => begin(gateway, principal, door, machine, id),
+        found => found,
+    }
 }
 
 /// Hands a wish in again whose walk was driven elsewhere in that moment. It was not recorded.
@@ -293,8 +358,17 @@ async fn fork(
     let at = seq.or(made).unwrap_or_default();
     let Some((from, course, folded)) = past(id, &events, &written, at).map_err(|error| unread(&error))? else {
         let made = made.unwrap_or_default();
-        let message = format!("the walk never was at move {at}; it made {made} moves");
-        let expected = format!("a whole number from 0 to {made}");
+        let forked = events.iter().find_map(|event| match &event.fact {
+            Fact::WalkBegan { beginning } => beginning.from.as_ref(),
+            _ => None,
+        });
+        let first = forked.map_or(0, |from| from.seq);
+        let mut message = format!("the walk never was at move {at}; it made {made} moves");
+        if let Some(from) = forked.filter(|from| at < from.seq) {
+            message =
+                format!("the walk began at move {first} of `{}`: fork that one for what was before", from.session);
+        }
+        let expected = format!("a whole number from {first} to {made}");
         let fault = ArgumentFault { field: "seq".into(), expected, got: Some(at.to_string()), nearest: Vec::new() };
         return Err(Box::new(Refusal { details: vec![fault], ..Refusal::of(RefusalKind::ValidationFailed, message) }));
     };

@@ -1,6 +1,7 @@
 //! A look at the members of a JSON object without reading into their values.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -48,6 +49,12 @@ impl<'a> Object<'a> {
     /// Whether the name is there more than once.
     pub fn repeats(&self, name: &str) -> bool {
         self.members.iter().filter(|member| member.is(name)).nth(1).is_some()
+    }
+
+    /// The names that are there more than once.
+    pub fn repeated(&self) -> HashSet<Cow<'a, str>> {
+        let mut seen = HashSet::new();
+        self.members.iter().map(Member::name).filter(|name| !seen.insert(name.clone())).collect()
     }
 
     /// All members in their order.
@@ -129,6 +136,7 @@ mod tests {
         let object = Object::parse(r#" {"\u0069d":1,"x":[{"id":9}],"id": "two" } "#).unwrap();
         assert_eq!(object.get("id").unwrap().get(), "\"two\"");
         assert!(object.repeats("id") && !object.repeats("x"));
+        assert!(object.repeated().contains("id") && object.repeated().len() == 1);
         assert_eq!(object.string("id").unwrap(), "two");
         assert!(object.get("y").is_none());
     }

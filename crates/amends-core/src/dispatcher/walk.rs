@@ -30,6 +30,17 @@ use next::Next;
 /// How many things a move may lead to in one step, before it has to wait for something.
 const TURNS_MAX: usize = 32;
 
+/// An earlier move that a wish is equal to, and with which it would go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Met {
+    /// It is being made.
+    Open(CallId),
+    /// It was made, and its answer may not have arrived.
+    Made(CallId),
+    /// It may have been made, or was, and its agent does not know.
+    Unsettled,
+}
+
 /// What a wish is to those before it.
 enum Kin {
     /// It is a wish of its own.
@@ -103,6 +114,18 @@ impl Dispatcher {
             // `walk_on` does the rest.
             (_, None) => {}
         }
+    }
+
+    /// The earlier move that a wish would go on with, where there is one.
+    pub fn meets(&self, taking: &Taking, now: Timestamp) -> Option<Met> {
+        let walk = self.state.walk.as_ref()?;
+        if let Kin::Repeats(first) = walk.kin(taking, now) {
+            let open = walk.open.as_ref().is_some_and(|open| open.taking.id == first);
+            return Some(if open { Met::Open(first) } else { Met::Made(first) });
+        }
+        let past = walk.unsettled.as_ref().map(|past| &past.taking);
+        let same = |past: &Taking| past.fingerprint == taking.fingerprint && past.principal == taking.principal;
+        past.is_some_and(same).then_some(Met::Unsettled)
     }
 
     /// Whether somebody still finds out what a move in doubt did: a call that is open, or a person who has time left to say so.

@@ -21,7 +21,7 @@ pub(crate) use own::OwnWalks;
 pub(crate) use stray::{Stray, stray};
 
 use crate::catalogue::schema;
-use crate::driver::{self, Answered, CallHandle, Form, Listener, MoveTold, SessionHandle};
+use crate::driver::{self, Answered, CallHandle, Form, Listener, MoveTold, SessionHandle, told};
 use crate::gateway::Gateway;
 use crate::walks::{self, Order, Which, Wish};
 use look::{nowhere, unbegun};
@@ -206,6 +206,10 @@ impl Asker<'_> {
             }
             _ => None,
         };
+        if known.is_some() && view.is_none() && refusal.kind == RefusalKind::StoreUnavailable {
+            // Where a walk is cannot be told while the ledger is away; where another would begin is not the question.
+            return Came::Answered(Box::new(told::answered(told::refused_move(requested, &refusal))));
+        }
         if let (true, Some(view), false) = (forks, &view, refusal.details.is_empty()) {
             refusal.recovery = Some(again_with(requested, &view.session, "seq"));
         }

@@ -28,7 +28,9 @@ impl Session {
         let mut failed: VecDeque<Turn> = std::mem::take(&mut self.turns);
         failed.push_front(first);
         tracing::debug!(session = %self.id, %cause, steps = failed.len(), "a step was not recorded");
-        if let Error::Fenced { .. } = cause {
+        // A handle may follow from what a walk began with: another process that opened it first drives it, and no lease is ours.
+        let opened_elsewhere = matches!(cause, Error::Conflict { expected: 0, .. });
+        if opened_elsewhere || matches!(cause, Error::Fenced { .. }) {
             self.hand_on(&failed);
             return self.give_up(Interruption::LeaseLost, &cause);
         }

@@ -9,8 +9,10 @@ mod weigh;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use amends_core::attempt::Payload;
+use amends_core::dispatcher::walk::Met;
 use amends_core::id::{ActionName, MachineName};
 use amends_core::machine::{Course, Known, Machines, No, Position, Written};
 use amends_core::walk::{Beginning, Declared, Part, Taking};
@@ -23,11 +25,13 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use super::answer::Answered;
+use super::deliveries::Moment;
 use super::listener::Listener;
 use super::session::{Mail, Session};
 use super::turn::Turn;
 use crate::catalogue::schema;
 use crate::clock;
+use crate::mint;
 use crate::walks::Undone;
 use crate::walks::drift::{self, Drifted, Seen};
 use crate::walks::kit::Kit;
@@ -38,6 +42,8 @@ pub(crate) use load::{course, look_from_outside, past, raise_walk, since};
 
 /// For how long an agent waits for a move where it does not say.
 const DEADLINE_MS: u64 = 50_000;
+/// How long it takes to open a session, about.
+const OPENS_WITHIN: Duration = Duration::from_millis(1);
 /// How long inputs are at most to be shown in the trace.
 const VIEWED_BYTES_MAX: usize = 256 << 10;
 
@@ -59,6 +65,8 @@ pub(crate) struct Walking {
 #[derive(Debug)]
 pub(crate) struct LiveMove {
     pub(super) action: ActionName,
+    /// Whether it begins the walk again.
+    pub(super) reset: bool,
     pub(super) of: Option<MachineName>,
     pub(super) inputs: Value,
     pub(super) raw: Arc<str>,
@@ -92,6 +100,12 @@ pub(crate) struct MoveWish {
     pub(crate) subject: Option<(String, String)>,
     pub(crate) answer: oneshot::Sender<Answered>,
     pub(crate) listener: Listener,
+    /// When it was made; nothing once it was held against the answers that may have been read before.
+    pub(crate) made: Option<Moment>,
+    /// Whether the handle of its walk follows from what it began with, so that another process may open the same.
+    pub(crate) shared: bool,
+    /// Where it goes back to unless it repeats an earlier one: it then begins another walk.
+    pub(crate) unless_repeated: Option<oneshot::Sender<Box<MoveWish>>>,
 }
 
 impl LiveMove {
@@ -132,7 +146,7 @@ impl Session {
     }
 
     /// An agent wants an action taken.
-    pub(super) fn wished(&mut self, wish: MoveWish) {
+    pub(super) fn wished(&mut self, mut wish: MoveWish) {
         // Nothing is done for an agent that is gone before its wish is on the ledger.
         if wish.answer.is_closed() {
             return;
@@ -145,14 +159,16 @@ impl Session {
             let _ = wish.answer.send(told::answered(told::refused_move(&wish.action, &refusal)));
             return;
         }
-        let mut gates = Gates::default();
-        if wish.reset {
-            let look = self.dispatcher.walk();
-            gates.declared = look.and_then(|look| drift::begins_under(&self.gateway, &look)).map(Box::new);
-        } else {
-            gates.refusal = self.keep_up().or_else(|| self.objection(&wish)).map(Box::new);
+        if wish.shared && self.recorded == 0 {
+            // Nothing is decided in it before it is known who opened it: two that do would not be told from each other.
+            let (gateway, principal, id) = (self.gateway.clone(), self.principal.clone(), self.id.clone());
+            tokio::spawn(async move {
+                tokio::time::sleep(OPENS_WITHIN).await;
+                crate::walks::hand_on(&gateway, &principal, &id, wish).await;
+            });
+            return;
         }
-        let inputs = Value::Object(wish.inputs);
+        let inputs = Value::Object(std::mem::take(&mut wish.inputs));
         let canonical = serde_json_canonicalizer::to_vec(&inputs).unwrap_or_default();
         let named = [b"move".as_slice(), self.id.as_str().as_bytes(), wish.action.as_bytes(), canonical.as_slice()];
         let fingerprint = keyed_digest(&self.gateway.secret, &named);
@@ -170,13 +186,25 @@ impl Session {
             inputs: Payload { digest, size: wish.raw.len() as u64 },
             fingerprint,
             principal: self.principal.clone(),
-            key: wish.key.map(CallKey),
+            key: wish.key.clone().map(CallKey),
             deadline: self.now() + wish.deadline_ms.map_or(most_ms, |said| said.min(most_ms)),
             view: shown.then(|| mask.view(&inputs)),
             reset: wish.reset,
         };
+        let Value::Object(given) = inputs else { return };
+        wish.inputs = given;
+        let Some(wish) = self.meets(wish, &taking) else { return };
+        let mut gates = Gates::default();
+        if wish.reset {
+            let look = self.dispatcher.walk();
+            gates.declared = look.and_then(|look| drift::begins_under(&self.gateway, &look)).map(Box::new);
+        } else {
+            gates.refusal = self.keep_up().or_else(|| self.objection(&wish)).map(Box::new);
+        }
+        let inputs = Value::Object(wish.inputs);
         let live = LiveMove {
             action,
+            reset: wish.reset,
             of: wish.of,
             inputs,
             raw: wish.raw,
@@ -200,6 +228,33 @@ impl Session {
             walking.moves.insert(wish.id, LiveMove { results, gave, ..live });
         }
         self.take(Input::Move(Box::new(taking)), gates);
+    }
+
+    /// A wish that is to be looked at now. One that was made for its repeats alone goes back where it repeats nothing. One that is
+    /// equal to a move whose answer its agent may just have read waits until that is known: it may be another one.
+    fn meets(&self, mut wish: MoveWish, taking: &Taking) -> Option<MoveWish> {
+        let met = self.dispatcher.meets(taking, self.now());
+        if let (Some(Met::Made(first)), Some(made), None) = (&met, wish.made.take(), &wish.key)
+            && self.gateway.deliveries.may_precede(first, made)
+        {
+            let deliveries = self.gateway.deliveries.clone();
+            let (first, until) = (first.clone(), clock::until(taking.deadline - self.ahead_ms));
+            let (gateway, principal, id) = (self.gateway.clone(), self.principal.clone(), self.id.clone());
+            tokio::spawn(async move {
+                // Known or not by then, the wish is handed in again.
+                let _ = tokio::time::timeout(until, deliveries.settled(&first)).await;
+                crate::walks::hand_on(&gateway, &principal, &id, wish).await;
+            });
+            return None;
+        }
+        match wish.unless_repeated.take() {
+            Some(back) if met.is_none() => {
+                // Whoever asked may be gone.
+                let _ = back.send(Box::new(wish));
+                None
+            }
+            _ => Some(wish),
+        }
     }
 
     /// Follows the machine where that is declared otherwise by now. What is in the way of that is a No to every wish.
@@ -279,24 +334,31 @@ impl Session {
         self.gateway.leaves(&self.id);
         for turn in failed {
             let Input::Move(taking) = &turn.input else { continue };
-            let Some(live) = walking.moves.remove(&taking.id) else { continue };
-            let Some(answer) = live.answer else { continue };
-            let wish = MoveWish {
-                id: taking.id.clone(),
-                action: live.action.to_string(),
-                inputs: live.inputs.as_object().cloned().unwrap_or_default(),
-                raw: live.raw,
-                expect_seq: taking.expect_seq,
-                of: live.of,
-                key: taking.key.as_ref().map(|key| key.0.clone()),
-                deadline_ms: Some(taking.deadline.since_ms(now)),
-                reset: taking.reset,
-                subject: live.subject,
-                answer,
-                listener: live.listener.unwrap_or_else(Listener::of_the_answer),
-            };
-            let (gateway, principal, id) = (self.gateway.clone(), self.principal.clone(), self.id.clone());
-            tokio::spawn(async move { crate::walks::hand_on(&gateway, &principal, &id, wish).await });
+            let Some(mut live) = walking.moves.remove(&taking.id) else { continue };
+            let own = live.answer.take().map(|answer| (taking.id.clone(), answer));
+            // Whoever wished for the same waits with it, and is told by whoever drives the walk.
+            let others = std::mem::take(&mut live.also).into_iter().map(|answer| (mint::call(), answer));
+            for (wished, answer) in own.into_iter().chain(others) {
+                let wish = MoveWish {
+                    id: wished,
+                    action: live.action.to_string(),
+                    inputs: live.inputs.as_object().cloned().unwrap_or_default(),
+                    raw: live.raw.clone(),
+                    expect_seq: taking.expect_seq,
+                    of: live.of.clone(),
+                    key: taking.key.as_ref().map(|key| key.0.clone()),
+                    deadline_ms: Some(taking.deadline.since_ms(now)),
+                    reset: taking.reset,
+                    subject: live.subject.clone(),
+                    answer,
+                    listener: live.listener.take().unwrap_or_else(Listener::of_the_answer),
+                    made: None,
+                    shared: false,
+                    unless_repeated: None,
+                };
+                let (gateway, principal, id) = (self.gateway.clone(), self.principal.clone(), self.id.clone());
+                tokio::spawn(async move { crate::walks::hand_on(&gateway, &principal, &id, wish).await });
+            }
         }
     }
 

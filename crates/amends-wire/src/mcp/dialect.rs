@@ -207,11 +207,14 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
         }
         "validation_failed" => {
             own("reason", &error["message"]);
-            let faults = error["details"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let told =
-                |fault: &Value| json!({ "field": fault["field"], "expected": fault["expected"], "got": fault["got"] });
-            if !faults.is_empty() {
-                own("details", &faults.iter().map(told).collect());
+            let mut faults = error["details"].as_array().into_iter().flatten().map(fault);
+            // There it is one object about one field; the other mistakes stand within it.
+            if let Some(mut details) = faults.next() {
+                let others: Vec<Value> = faults.collect();
+                if !others.is_empty() {
+                    details["others"] = others.into();
+                }
+                own("details", &details);
             }
         }
         "action_error" => {
@@ -235,6 +238,12 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
         _ => own("message", &error["message"]),
     }
     body
+}
+
+/// A mistake as that server tells it: what was there is the value itself, where that is known.
+fn fault(fault: &Value) -> Value {
+    let got = fault["got"].as_str().and_then(|got| serde_json::from_str::<Value>(got).ok());
+    json!({ "field": fault["field"], "expected": fault["expected"], "got": got.as_ref().unwrap_or(&fault["got"]) })
 }
 
 /// What is waited for, where that is a time: the hint speaks of it, and nothing else names it there.
@@ -308,10 +317,15 @@ mod tests {
 
     #[test]
     fn every_mistake_is_listed_with_what_was_expected_and_what_was_there() {
-        let fault = |field: &str| json!({ "field": field, "expected": "text", "got": "5", "nearest": ["x"] });
-        let error = json!({ "kind": "validation_failed", "message": "no", "details": [fault("a"), fault("b")] });
-        let told = |field: &str| json!({ "field": field, "expected": "text", "got": "5" });
-        assert_eq!(refused(error)["details"], json!([told("a"), told("b")]));
+        let fault = |field: &str, got: &str| json!({ "field": field, "expected": "e", "got": got, "nearest": ["x"] });
+        let told = |field: &str, got: Value| json!({ "field": field, "expected": "e", "got": got });
+        let error = |details: Value| json!({ "kind": "validation_failed", "message": "no", "details": details });
+        let one = refused(error(json!([fault("modifier", "\"moon\"")])));
+        assert_eq!(one["details"], told("modifier", json!("moon")), "it is an object, as there");
+        let all = refused(error(json!([fault("a", "5"), fault("b", "text that ends too early"), fault("c", "{\"a…")])));
+        let mut details = told("a", json!(5));
+        details["others"] = json!([told("b", json!("text that ends too early")), told("c", json!("{\"a…"))]);
+        assert_eq!(all["details"], details);
     }
 
     #[test]
@@ -323,7 +337,7 @@ mod tests {
             (&json!("validation_failed"), &json!("there is no such walk")),
             "{no}"
         );
-        assert_eq!(no["details"][0]["field"], "session", "{no}");
+        assert_eq!(no["details"]["field"], "session", "{no}");
         let tool = refused(json!({ "kind": "unknown_name", "message": "there is no tool `x`" }));
         assert_eq!(tool["error"], "unknown_action");
     }

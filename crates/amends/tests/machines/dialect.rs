@@ -48,7 +48,8 @@ fn each_kind_of_answer_has_its_fields_and_no_others() {
     let unknown = refused(&take("pya", json!({})), "unknown_action", false, &["message", "known_actions"]);
     assert_eq!(unknown["known_actions"], json!(["drop_order", "hand_over", "pay", "take_order"]));
     let invalid = take("take_order", json!({ "item": 5, "order": "ord_lost" }));
-    refused(&invalid, "validation_failed", false, &["reason", "details"]);
+    let invalid = refused(&invalid, "validation_failed", false, &["reason", "details"]);
+    assert_eq!((&invalid["details"]["field"], &invalid["details"]["got"]), (&json!("item"), &json!(5)), "{invalid}");
     let taken = body(&take("take_order", json!({ "item": "latte", "order": "ord_lost" })), false);
     let fields = ["action", "result", "state", "valid_next_actions", "session", "next_hint", "next_action_schemas"];
     assert_eq!(members(&taken), fields.into_iter().collect::<BTreeSet<_>>(), "{taken}");
@@ -62,7 +63,7 @@ fn each_kind_of_answer_has_its_fields_and_no_others() {
         "op": "call", "tool": "step", "args": { "action": "pay", "session": "ses_unknown" }, "meta": meta(),
     }));
     let nowhere = body(&nowhere["result"], false);
-    assert_eq!((&nowhere["error"], &nowhere["details"][0]["field"]), (&json!("validation_failed"), &json!("session")));
+    assert_eq!((&nowhere["error"], &nowhere["details"]["field"]), (&json!("validation_failed"), &json!("session")));
     let told = ["reason", "next_hint", "next_action_schemas", "valid_next_actions"];
     assert!(told.iter().all(|member| nowhere.get(*member).is_some()), "{nowhere}");
     let mut take = |action: &str, inputs: Value| agent.takes_with(action, inputs, json!({}), meta());

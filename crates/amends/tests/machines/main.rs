@@ -10,6 +10,7 @@ mod bare;
 mod support;
 
 mod alone;
+mod begun;
 mod checked;
 mod command_line;
 mod dialect;

@@ -151,6 +151,7 @@ fn a_move_that_is_stopped_stays_where_it_was_and_what_was_sent_is_not_sent_again
         let told = paying.join().expect("a call");
         assert_eq!((&told["status"], &told["error"]["certainty"]), (&json!("error"), &json!("in_doubt")), "{told}");
         assert_eq!((&told["state"]["name"], &told["seq"]), (&json!("ordered"), &json!(1)), "{told}");
+        assert_eq!(follow(&gateway, &told, &Value::Null)["data"]["waits"]["action"], "pay", "{told}");
     });
     let idle = ordered(&gateway, "ord_idle");
     let (_, nothing) = gateway.call("cancel", &json!({ "session": idle }).to_string());

@@ -49,6 +49,7 @@ pub(in crate::driver) async fn walking(
         let action = look.machines.get(open.machine).and_then(|machine| machine.action(open.action.as_str()));
         let live = LiveMove {
             action: open.action.clone(),
+            reset: false,
             of: None,
             inputs: serde_json::from_str(&raw).unwrap_or_default(),
             raw,

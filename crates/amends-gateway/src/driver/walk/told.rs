@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use amends_core::effect::{Answer, Reply};
-use amends_core::envelope::{Body, DegradationReason, Trouble};
+use amends_core::envelope::{Body, Data, DegradationReason, Trouble};
 use amends_core::{CallId, Envelope, Outcome, Refusal, RefusalKind};
 use amends_ledger::Appended;
 use amends_wire::mcp::Receipt;
 use amends_wire::mcp::steps::Names;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::Delivery;
@@ -101,11 +102,26 @@ impl Session {
         }
         let ledger = self.gateway.ledger.clone();
         let receipt = self.receipt(None);
+        // What was said of it may not be kept; where the walk is now is known in any case.
+        let outcome = Outcome::Succeeded;
+        let body = match repeat.reset {
+            // Nothing was made since, so that this is all there was to say.
+            true => Body::Success { outcome, data: Data::Value(Value::Null) },
+            false => Body::Degraded { outcome, data: None, reason: DegradationReason::AnswerNotKept },
+        };
+        let envelope = Box::new(Envelope { replayed: true, ..Envelope::of(body) });
+        let now = match self.view() {
+            Some(view) => {
+                let moved = Box::new(Moved::at(repeat.action.as_str(), view));
+                Form::Moved { envelope, moved, names: self.names() }
+            }
+            None => Form::Envelope { envelope, payload: None },
+        };
         tokio::spawn(async move {
             let stored = ledger.answer(&first).await.ok().flatten();
             let rendered = match stored {
                 Some(stored) => recorded(&stored, None),
-                None => Rendered { form: not_kept(), replayed: true },
+                None => Rendered { form: now, replayed: true },
             };
             // Whoever asked may be gone.
             let _ = answer.send(Answered {
@@ -128,12 +144,6 @@ impl Session {
                 .then_some(RefusalKind::StoreUnavailable),
         }
     }
-}
-
-/// It was done, and what was said of it is gone.
-fn not_kept() -> Form {
-    let body = Body::Degraded { outcome: Outcome::Succeeded, data: None, reason: DegradationReason::AnswerNotKept };
-    Form::Envelope { envelope: Box::new(Envelope { replayed: true, ..Envelope::of(body) }), payload: None }
 }
 
 /// The refusal of a wish whose walk is driven by another node by now.

@@ -217,7 +217,9 @@ fn next_of(error: &Trouble, view: &View) -> Option<Way> {
             && !view.next.is_empty();
         return Some(if again { Way::Step } else { Way::Look });
     }
-    looks.into_iter().any(is).then_some(Way::Look)
+    // What was stopped and may have happened is found out; where that led is seen there.
+    let doubtful = matches!(view.waits, Some(Waits::Unsettled { .. }));
+    (doubtful || looks.into_iter().any(is)).then_some(Way::Look)
 }
 
 /// The argument that names a walk. One that has not begun has no name.

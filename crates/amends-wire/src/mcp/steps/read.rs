@@ -1,5 +1,7 @@
 //! What the tools of machines are given, read and found well formed.
 
+mod again;
+
 use amends_core::failure::bounded;
 use amends_core::nearest::nearest;
 use amends_core::recovery::Template;
@@ -33,6 +35,8 @@ const SHOWN_CHARS_MAX: usize = 60;
 const ALTERNATIVES_DEPTH_MAX: usize = 8;
 /// How many characters an action's name may have.
 const NAME_CHARS_MAX: usize = 256;
+/// What is expected of a name that is there twice.
+const ONCE: &str = "to be given once";
 
 /// What an agent wants of a walk.
 #[derive(Clone, Debug)]
@@ -207,6 +211,8 @@ struct Given<'a> {
     /// The members there can be; any, where nothing is said.
     known: Option<&'a [&'a str]>,
     faults: Vec<ArgumentFault>,
+    /// Where among them is that of inputs of which a reader would make something else, and those inputs.
+    unsound: Option<(usize, String)>,
 }
 
 impl<'a> Given<'a> {
@@ -229,13 +235,14 @@ impl<'a> Given<'a> {
     /// Arguments that may have any members.
     fn open(text: &'a str) -> Self {
         let object = Object::parse(text);
-        let mut given = Self { object, known: None, faults: Vec::new() };
+        let mut given = Self { object, known: None, faults: Vec::new(), unsound: None };
         match &given.object {
             None => given.fault("", "an object", Some(cut(text))),
             Some(object) => {
-                let twice = object.members().iter().map(|member| member.name()).find(|name| object.repeats(name));
+                let repeated = object.repeated();
+                let twice = object.members().iter().map(|member| member.name()).find(|name| repeated.contains(name));
                 if let Some(name) = twice.map(|name| bounded(&name)) {
-                    given.fault(&name, "to be given once", Some("the same name twice".to_owned()));
+                    given.fault(&name, ONCE, Some("the same name twice".to_owned()));
                 }
             }
         }
@@ -320,9 +327,13 @@ impl<'a> Given<'a> {
             let names = at.iter().map(|name| bounded(name));
             (!field.is_empty()).then(|| field.to_owned()).into_iter().chain(names).collect::<Vec<_>>().join(".")
         };
-        match unsound(text) {
+        let found = unsound(text);
+        if found.is_some() {
+            self.unsound = Some((self.faults.len(), text.to_owned()));
+        }
+        match found {
             Some(Unsound::Twice(at)) => {
-                self.fault(&path(at), "to be given once", Some("the same name twice".to_owned()));
+                self.fault(&path(at), ONCE, Some("the same name twice".to_owned()));
                 return Inputs::nothing();
             }
             Some(Unsound::Beyond(at, number)) => {
@@ -355,6 +366,7 @@ impl<'a> Given<'a> {
         let what = match (&first.field, first.expected.as_str()) {
             (field, PRESENT) => format!("`{field}` is missing"),
             (field, NO_SUCH_FIELD) => format!("there is no `{field}`"),
+            (field, ONCE) => format!("`{field}` is given twice"),
             (field, expected) if field.is_empty() => format!("expected {expected}"),
             (field, expected) => format!("`{field}` must be {expected}"),
         };
@@ -366,44 +378,6 @@ impl<'a> Given<'a> {
         refusal.recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
         refusal.details = self.faults;
         Err(Box::new(refusal))
-    }
-}
-
-impl Given<'_> {
-    /// What was right of the arguments, and what is still to be given. What was meant and is left out would make another wish of
-    /// it: a member that is not known is to be given under the name it is near to, else as inputs where there were none.
-    fn again(&self, wanted: &Wanted) -> (Map<String, Value>, Vec<String>) {
-        let (mut args, mut missing) = (Map::new(), Vec::new());
-        for fault in self.faults.iter().filter(|fault| !fault.field.is_empty()) {
-            let field = match fault.expected.as_str() {
-                NO_SUCH_FIELD => fault.nearest.first().filter(|near| !self.has(near)).cloned(),
-                _ => Some(fault.field.clone()),
-            };
-            let inputs = matches!(wanted, Wanted::Step { .. }) && fault.nearest.is_empty() && !self.has("inputs");
-            missing.extend(field.or_else(|| (inputs && self.known.is_some()).then(|| "inputs".to_owned())));
-        }
-        let is_wrong = |name: &str| {
-            let within =
-                |field: &str| field.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-            self.faults.iter().any(|fault| within(&fault.field))
-        };
-        for member in self.object.iter().flat_map(Object::members) {
-            let name = member.name();
-            let known = self.known.is_none_or(|known| known.contains(&&*name));
-            let Some(raw) = self.get(&name).filter(|_| known && !is_wrong(&name)) else { continue };
-            let value = match wanted {
-                Wanted::Step { inputs, .. } if self.known.is_some() && name == "inputs" => {
-                    Ok(Value::Object(inputs.value.clone()))
-                }
-                _ => serde_json::from_str(raw.get()),
-            };
-            match value {
-                Ok(value) if raw.get().len() <= TEMPLATE_BYTES_MAX => drop(args.insert(name.into_owned(), value)),
-                _ => missing.push(name.into_owned()),
-            }
-        }
-        missing.dedup();
-        (args, missing)
     }
 }
 

@@ -129,7 +129,10 @@ pub fn mended(
         recovery.call = retake.call(args);
         return recovery.call.is_some().then_some(recovery);
     }
-    if whole {
+    let most = schema.source()["maxProperties"].as_u64().and_then(|most| usize::try_from(most).ok());
+    let unsaid = missing.iter().filter(|path| !args.contains_key(path.split('.').next().unwrap_or_default()));
+    // With what is missing there would be too many: which to leave out is for the agent to say.
+    if whole || most.is_some_and(|most| args.len() + unsaid.count() > most) {
         recovery.template = retake.anew(Some(schema));
         return recovery.template.is_some().then_some(recovery);
     }
@@ -245,6 +248,24 @@ mod tests {
         let private = recovery(json!({ "amount": "five", "memo": "secret" }), true);
         assert_eq!(private["template"]["missing"], json!(["amount", "memo"]), "it is recorded: {private}");
         assert!(!private.to_string().contains("secret"), "{private}");
+    }
+
+    #[test]
+    fn where_what_is_missing_makes_too_many_all_are_to_be_said() {
+        let schema = json!({
+            "type": "object", "maxProperties": 2, "dependentRequired": { "a": ["b"] },
+            "properties": { "a": { "type": "string" }, "b": { "type": "string" } },
+        });
+        let schema = Schema::from_value(schema).unwrap();
+        let (machine, action) = (MachineName::new("m"), ActionName::new("pay"));
+        let names = Names::assign(&Tool::ALL, &[], |_| false);
+        let missing = |inputs: Value| {
+            let way =
+                mended(&schema, &inputs, &Map::new(), &SessionId::new("ses_1"), (&machine, &action), &names).unwrap();
+            way.template.unwrap().missing
+        };
+        assert_eq!(missing(json!({ "a": "1", "more": 1 })), ["inputs"]);
+        assert_eq!(missing(json!({ "a": "1" })), ["inputs.b"]);
     }
 
     const ITEM: &str =

@@ -235,3 +235,28 @@ fn what_is_in_doubt_is_not_another_intention() {
     world.wish("pay");
     assert_eq!(world.keys[0], world.keys[1]);
 }
+
+#[test]
+fn a_wish_meets_the_equal_one_while_its_agent_may_not_know_what_became_of_it() {
+    let mut world = World::new(order());
+    world.wish("take_order");
+    let equal = |world: &World, key: Option<&str>, inputs: &str| {
+        let (fingerprint, key) = (Digest::new(format!("pay{inputs}")), key.map(|key| crate::call::CallKey(key.into())));
+        let taking = Taking { fingerprint, key, ..world.taking("other", "pay") };
+        world.dispatcher.meets(&taking, world.now)
+    };
+    assert_eq!(equal(&world, None, "{}"), None);
+    let pay = world.wish("pay");
+    assert_eq!(equal(&world, None, "{}"), Some(Met::Open(pay.clone())));
+    assert_eq!(equal(&world, None, "{\"n\":1}"), None, "other inputs are another wish");
+    assert_eq!(equal(&world, Some("fresh"), "{}"), None, "and so is another key");
+    let mut doubtful = World::new(order());
+    doubtful.wish("take_order");
+    doubtful.wish("pay");
+    doubtful.result(failed(Code::NetworkTimeout, Certainty::InDoubt));
+    assert_eq!(equal(&doubtful, None, "{}"), Some(Met::Unsettled));
+    world.done();
+    assert_eq!(equal(&world, None, "{}"), Some(Met::Made(pay.clone())));
+    world.put(Input::Delivery { call: pay });
+    assert_eq!(equal(&world, None, "{}"), None, "its agent has the answer");
+}

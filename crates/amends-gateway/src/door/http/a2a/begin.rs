@@ -8,7 +8,7 @@ use amends_wire::a2a::message::Incoming;
 use amends_wire::a2a::{Refused, Trouble, Wanted, reply};
 use amends_wire::mcp::call::KEY;
 use amends_wire::mcp::inputs::{responses, with_inputs};
-use amends_wire::mcp::steps::Wanted as Walk;
+use amends_wire::mcp::steps::{Moved, Wanted as Walk};
 use amends_wire::mcp::{Askable, InputRequired, Returned, ToolCall};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ use super::task::{Seen, TaskId, look, may_answer};
 use super::{Asker, DOOR, unavailable};
 use crate::clock;
 use crate::config::TextReply;
-use crate::door::walk::{self, Came};
+use crate::door::walk::{self, Came, Stray};
 use crate::driver::{CallHandle, Listener, Task, Wish};
 use crate::{form, mint};
 
@@ -28,6 +28,8 @@ const SESSION: &str = "amends/session";
 pub(super) enum Begun {
     /// A task, and whether a message says what it gave once it was done.
     Task(TaskId, TextReply),
+    /// A task that is over: our No to what no walk could be asked about, as an envelope that says what could be done instead.
+    Refused(TaskId, Box<RawValue>),
     /// An answer without one, as an envelope.
     Said(Box<RawValue>),
 }
@@ -92,27 +94,53 @@ impl Asker<'_> {
         };
         let call = match ToolCall::parse(Some(raw)) {
             Ok(call) => call,
-            Err(error) => return refused(&tool, error.refusal()),
+            Err(error) => {
+                let wish = Wish::Unreadable { requested: tool.clone(), refusal: Box::new(error.refusal()) };
+                let instead = walk::instead(gateway, self.who, None, &tool, walk).await;
+                return self.keep_no(session.call(wish, self.listener(incoming.context.clone())), reply, instead).await;
+            }
         };
         let listener = self.listener(incoming.context.clone());
-        let Some(wanted) = walk::wanted(gateway, &call) else {
-            return keep(session.call(Wish::Call { params: &text, call: &call }, listener), None, reply);
-        };
         let asker = walk::Asker { gateway, principal: self.who, door: DOOR, session: &session, own: None };
         // What is done with a walk as a whole is no move of it, and so no task.
-        let is_whole = matches!(wanted, Ok(Walk::Reset { .. } | Walk::Cancel { .. } | Walk::Fork { .. }));
-        match walk::call(&asker, &call, wanted, listener).await {
+        let wanted = walk::wanted(gateway, &call);
+        let is_whole = matches!(wanted, Some(Ok(Walk::Reset { .. } | Walk::Cancel { .. } | Walk::Fork { .. })));
+        let came = match wanted {
+            Some(wanted) => walk::call(&asker, &call, wanted, listener).await,
+            None => match walk::stray(&asker, &call, listener).await {
+                Stray::Came(came) => came,
+                Stray::Passes(listener, instead) => {
+                    let handle = session.call(Wish::Call { params: &text, call: &call }, listener);
+                    return self.keep_no(handle, reply, instead).await;
+                }
+            },
+        };
+        match came {
             Came::Handed(mut handle, instead) => {
                 let of_walk = (handle.session().id != session.id).then(|| handle.id.clone());
-                if is_whole && of_walk.is_some() {
-                    let answered = (&mut handle.answer).await.unwrap_or_else(|_| handle.broken());
-                    let answered = walk::dressed(gateway, answered, instead);
-                    return Begun::Said(answered.rendered.envelope_raw());
+                match of_walk {
+                    Some(_) if is_whole => {
+                        let answered = (&mut handle.answer).await.unwrap_or_else(|_| handle.broken());
+                        let answered = walk::dressed(gateway, answered, instead);
+                        Begun::Said(answered.rendered.envelope_raw())
+                    }
+                    Some(_) => keep(handle, of_walk, reply),
+                    None => self.keep_no(handle, reply, instead).await,
                 }
-                keep(handle, of_walk, reply)
             }
             Came::Answered(answered) => Begun::Said(answered.rendered.envelope_raw()),
         }
+    }
+
+    /// Waits for a call's answer as for all others. Where it may only be our No, and something could be done instead, that is
+    /// told with it: the trace of such a call knows no walk.
+    async fn keep_no(&self, mut handle: CallHandle, reply: TextReply, instead: Option<Box<Moved>>) -> Begun {
+        if instead.is_none() {
+            return keep(handle, None, reply);
+        }
+        let id = TaskId { session: handle.session().id.clone(), call: None };
+        let answered = (&mut handle.answer).await.unwrap_or_else(|_| handle.broken());
+        Begun::Refused(id, walk::dressed(&self.door.gateway, answered, instead).rendered.envelope_raw())
     }
 
     /// The call in a message; else why there is none.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use amends_wire::a2a::message::Incoming;
-use amends_wire::a2a::{Part, Refused, State, Trouble, Version};
+use amends_wire::a2a::{Part, Refused, State, Trouble, Version, reply};
 use amends_wire::object::quoted;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -104,8 +104,9 @@ impl Asker<'_> {
         let incoming = Incoming::read(params, self.version)?;
         let mut ear = Ear::open(&self.door.gateway);
         let push = self.read_push(&incoming)?;
-        let (id, reply) = match self.take(&incoming).await? {
-            Begun::Task(id, reply) => (id, reply),
+        let (id, reply, no) = match self.take(&incoming).await? {
+            Begun::Task(id, reply) => (id, reply, None),
+            Begun::Refused(id, envelope) => (id, TextReply::Task, Some(envelope)),
             Begun::Said(envelope) => return Ok(Answer::Value(self.message(&incoming, &[Part::Data(envelope)]))),
         };
         self.keep_push(&id, push);
@@ -116,6 +117,7 @@ impl Asker<'_> {
             self.moved_on(&id, &mut ear).await?;
         }
         let seen = wait(&self.door.gateway, self.who, &id, &mut ear, None, there).await?;
+        let seen = told_instead(seen, no.as_deref());
         let said = said(&seen, reply).map(|parts| self.message(&incoming, parts));
         Ok(Answer::Value(said.unwrap_or_else(|| seen.view.answer(self.version))))
     }
@@ -140,8 +142,9 @@ impl Asker<'_> {
         let incoming = Incoming::read(params, self.version)?;
         let mut ear = Ear::open(&self.door.gateway);
         let push = self.read_push(&incoming)?;
-        let (id, reply) = match self.take(&incoming).await? {
-            Begun::Task(id, reply) => (id, reply),
+        let (id, reply, no) = match self.take(&incoming).await? {
+            Begun::Task(id, reply) => (id, reply, None),
+            Begun::Refused(id, envelope) => (id, TextReply::Task, Some(envelope)),
             Begun::Said(envelope) => return Ok(only(self.message(&incoming, &[Part::Data(envelope)]))),
         };
         self.keep_push(&id, push);
@@ -156,7 +159,7 @@ impl Asker<'_> {
             self.moved_on(&id, &mut ear).await?;
         }
         let first = wait(&self.door.gateway, self.who, &id, &mut ear, None, |_| true).await?;
-        Ok(self.follow(first, ear))
+        Ok(self.follow(told_instead(first, no.as_deref()), ear))
     }
 
     fn follow(&self, first: Seen, ear: Ear) -> Answer {
@@ -216,6 +219,14 @@ impl Asker<'_> {
 fn said(seen: &Seen, reply: TextReply) -> Option<&[Part]> {
     let parts = seen.view.artifacts.first().map(|(_, parts)| parts.as_slice());
     parts.filter(|_| reply == TextReply::Message && seen.view.state == State::Completed)
+}
+
+/// A task that was refused, with what could be done instead.
+fn told_instead(mut seen: Seen, no: Option<&RawValue>) -> Seen {
+    if let Some(no) = no.filter(|_| seen.view.state == State::Rejected) {
+        seen.view.says = reply::failure(no);
+    }
+    seen
 }
 
 /// A stream of one.
