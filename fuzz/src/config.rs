@@ -1,7 +1,7 @@
 //! The configuration: any text is taken, or refused with the place of its mistake.
 
 use amends_core::Rules;
-use amends_gateway::config::{Spec, settle};
+use amends_gateway::config::{Mistake, Spec, settle};
 use amends_gateway::{Config, ConfigError};
 
 /// Reads the bytes as a configuration.
@@ -35,6 +35,12 @@ fn refused(error: &ConfigError, text: &str) {
         ConfigError::Malformed { line, reason, .. } => {
             assert!((1..=text.matches('\n').count() + 1).contains(line), "{error}");
             assert!(!reason.is_empty(), "{error}");
+        }
+        ConfigError::Misread(misread) => {
+            let lines = 1..=text.matches('\n').count() + 1;
+            assert!(!misread.mistakes().is_empty(), "{error}");
+            let placed = |mistake: &Mistake| lines.contains(&mistake.line) && !mistake.message.is_empty();
+            assert!(misread.mistakes().iter().all(placed), "{error}");
         }
         ConfigError::Invalid { key, reason } => assert!(!key.is_empty() && !reason.is_empty(), "{error}"),
         ConfigError::Playbook(_) => {

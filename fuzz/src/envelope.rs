@@ -196,6 +196,7 @@ fn trouble(bytes: &mut Bytes<'_>) -> Trouble {
         safe_to_repeat: bytes.once_in(2),
         who_must_act: bytes.one_of(&WHO),
         retry_after_ms: failure.retry_after_ms,
+        timeout_ms: bytes.once_in(4).then(|| bytes.number()),
         details: refusal.details,
         recovery: refusal.recovery,
         upstream: Trouble::quote(&failure),

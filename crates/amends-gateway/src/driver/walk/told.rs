@@ -109,13 +109,13 @@ impl Session {
             true => Body::Success { outcome, data: Data::Value(Value::Null) },
             false => Body::Degraded { outcome, data: None, reason: DegradationReason::AnswerNotKept },
         };
-        let envelope = Box::new(Envelope { replayed: true, ..Envelope::of(body) });
+        let envelope = Envelope { replayed: true, ..Envelope::of(body) };
         let now = match self.view() {
             Some(view) => {
-                let moved = Box::new(Moved::at(repeat.action.as_str(), view));
-                Form::Moved { envelope, moved, names: self.names() }
+                let moved = Moved::at(repeat.action.as_str(), view);
+                Form::Moved(Box::new(MoveTold::of(envelope, moved, self.names())))
             }
-            None => Form::Envelope { envelope, payload: None },
+            None => Form::Envelope { envelope: Box::new(envelope), payload: None },
         };
         tokio::spawn(async move {
             let stored = ledger.answer(&first).await.ok().flatten();
