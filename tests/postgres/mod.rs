@@ -5,8 +5,9 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/postgres/cluster.sh");
 
@@ -45,7 +46,7 @@ impl Cluster {
     fn held(tls: Option<(u16, &Path, &Path)>) -> Arc<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("amends-pg-{}-{number}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("amends-pg-{}-{number}", own_name()));
         let mut script = Command::new(SCRIPT);
         script.arg("hold").arg(&folder).stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some((port, certificate, key)) = tls {
@@ -63,7 +64,7 @@ impl Cluster {
     pub(crate) fn database(self: &Arc<Self>) -> Database {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("t{}_{number}", std::process::id());
+        let name = format!("t{}_{number}", own_name());
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         Database { cluster: Arc::clone(self), name }
     }
@@ -105,6 +106,13 @@ impl Drop for Cluster {
             drop(holder.wait());
         }
     }
+}
+
+/// A name that no other process has or had: numbers of processes come again within one run of all tests.
+fn own_name() -> String {
+    static BEGAN: OnceLock<u128> = OnceLock::new();
+    let began = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    format!("{}_{:x}", std::process::id(), BEGAN.get_or_init(began))
 }
 
 /// A database of one test.

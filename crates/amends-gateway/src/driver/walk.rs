@@ -42,6 +42,8 @@ pub(crate) use load::{course, look_from_outside, past, raise_walk, since};
 
 /// For how long an agent waits for a move where it does not say.
 const DEADLINE_MS: u64 = 50_000;
+/// By how much longer than its action's own time, which is counted from when it is recorded.
+const PATIENCE_MS: u64 = 1_000;
 /// How long it takes to open a session, about.
 const OPENS_WITHIN: Duration = Duration::from_millis(1);
 /// How long inputs are at most to be shown in the trace.
@@ -462,7 +464,8 @@ impl Session {
         });
     }
 
-    /// How long a move is waited for where its agent does not say: as long as its action says, else as long as its tools may take.
+    /// How long a move is waited for where its agent does not say: longer than its action may take, which then ends it, else as long
+    /// as its tools may take.
     fn patience_ms(&self, action: &str) -> u64 {
         let look = self.dispatcher.walk();
         let machine = look.as_ref().and_then(|look| look.machines.get(&look.frames.last()?.machine));
@@ -470,7 +473,10 @@ impl Session {
         let listing = self.gateway.catalogue.now();
         let tools = action.does.tools().filter_map(|used| listing.find(used.tool.as_str()));
         let tools_ms = tools.map(|tool| tool.rules.contract.deadline_ms).max();
-        action.timeout_ms.unwrap_or_else(|| tools_ms.unwrap_or_default().max(DEADLINE_MS))
+        match action.timeout_ms {
+            Some(timeout_ms) => timeout_ms.saturating_add(PATIENCE_MS),
+            None => tools_ms.unwrap_or_default().max(DEADLINE_MS),
+        }
     }
 
     /// What was done in the walk was undone, some of it.

@@ -17,8 +17,9 @@ impl Watch {
         let in_doubt = view.ended.as_ref().is_some_and(|end| end.certainty == Certainty::InDoubt);
         let said = match &event.fact {
             Fact::DoubtResolved { .. } => in_doubt,
-            // They follow from what was said.
-            Fact::ReversalVoided { .. } | Fact::ReversalRedeemed { .. } => !view.refused && !in_doubt,
+            // They follow from what was said, or what came late.
+            Fact::ReversalVoided { .. } => !view.refused && !in_doubt,
+            Fact::ReversalRedeemed { .. } => !view.refused && (!in_doubt || view.done_late),
             _ => false,
         };
         if view.is_open() || after || said {

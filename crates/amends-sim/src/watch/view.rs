@@ -26,6 +26,8 @@ pub(crate) struct CallView {
     pub(crate) interim: bool,
     pub(crate) asked_to_stop: bool,
     pub(crate) delivered: bool,
+    /// A result that came after its end says that it was done.
+    pub(crate) done_late: bool,
     /// It was said that undoing it, or what it should undo, did not work.
     pub(crate) not_undone: bool,
     /// Another call went on with its key.
@@ -146,6 +148,7 @@ pub(crate) fn apply(
             interim: false,
             asked_to_stop: false,
             delivered: false,
+            done_late: false,
             not_undone: false,
             superseded: false,
             inherited: inherits,
@@ -227,6 +230,9 @@ pub(crate) fn apply(
             view.asked_to_stop |= reason.is_wish();
         }
         Fact::AnswerDelivered { .. } => view.delivered = true,
+        Fact::LateResult { report, .. } => {
+            view.done_late |= report.failure.is_none() && report.certainty == Certainty::Processed;
+        }
         Fact::ReversalRefused { .. } => view.not_undone = true,
         Fact::DoubtResolved { certainty, .. } => {
             let happened = *certainty == Certainty::Processed;
