@@ -87,7 +87,12 @@ impl Watch {
             }
             Fact::ReversalRedeemed { of, .. } => {
                 let done = book.done().iter().any(|done| done.undoes.as_ref() == Some(of));
-                if row.and_then(|row| row.redeeming.last()) != Some(call) || !done {
+                // What comes late may have been undone by one whose place another has taken since.
+                let redeems = |row: &TokenView| match view.done_late {
+                    true => row.redeeming.contains(call),
+                    false => row.redeeming.last() == Some(call),
+                };
+                if !row.is_some_and(redeems) || !done {
                     return broken("a token is spent, and nothing was undone with it");
                 }
                 self.token(token, |row| row.redeemed = true);
