@@ -1,6 +1,6 @@
 //! Writing the log beside the file back into it, while the writer goes on.
 //!
-//! Left to itself, SQLite does it inside some commit, which then takes as long as hundreds of others. Here a thread of its own
+//! Left to itself, SQLite does it inside some commit, and whoever waits for that one waits for all of it. Here a thread of its own
 //! does most of it, on a connection of its own. The writer does the little that came meanwhile: the log begins anew only when nothing in
 //! it is left to be written back.
 
