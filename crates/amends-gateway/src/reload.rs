@@ -134,7 +134,9 @@ fn keep_fixed(config: &mut Config, before: &Config) -> Vec<&'static str> {
         }
     };
     keep("ledger", config.ledger != before.ledger);
-    keep("listen.http", config.http != before.http);
+    // Port 0 asks for any, and one was given.
+    let listens_here = config.http.ip() == before.http.ip() && [0, before.http.port()].contains(&config.http.port());
+    keep("listen.http", !listens_here);
     keep("limits.answer_bytes", config.limits.answer_bytes != before.limits.answer_bytes);
     keep("telemetry", config.telemetry != before.telemetry);
     config.ledger = before.ledger.clone();
@@ -184,6 +186,8 @@ mod tests {
         assert_eq!((other.http, other.limits.answer_bytes), (before.http, 5000));
         assert_eq!((other.limits.body_bytes, other.hosts.len()), (9, 1), "the rest is taken");
         assert!(keep_fixed(&mut before.clone(), &before).is_empty());
+        let mut any = config("[listen]\nhttp = \"127.0.0.1:0\"\n[limits]\nanswer_bytes = 5000\n");
+        assert_eq!((keep_fixed(&mut any, &before).len(), any.http), (0, before.http), "any port was asked for");
     }
 
     #[test]

@@ -91,13 +91,15 @@ pub(super) async fn serve(args: ServeArgs) -> Result<ExitCode> {
     run(reloads.read()?, false, Some(reloads)).await
 }
 
-async fn run(config: Config, demo: bool, reloads: Option<Reloads>) -> Result<ExitCode> {
+async fn run(mut config: Config, demo: bool, reloads: Option<Reloads>) -> Result<ExitCode> {
     guard::appoint();
     ledger::make_room(&config.ledger.place)?;
     let listener = TcpListener::bind(config.http)
         .await
         .with_context(|| format!("cannot listen on {}; choose another with --listen", config.http))?;
     let address = listener.local_addr()?;
+    // Somebody may be sent to sign in before the door is open, and is led back to the port that was given.
+    config.http = address;
     let ledger = open_ledger(&config.ledger).await?;
     let (unasked_to, unasked) = mpsc::unbounded_channel();
     let gateway = Gateway::start(config, ledger, Greeting::Ours, unasked_to).await?;
