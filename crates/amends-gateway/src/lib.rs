@@ -6,6 +6,7 @@ pub mod compared;
 pub mod config;
 pub mod door;
 pub mod driver;
+mod equal;
 pub mod form;
 pub mod gateway;
 pub mod hindsight;

@@ -12,6 +12,8 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::equal;
+
 /// What goes in beside the bytes.
 const BESIDE: &[u8] = b"amends/request-state/1";
 /// The same for what one node writes to another.
@@ -86,8 +88,7 @@ impl Seal {
     pub(crate) fn asked(&self, method: &str, subject: &str, arguments: &str) -> String {
         let canonical = serde_json::from_str::<serde_json::Value>(arguments)
             .ok()
-            .and_then(|value| serde_json_canonicalizer::to_vec(&value).ok())
-            .unwrap_or_else(|| arguments.as_bytes().to_vec());
+            .map_or_else(|| arguments.as_bytes().to_vec(), |value| equal::form(&value, arguments));
         keyed_digest(&self.secret, &[b"request-state", method.as_bytes(), subject.as_bytes(), &canonical]).to_string()
     }
 

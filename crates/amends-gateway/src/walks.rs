@@ -505,7 +505,7 @@ pub(crate) fn fill_in_schemas(view: &mut View, look: &Look<'_>, listing: &Listin
 }
 
 fn payload(gateway: &Gateway, course: &Course) -> Payload {
-    let bytes = serde_json_canonicalizer::to_vec(course).unwrap_or_default();
+    let bytes = amends_ledger::exactly(course);
     Payload { digest: amends_ledger::keyed_digest(&gateway.secret, &[b"fields", &bytes]), size: bytes.len() as u64 }
 }
 

@@ -10,6 +10,7 @@ use std::fmt;
 
 use amends_core::{Digest, Event, Rules, SessionId};
 use hmac::{Hmac, Mac};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::Error;
@@ -35,6 +36,12 @@ pub fn read_rules(body: &str, hash: &Digest) -> Option<Rules> {
 /// The digest that rules are kept under: that of their canonical JSON.
 pub fn rules_digest(rules: &Rules) -> Digest {
     digest(&serde_json_canonicalizer::to_vec(rules).unwrap_or_default())
+}
+
+/// What makes two payloads equal: canonical JSON in which every whole number keeps all its digits. Payloads whose numbers a double holds
+/// have their canonical JSON (RFC 8785).
+pub fn exactly(payload: &impl Serialize) -> Vec<u8> {
+    canonical::write_exactly(payload).or_else(|_| serde_json::to_vec(payload)).unwrap_or_default()
 }
 
 /// The digest of some parts under a secret: HMAC-SHA-256 in hexadecimal. Each part is preceded by its length, so that

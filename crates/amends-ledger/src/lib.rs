@@ -42,7 +42,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 pub use append::{Append, Appended, Commit, Form, OpenWork, StoredAnswer, StoredArguments, StoredFields};
-pub use chain::{digest, keyed_digest, rules_digest};
+pub use chain::{digest, exactly, keyed_digest, rules_digest};
 pub use claims::{ClaimRow, Left as ClaimLeft, decide as decide_claims};
 pub use error::Error;
 pub use glance::Glance;

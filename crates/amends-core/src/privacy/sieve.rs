@@ -75,6 +75,11 @@ impl Sieve {
         }
     }
 
+    /// Whether there is nothing that it holds back.
+    pub fn lets_all_pass(&self) -> bool {
+        self.categories.is_empty() && self.fields.is_empty()
+    }
+
     /// Whether it is worth looking at all. Only the floor's shapes are known well enough to tell.
     fn may_find(&self, text: &str) -> bool {
         let more = self.categories.iter().any(|category| !Category::FLOOR.contains(category) && category.has_pattern());

@@ -99,6 +99,9 @@ impl Sieves {
     /// Masks what an agent must not see of a walk's fields.
     pub fn hide(&self, fields: &mut Map<String, Value>) {
         for sieve in [&self.withheld, &self.results] {
+            if sieve.lets_all_pass() {
+                continue;
+            }
             let text = Value::Object(fields.clone()).to_string();
             if let Some((masked, _)) = sieve.masked(&text, || None)
                 && let Ok(Value::Object(masked)) = serde_json::from_str(&masked)

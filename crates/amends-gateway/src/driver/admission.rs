@@ -12,15 +12,18 @@ use amends_core::{
     Call, CallKey, Digest, Gates, Playbook, Principal, Recovery, Refusal, RefusalKind, Rules, Timestamp, ToolName,
     UpstreamName,
 };
-use amends_ledger::{digest, keyed_digest};
+use amends_ledger::{digest, exactly, keyed_digest};
 use amends_wire::mcp::ToolCall;
+use amends_wire::object::Object;
 use amends_wire::splice::Splice;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::permission::{self, Caller};
 use super::{basis, sign_in, undo};
 use crate::catalogue::{Listing, ServedTool};
 use crate::clock;
+use crate::equal;
 use crate::gateway::Gateway;
 use crate::mint;
 use crate::restraint::Occupied;
@@ -190,7 +193,8 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
     let (fingerprint, mut claims) = if reads && !is_found {
         (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
     } else {
-        let named = value.as_ref().map_or_else(|| arguments.as_bytes().to_vec(), |value| named(contract, value));
+        let named =
+            value.as_ref().map_or_else(|| arguments.as_bytes().to_vec(), |value| named(contract, value, arguments));
         claims(gateway, principal, tool, meta.key.as_deref(), &named)
     };
     let known = value.clone().unwrap_or_else(|| Value::Object(Map::new()));
@@ -279,12 +283,12 @@ fn object(gateway: &Gateway, tool: &ServedTool, arguments: &Value) -> Result<Opt
         let message = format!("what `{}` writes cannot be told: {error}", tool.name);
         Box::new(Refusal::of(RefusalKind::InvalidArgument, message))
     })?;
-    let bytes = serde_json_canonicalizer::to_vec(&value).unwrap_or_default();
+    let bytes = exactly(&value);
     Ok(Some(keyed_digest(&gateway.secret, &[b"object", tool.upstream.identity().as_bytes(), &bytes])))
 }
 
 /// The arguments without the key field, in their canonical form: what makes two calls equal.
-fn named(contract: &Contract, arguments: &Value) -> Vec<u8> {
+fn named(contract: &Contract, arguments: &Value, text: &str) -> Vec<u8> {
     let key_field = contract.key.as_ref().and_then(|key| match &key.place {
         Place::Argument(name) => Some(name.as_str()),
         Place::Header(_) | Place::Meta(_) => None,
@@ -293,9 +297,9 @@ fn named(contract: &Contract, arguments: &Value) -> Vec<u8> {
         (Some(field), Value::Object(members)) if members.contains_key(field) => {
             let mut members = members.clone();
             members.remove(field);
-            serde_json_canonicalizer::to_vec(&Value::Object(members)).unwrap_or_default()
+            equal::form(&members, text)
         }
-        _ => serde_json_canonicalizer::to_vec(arguments).unwrap_or_default(),
+        _ => equal::form(arguments, text),
     }
 }
 
@@ -307,11 +311,10 @@ pub(super) fn is_for(
     params: &str,
     held: &[Claim],
 ) -> bool {
-    let arguments = serde_json::from_str::<Value>(params)
-        .ok()
-        .and_then(|mut params| params.get_mut("arguments").map(Value::take))
-        .unwrap_or_else(|| Value::Object(Map::new()));
-    let named = named(&tool.rules.contract, &arguments);
+    let params = Object::parse(params);
+    let text = params.as_ref().and_then(|params| params.get("arguments")).map_or("{}", RawValue::get);
+    let arguments = serde_json::from_str(text).unwrap_or_else(|_| Value::Object(Map::new()));
+    let named = named(&tool.rules.contract, &arguments, text);
     let (name, _) = claims(gateway, principal, tool, None, &named);
     held.iter().any(|claim| claim.name == name)
 }

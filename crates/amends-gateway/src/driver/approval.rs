@@ -9,7 +9,7 @@ use amends_core::privacy::Mask;
 use amends_core::{
     CallId, Code, Digest, Gates, Held, Input, InteractionId, PersonAnswer, Principal, Refusal, RefusalKind, Way,
 };
-use amends_ledger::{AnswerFate, Append, digest};
+use amends_ledger::{AnswerFate, Append, digest, exactly};
 use amends_wire::mcp::call::hold_ms;
 use amends_wire::mcp::classify::structured;
 use amends_wire::mcp::{Askable, InputRequired, Question};
@@ -174,9 +174,8 @@ fn evidence(mask: &Mask, result: &Bytes, hash: &Digest) -> Option<String> {
         return None;
     }
     let found = structured(std::str::from_utf8(result).ok()?)?;
-    let canonical = serde_json_canonicalizer::to_vec(&found).ok()?;
     let masked = || mask.text_without(&found.to_string(), &mask.quoted_of_result(&found));
-    (digest(&canonical) == *hash).then(|| masked().chars().take(SHOWN_MAX).collect())
+    (digest(&exactly(&found)) == *hash).then(|| masked().chars().take(SHOWN_MAX).collect())
 }
 
 /// Says now and then that a person is asked, in steps so small that what the upstream says later is more.

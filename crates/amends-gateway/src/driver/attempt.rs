@@ -12,7 +12,7 @@ use amends_core::{
     Attempt, AttemptId, Certainty, ClaimState, Code, Failure, Held, Inquiry, Purpose, Report, Rules, SessionId,
     Timestamp, ToolName, Way,
 };
-use amends_ledger::{Form, digest};
+use amends_ledger::{Form, digest, exactly};
 use amends_wire::a2a;
 use amends_wire::http::classify::{self as http, HttpAnswer};
 use amends_wire::mcp::classify::{self, structured};
@@ -481,7 +481,7 @@ fn report(reply: Reply, tool: &ServedTool, contract: &Contract, seen: Seen) -> (
 
 /// The digest of what a status read found, whatever the order of its keys, so that two reads can be compared.
 fn canonical(found: &Value) -> Payload {
-    let bytes = serde_json_canonicalizer::to_vec(found).unwrap_or_default();
+    let bytes = exactly(found);
     Payload { digest: digest(&bytes), size: bytes.len() as u64 }
 }
 

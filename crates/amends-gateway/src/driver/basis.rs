@@ -4,7 +4,7 @@ use amends_core::contract::Contract;
 use amends_core::evidence::{Evidence, EvidenceSource};
 use amends_core::limits::EVIDENCE_MAX;
 use amends_core::{Digest, EffectKind, Refusal, RefusalKind, ToolName};
-use amends_ledger::digest;
+use amends_ledger::{digest, exactly};
 use amends_wire::mcp::ToolCall;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -90,7 +90,7 @@ fn basis(tool: &str, args: Map<String, Value>, hash: Option<Digest>) -> Basis {
 /// The digest by which a read of that tool with those arguments is known.
 pub(super) fn reference(tool: &str, args: &Map<String, Value>) -> Digest {
     let read = serde_json::json!([tool, args]);
-    digest(&serde_json_canonicalizer::to_vec(&read).unwrap_or_default())
+    digest(&exactly(&read))
 }
 
 fn refused(message: String) -> Box<Refusal> {

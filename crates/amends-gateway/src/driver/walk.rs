@@ -31,6 +31,7 @@ use super::session::{Mail, Session};
 use super::turn::Turn;
 use crate::catalogue::schema;
 use crate::clock;
+use crate::equal;
 use crate::mint;
 use crate::walks::Undone;
 use crate::walks::drift::{self, Drifted, Seen};
@@ -171,7 +172,7 @@ impl Session {
             return;
         }
         let inputs = Value::Object(std::mem::take(&mut wish.inputs));
-        let canonical = serde_json_canonicalizer::to_vec(&inputs).unwrap_or_default();
+        let canonical = equal::form(&inputs, &wish.raw);
         let named = [b"move".as_slice(), self.id.as_str().as_bytes(), wish.action.as_bytes(), canonical.as_slice()];
         let fingerprint = keyed_digest(&self.gateway.secret, &named);
         // The same in every walk, so that two can be compared.

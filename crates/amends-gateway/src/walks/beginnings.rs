@@ -14,6 +14,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::clock;
 use crate::driver::MoveWish;
+use crate::equal;
 use crate::gateway::Gateway;
 use crate::mint;
 
@@ -73,7 +74,7 @@ impl Beginnings {
         if !writes(gateway, machine, &wish.action) {
             return None;
         }
-        let inputs = serde_json_canonicalizer::to_vec(&wish.inputs).unwrap_or_default();
+        let inputs = equal::form(&wish.inputs, &wish.raw);
         let name = name(b"wish", &[wish.action.as_bytes(), &inputs]);
         let count = gateway.beginnings.held(&name).await;
         Some(Named::Wish(Equal { name, count }))

@@ -20,15 +20,34 @@ const EVENT_BYTES: usize = 512;
 /// Fails on what would come back changed or not at all: an integer that a double does not hold exactly, two members of the
 /// same name, raw JSON.
 pub(super) fn write(value: &impl Serialize) -> serde_json::Result<String> {
-    let mut writing = Writing { out: Vec::with_capacity(EVENT_BYTES), ..Writing::default() };
+    let out = written(value, Wide::Refused)?;
+    String::from_utf8(out).map_err(|_| serde_json::Error::io(invalid("it is not UTF-8")))
+}
+
+/// The same, but that every whole number keeps all its digits: two that a double does not tell apart are told apart.
+pub(super) fn write_exactly(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    written(value, Wide::Kept)
+}
+
+fn written(value: &impl Serialize, wide: Wide) -> serde_json::Result<Vec<u8>> {
+    let out = Vec::with_capacity(EVENT_BYTES);
+    let mut writing = Writing { out, wide, objects: Vec::new(), members: Vec::new(), sorted: Vec::new() };
     value.serialize(&mut Serializer::with_formatter(io::sink(), &mut writing))?;
-    String::from_utf8(writing.out).map_err(|_| serde_json::Error::io(invalid("it is not UTF-8")))
+    Ok(writing.out)
+}
+
+/// What becomes of an integer that a double does not hold exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wide {
+    Refused,
+    Kept,
 }
 
 /// What is written so far. Members are written where they come and put in order when their object ends.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Writing {
     out: Vec<u8>,
+    wide: Wide,
     /// Where the open objects begin, and which of the members is the first of each.
     objects: Vec<(usize, usize)>,
     members: Vec<Member>,
@@ -47,7 +66,7 @@ struct Member {
 
 impl Writing {
     fn integer(&mut self, negative: bool, size: u128) -> io::Result<()> {
-        if size >= INTEGER_END {
+        if size >= INTEGER_END && self.wide == Wide::Refused {
             return Err(invalid("it holds an integer of 2^53 or more, which canonical JSON cannot keep"));
         }
         if negative {
@@ -58,7 +77,7 @@ impl Writing {
 
     fn double(&mut self, value: f64) -> io::Result<()> {
         let text = serde_json_canonicalizer::to_string(&value)?;
-        if !text.contains(['.', 'e']) && value.abs() >= INTEGER_END as f64 {
+        if !text.contains(['.', 'e']) && value.abs() >= INTEGER_END as f64 && self.wide == Wide::Refused {
             return Err(invalid("it holds an integer of 2^53 or more, which canonical JSON cannot keep"));
         }
         self.out.extend_from_slice(text.as_bytes());
@@ -261,7 +280,7 @@ impl Formatter for &mut Writing {
 mod tests {
     use serde_json::{Map, Value, json};
 
-    use super::write;
+    use super::{write, write_exactly};
 
     /// Numbers that look random and are the same in every run.
     struct Dice(u64);
@@ -324,6 +343,7 @@ mod tests {
             // What only this one refuses is the topic of another test.
             if let Ok(written) = write(&value) {
                 assert_eq!(written, serde_json_canonicalizer::to_string(&value).unwrap());
+                assert_eq!(write_exactly(&value).unwrap(), written.as_bytes());
                 compared += 1;
             }
         }
@@ -347,6 +367,20 @@ mod tests {
         assert!(write(&[-(END as i64)]).is_err());
         assert!(write(&[END as f64]).is_err());
         assert_eq!(write(&[1e300, -0.125, 0.0]).unwrap(), "[1e+300,-0.125,0]");
-        assert!(write(&serde_json::value::RawValue::from_string("{}".into()).unwrap()).is_err());
+        let raw = serde_json::value::RawValue::from_string("{}".into()).unwrap();
+        assert!(write(&raw).is_err() && write_exactly(&raw).is_err());
+    }
+
+    #[test]
+    fn whole_numbers_keep_their_digits_where_they_are_kept() {
+        let exactly = |text: &str| {
+            let value: Value = serde_json::from_str(text).unwrap();
+            String::from_utf8(write_exactly(&value).unwrap()).unwrap()
+        };
+        for text in ["[9007199254740993]", "[-9223372036854775807]", "[18446744073709551615]", "[1731726337000123457]"]
+        {
+            assert_eq!(exactly(text), text);
+        }
+        assert_eq!(exactly(r#"{"b": 1.0, "a": 1e19}"#), r#"{"a":10000000000000000000,"b":1}"#);
     }
 }

@@ -266,6 +266,27 @@ fn a_yes_for_the_arguments_stands_until_it_is_taken_back() {
 }
 
 #[test]
+fn a_yes_is_for_every_digit_of_what_was_asked() {
+    let place = Place::new();
+    let gateway = hasty(&place, "\"finance\"", "");
+    let charge = |amount: &str| format!(r#"{{"order":"ord_1","amount":{amount}}}"#);
+    for (n, (one, other)) in (0_u64..)
+        .zip([("9007199254740992", "9007199254740993"), ("100000000000000000000001", "100000000000000000000002")])
+    {
+        assert_eq!(told(&gateway, &charge(one))["error"]["kind"], "awaiting_person");
+        let id = id_of(&question(&place));
+        let (code, said) = place.amends(&["answer", &id, "approve", "--for", "arguments", "--by", "ada"]);
+        assert_eq!(code, 0, "{said}");
+        let waits = told(&gateway, &charge(other));
+        assert_eq!(waits["error"]["kind"], "awaiting_person", "nobody said yes to this one: {waits}");
+        assert_eq!(place.requests("charge_card"), n);
+        assert_eq!(told(&gateway, &charge(one))["status"], "success");
+        assert_eq!(say(&place, &id_of(&question(&place)), "deny", "ada").0, 0);
+        assert_eq!(place.requests("charge_card"), n + 1);
+    }
+}
+
+#[test]
 fn where_nobody_is_there_to_be_asked_the_stated_default_counts() {
     for (headless, status, sends) in [("approve", "success", 1), ("deny", "refused", 0)] {
         let place = Place::new();

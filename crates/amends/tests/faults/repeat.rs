@@ -51,6 +51,25 @@ fn a_repeat_at_another_gateway_over_the_same_ledger_joins_the_call_in_flight() {
 }
 
 #[test]
+fn a_call_that_differs_in_a_late_digit_is_another_one() {
+    let place = Place::new();
+    let gateway = place.up_patient(&late(&["charge_card"]));
+    let charge = |amount: &str| format!(r#"{{"order":"{ORDER}","amount":{amount}}}"#);
+    // A double tells neither pair apart, and 64 bits do not hold the second.
+    for (n, (one, other)) in (0_u64..)
+        .zip([("1731726337000123456", "1731726337000123457"), ("123456789012345678901", "123456789012345678902")])
+    {
+        let mut first = gateway.begin("charge_card", &charge(one));
+        eventually("the charge is in flight", || place.effects("charge_card") == 2 * n + 1);
+        let (_, second) = gateway.call("charge_card", &charge(other));
+        assert_eq!((&second["status"], second.get("replayed")), (&json!("success"), None), "{second}");
+        assert_eq!(place.effects("charge_card"), 2 * n + 2, "both are charged");
+        first.read_to_end(&mut Vec::new()).expect("the first answer");
+    }
+    place.settled();
+}
+
+#[test]
 fn a_repeat_without_a_key_joins_the_keyed_call_in_flight() {
     let place = Place::new();
     let gateway = place.up_patient(&late(&["charge_card"]));

@@ -106,6 +106,22 @@ fn story(mut agent: Agent, place: &Place) {
 }
 
 #[test]
+fn a_move_that_differs_in_a_late_digit_is_another_one() {
+    let place = Place::new();
+    let gateway = serve(&place, ORDER);
+    let mut agent = agent(&gateway, Sdk::Python, "legacy", Mode::Step);
+    assert_eq!(agent.takes("take_order", latte("ord_1"))["status"], "success");
+    let mut pay = |amount: u64| {
+        let meta = json!({ "amends/key": "the-payment" });
+        agent.takes_with("pay", json!({ "amount": amount }), json!({}), meta)["structuredContent"].clone()
+    };
+    let paid = pay(9_007_199_254_740_992);
+    assert_eq!(paid["status"], "success", "{paid}");
+    assert_refused(&pay(9_007_199_254_740_993), "duplicate", &["hand_over"]);
+    assert_eq!(pay(9_007_199_254_740_992)["replayed"], true);
+}
+
+#[test]
 fn a_walk_with_the_python_sdk_and_a_session() {
     for mode in [Mode::Step, Mode::Tools] {
         let place = Place::new();

@@ -5,7 +5,7 @@ use amends_core::failure::bounded;
 use amends_core::machine::{Does, Lost, Said, Written};
 use amends_core::walk::{Arrival, Weighed, Weighing};
 use amends_core::{CallId, Gates, Input};
-use amends_ledger::keyed_digest;
+use amends_ledger::{exactly, keyed_digest};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -115,7 +115,7 @@ impl Session {
     }
 
     fn payload(&self, written: &Written) -> Payload {
-        let bytes = serde_json_canonicalizer::to_vec(written).unwrap_or_default();
+        let bytes = exactly(written);
         let digest = keyed_digest(&self.gateway.secret, &[b"fields", self.id.as_str().as_bytes(), &bytes]);
         Payload { digest, size: bytes.len() as u64 }
     }
