@@ -8,6 +8,7 @@ use amends_core::contract::{Contract, Place};
 use amends_core::gates::Patience;
 use amends_core::limits::ANSWER_WITHIN_MS;
 use amends_core::nearest::nearest;
+use amends_core::refusal::ArgumentFault;
 use amends_core::{
     Call, CallKey, Digest, Gates, Playbook, Principal, Recovery, Refusal, RefusalKind, Rules, Timestamp, ToolName,
     UpstreamName,
@@ -16,6 +17,7 @@ use amends_ledger::{digest, exactly, keyed_digest};
 use amends_wire::mcp::ToolCall;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
+use amends_wire::twice::twice;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -117,6 +119,10 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
         gates.refusal = Some(Box::new(Refusal::of(RefusalKind::InvalidArgument, words)));
     }
     let value = parsed.and_then(Result::ok);
+    if let Some(name) = value.as_ref().and_then(|_| twice(params)) {
+        // What is judged and shown to a person would not be what its tool takes.
+        gates.refusal = Some(Box::new(given_twice(&tool.name, &name)));
+    }
     if let (Some(schema), Some(value)) = (&tool.input, &value) {
         let faults = schema.check(value);
         if !faults.is_empty() {
@@ -271,6 +277,14 @@ fn view(gateway: &Gateway, tool: &ServedTool, arguments: &str, read: Option<&Val
         Some(value) => Some(mask.view(value)),
         None => serde_json::from_str(arguments).ok().map(|value: Value| mask.view(&value)),
     }
+}
+
+fn given_twice(tool: &ToolName, name: &str) -> Refusal {
+    let field = name.strip_prefix("arguments.").unwrap_or(name).to_owned();
+    let words = format!("`{field}` is given twice to `{tool}`, which may take either; nothing was sent");
+    let refusal = Refusal::of(RefusalKind::InvalidArgument, words);
+    let (expected, got) = ("to be given once".to_owned(), Some("the same name twice".to_owned()));
+    Refusal { details: vec![ArgumentFault { field, expected, got, nearest: Vec::new() }], ..refusal }
 }
 
 /// The name of what a call writes, where its contract says so.

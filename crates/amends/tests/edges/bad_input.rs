@@ -55,6 +55,8 @@ fn wrong_calls() -> Vec<Bad> {
         with_arguments("arguments that are a list", "charge_card", "[1]"),
         with_arguments("arguments that are a string", "charge_card", r#""{\"order\":\"ord_1\"}""#),
         with_arguments("arguments twice", "charge_card", r#"{},"arguments":{"order":"ord_1","amount":5}"#),
+        with_arguments("an argument twice", "charge_card", r#"{"order":"ord_1","amount":5000,"amount":5}"#),
+        with_arguments("an argument twice for a read", "get_order", r#"{"order":"ord_1","order":"ord_2"}"#),
         call("a name that is no string", r#"{"name":7}"#, "malformed_name"),
         call("no name", r#"{"arguments":{}}"#, "malformed_name"),
         call("an empty name", r#"{"name":""}"#, "malformed_name"),
@@ -204,7 +206,7 @@ fn bad_bodies_at_the_plain_door_get_typed_envelopes_and_are_recorded() {
     let gateway = place.up("");
     let before = events(&place, "call_refused");
     let nested = "[".repeat(10_000);
-    let cases: [(&str, &str, &[u8], u16, &str); 13] = [
+    let cases: [(&str, &str, &[u8], u16, &str); 14] = [
         ("a wrong type", "charge_card", br#"{"order":5,"amount":5}"#, 422, "invalid_argument"),
         ("a missing argument", "charge_card", b"{}", 422, "invalid_argument"),
         ("nothing at all", "charge_card", b"", 422, "invalid_argument"),
@@ -216,6 +218,7 @@ fn bad_bodies_at_the_plain_door_get_typed_envelopes_and_are_recorded() {
         ("not UTF-8", "charge_card", b"{\"order\":\"\xff\"}", 422, "invalid_argument"),
         ("zero bytes", "charge_card", b"\0\0\0", 422, "invalid_argument"),
         ("beyond all range", "charge_card", br#"{"order":"ord_1","amount":1e400}"#, 422, "invalid_argument"),
+        ("an argument twice", "charge_card", br#"{"amount":5,"order":"ord_1","amount":9}"#, 422, "invalid_argument"),
         ("10,000 levels", "charge_card", nested.as_bytes(), 413, "too_large"),
         ("an unknown tool", "chrage_card", b"{}", 404, "unknown_name"),
     ];
