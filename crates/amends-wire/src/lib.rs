@@ -5,7 +5,7 @@
 //! [`Report`](amends_core::Report) in one place per protocol (`classify.rs`), and an
 //! [`Envelope`](amends_core::Envelope) into a message in one place per protocol (`reply.rs`).
 //!
-//! The order to read in: how a text is looked at ([`scan`], [`object`], [`message`], [`splice`], [`mod@twice`]), what a tool declares
+//! The order to read in: how a text is looked at ([`scan`], [`object`], [`message`], [`splice`], [`twice`]), what a tool declares
 //! ([`schema`]), what upstreams say of themselves ([`problem`], [`status`]), and then the protocols ([`mcp`], [`http`], [`a2a`],
 //! [`agui`]).
 

@@ -1,117 +1,105 @@
-//! Names that are there twice in an object: one reader takes the first, another the last.
+//! Reading JSON that may have a name twice in one object: one reader takes the first, another the last.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
 
-/// How many names are compared one by one; more are looked up.
-const FEW: usize = 16;
-
-/// The first name in a JSON text that is there twice in the same object, with the names on the way there: `items.0.price`. What is not
-/// JSON is for others to find.
-pub fn twice(text: &str) -> Option<String> {
-    let mut found = Vec::new();
-    // Why it cannot be read on is in what was found, or the text is not JSON.
-    let ended = Look(&mut found).deserialize(&mut serde_json::Deserializer::from_str(text));
-    found.reverse();
-    (ended.is_err() && !found.is_empty()).then(|| found.join("."))
+/// What a JSON text says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// The value, with the last of what is there twice.
+    pub value: Value,
+    /// The first name that is there twice in the same object, with the names on the way there: `items.0.price`.
+    pub twice: Option<String>,
 }
 
-/// A look into a value. It fails with the first name that is there twice, and leaves the way there, from the inside out.
-struct Look<'a>(&'a mut Vec<String>);
+/// Reads a JSON text once, and sees which of its names is there twice.
+pub fn read(text: &str) -> serde_json::Result<Read> {
+    let mut found = Vec::new();
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = Reader(&mut found).deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    found.reverse();
+    Ok(Read { value, twice: (!found.is_empty()).then(|| found.join(".")) })
+}
 
-impl<'de> DeserializeSeed<'de> for Look<'_> {
-    type Value = ();
+/// Reads a value. It leaves the way to the first name that is there twice, from the inside out.
+struct Reader<'a>(&'a mut Vec<String>);
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+impl Reader<'_> {
+    /// Reads what is inside, under that name.
+    fn inside<T, E>(self, name: &dyn fmt::Display, read: impl FnOnce(Reader<'_>) -> Result<T, E>) -> Result<T, E> {
+        let before = self.0.len();
+        let value = read(Reader(self.0))?;
+        if before == 0 && !self.0.is_empty() {
+            self.0.push(name.to_string());
+        }
+        Ok(value)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-/// The names of one object.
-#[derive(Default)]
-struct Names {
-    few: Vec<String>,
-    many: HashSet<String>,
-}
-
-impl Names {
-    /// Whether it is a name that was not there.
-    fn take(&mut self, name: &str) -> bool {
-        if self.few.iter().any(|known| known == name) || self.many.contains(name) {
-            return false;
-        }
-        match self.few.len() < FEW {
-            true => self.few.push(name.to_owned()),
-            false => drop(self.many.insert(name.to_owned())),
-        }
-        true
-    }
-}
-
-impl<'de> Visitor<'de> for Look<'_> {
-    type Value = ();
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Value;
 
     fn expecting(&self, words: &mut fmt::Formatter<'_>) -> fmt::Result {
         words.write_str("JSON")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut names = Names::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut members = Map::new();
         while let Some(name) = map.next_key::<String>()? {
-            if !names.take(&name) {
-                self.0.push(name);
-                return Err(serde::de::Error::custom("a name is there twice"));
+            let value = Reader(self.0).inside(&name, |reader| map.next_value_seed(reader))?;
+            if self.0.is_empty() && members.contains_key(&name) {
+                self.0.push(name.clone());
             }
-            if let Err(error) = map.next_value_seed(Look(self.0)) {
-                if !self.0.is_empty() {
-                    self.0.push(name);
-                }
-                return Err(error);
-            }
+            members.insert(name, value);
         }
-        Ok(())
+        Ok(Value::Object(members))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        for n in 0_usize.. {
-            match items.next_element_seed(Look(self.0)) {
-                Ok(Some(())) => {}
-                Ok(None) => return Ok(()),
-                Err(error) => {
-                    if !self.0.is_empty() {
-                        self.0.push(n.to_string());
-                    }
-                    return Err(error);
-                }
-            }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut read = Vec::new();
+        while let Some(item) = Reader(self.0).inside(&read.len(), |reader| items.next_element_seed(reader))? {
+            read.push(item);
         }
-        Ok(())
+        Ok(Value::Array(read))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
     }
 
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 }
 
@@ -121,27 +109,27 @@ mod tests {
 
     #[test]
     fn a_name_that_is_there_twice_is_found_however_deep() {
+        let twice = |text: &str| read(text).unwrap().twice;
         assert_eq!(twice(r#"{"a":1,"a":1}"#).as_deref(), Some("a"));
         assert_eq!(twice(r#"{"a":1,"\u0061":2}"#).as_deref(), Some("a"));
-        assert_eq!(twice(r#"{"a":1,"b":[{"c":1},{"c":1,"c":2}]}"#).as_deref(), Some("b.1.c"));
-        let many: String = (0..100).map(|n| format!(r#""n{n}":0,"#)).collect();
-        assert_eq!(twice(&format!(r#"{{{many}"n50":1}}"#)).as_deref(), Some("n50"));
-        assert_eq!(twice(&format!(r#"{{{many}"other":1}}"#)), None);
+        assert_eq!(twice(r#"{"a":1,"b":[{"c":1},{"c":1,"c":2}],"a":3}"#).as_deref(), Some("b.1.c"));
+        assert_eq!(twice(r#"{"a":{"b":{"x":1,"x":1}},"c":[{"y":1,"y":1}],"d":1}"#).as_deref(), Some("a.b.x"));
+        assert_eq!(twice(r#"{"a":[{"c":1},{"c":2}],"c":{"a":null,"b":true}}"#), None);
     }
 
     #[test]
-    fn equal_names_in_different_objects_are_fine_and_what_is_no_json_is_not_ours() {
+    fn the_value_is_what_any_reader_reads() {
         for text in [
-            r#"{"a":[{"c":1},{"c":2}],"c":{"a":null,"b":true},"d":-1.5e3,"e":"x"}"#,
-            "[]",
+            r#"{"b":[{"c":1},{"c":-2,"c":3}],"a":{"z":null,"y":true},"d":-1.5e3,"e":"\u00e9\n"}"#,
+            r#"[18446744073709551615,-9223372036854775808,123456789012345678901,0.1,[],{}]"#,
             "7",
-            "",
-            "{",
-            r#"{"a":}"#,
-            r#"{"a":{"b":1e999}}"#,
+            " \"x\" ",
         ] {
-            assert_eq!(twice(text), None, "{text}");
+            let value: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(read(text).unwrap().value, value, "{text}");
         }
-        assert_eq!(twice(&"[".repeat(10_000)), None, "too deep");
+        for text in ["", "{", r#"{"a":}"#, r#"{"a":{"b":1e999}}"#, "{}{}", "\"\\ud800\"", &"[".repeat(10_000)] {
+            assert!(read(text).is_err() && serde_json::from_str::<Value>(text).is_err(), "{text}");
+        }
     }
 }

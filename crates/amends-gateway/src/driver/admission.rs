@@ -17,7 +17,7 @@ use amends_ledger::{digest, exactly, keyed_digest};
 use amends_wire::mcp::ToolCall;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
-use amends_wire::twice::twice;
+use amends_wire::twice;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -112,16 +112,16 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
     let config = gateway.config();
     gates.approval.clone_from(&tool.rules.contract.approval);
     let looked_at = tool.input.is_some() || permission::reads_arguments(&config, caller, tool);
-    let parsed = (looked_at || !reads).then(|| serde_json::from_str::<Value>(arguments));
+    let parsed = (looked_at || !reads).then(|| twice::read(arguments));
     if let (true, Some(Err(error))) = (looked_at, &parsed) {
         // JSON allows more than can be checked: numbers beyond all range, halves of characters.
         let words = format!("the arguments of `{}` cannot be checked: {error}", tool.name);
         gates.refusal = Some(Box::new(Refusal::of(RefusalKind::InvalidArgument, words)));
     }
-    let value = parsed.and_then(Result::ok);
-    if let Some(name) = value.as_ref().and_then(|_| twice(params)) {
+    let (value, twice) = parsed.and_then(Result::ok).map_or((None, None), |read| (Some(read.value), read.twice));
+    if let Some(field) = twice {
         // What is judged and shown to a person would not be what its tool takes.
-        gates.refusal = Some(Box::new(given_twice(&tool.name, &name)));
+        gates.refusal = Some(Box::new(given_twice(&tool.name, field)));
     }
     if let (Some(schema), Some(value)) = (&tool.input, &value) {
         let faults = schema.check(value);
@@ -279,8 +279,7 @@ fn view(gateway: &Gateway, tool: &ServedTool, arguments: &str, read: Option<&Val
     }
 }
 
-fn given_twice(tool: &ToolName, name: &str) -> Refusal {
-    let field = name.strip_prefix("arguments.").unwrap_or(name).to_owned();
+fn given_twice(tool: &ToolName, field: String) -> Refusal {
     let words = format!("`{field}` is given twice to `{tool}`, which may take either; nothing was sent");
     let refusal = Refusal::of(RefusalKind::InvalidArgument, words);
     let (expected, got) = ("to be given once".to_owned(), Some("the same name twice".to_owned()));
