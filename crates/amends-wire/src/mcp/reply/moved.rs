@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::{ClientTraits, ENVELOPE, RECEIPT, Receipt, block};
 use crate::mcp::Dialect;
-use crate::mcp::era::stamped;
+use crate::mcp::era::Era;
 use crate::mcp::inputs::REQUEST_STATE;
 use crate::mcp::steps::{Moved, Names, Written, filled, text};
 use crate::message::INVALID_PARAMS;
@@ -46,9 +46,13 @@ pub fn moved(
     if let Some(receipt) = receipt {
         meta.push_str(&format!(",\"{RECEIPT}\":{}", receipt.json()));
     }
-    let result = format!(
-        "{{\"content\":[{content}],\"structuredContent\":{},\"isError\":{is_error},\"_meta\":{{{meta}}}}}",
+    // As [`stamped`](crate::mcp::era::stamped) would, without reading all of it again.
+    let stamp = match traits.era {
+        Era::Modern => ",\"resultType\":\"complete\"",
+        Era::Legacy => "",
+    };
+    format!(
+        "{{\"content\":[{content}],\"structuredContent\":{},\"isError\":{is_error},\"_meta\":{{{meta}}}{stamp}}}",
         spoken.get()
-    );
-    stamped(&result, "tools/call", traits.era)
+    )
 }
