@@ -36,6 +36,7 @@ impl Machine {
         for (name, action) in &self.actions {
             self.tools_of(name, action, &tools, &mut found);
             action.passed_over(name, &mut found);
+            self.excluded(name, action, others, &mut found);
             if action.timeout_ms.is_some() && matches!(action.does, Does::Machine(_) | Does::Allowed(_)) {
                 let message =
                     "it is over once the other machine is entered, so that its `timeout` bounds nothing within";
