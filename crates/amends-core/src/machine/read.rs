@@ -34,6 +34,15 @@ impl Machine {
         reader.findings.retain(|finding| finding.weight == Weight::Error);
         (Some(machine).filter(|machine| machine.actions.len() <= MACHINE_ACTIONS_MAX), reader.findings)
     }
+
+    /// What of its actions cannot be read, each looked at alone.
+    pub(super) fn unreadable(spec: &MachineSpec) -> Vec<Finding> {
+        let mut reader = Reader::default();
+        for (name, action) in &spec.actions {
+            reader.action(name, action);
+        }
+        reader.findings
+    }
 }
 
 #[derive(Default)]
