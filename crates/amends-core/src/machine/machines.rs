@@ -129,6 +129,7 @@ impl Machines {
                 if !self.specs.contains_key(run) {
                     let fix = match nearest(run.as_str(), self.specs.keys().map(MachineName::as_str)).first() {
                         Some(near) => format!("did you mean `{near}`?"),
+                        None if run.as_str().is_empty() => "name the machine that it runs, or drop the key".to_owned(),
                         None => format!("declare it: `[machines.{run}]`"),
                     };
                     wrong_as(Code::DependencyMissing, "machine", format!("there is no machine `{run}`"), fix);

@@ -441,6 +441,15 @@ fn machines_that_run_each_other_are_read_together() {
             "order.actions.refund.machine: there is no machine `refund`; did you mean `refnd`?",
         ),
         (
+            json!({ "order": runs(json!({})), "refund": {} }),
+            "order.actions.refund.machine: `refund` never ends, so what waits for it never goes on",
+        ),
+        (json!({ "order": runs(json!({})), "refund": {} }), "refund.actions: there is nothing to do"),
+        (
+            json!({ "order": { "initial": "a", "terminal": ["z"], "actions": { "run": { "from": ["a"], "to": "z", "machine": "" } } } }),
+            "order.actions.run.machine: there is no machine ``; name the machine that it runs, or drop the key",
+        ),
+        (
             json!({ "refund": runs(json!({})) }),
             "refund.actions.refund.machine: `refund` would run itself by way of `refund`",
         ),
