@@ -7,6 +7,7 @@ mod cost;
 mod functions;
 mod kinds;
 mod names;
+mod sure;
 mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,6 +155,12 @@ impl Expression {
     /// that may be whole is `integer` among others.
     pub(crate) fn kinds(&self, known: &kinds::Known<'_>) -> Option<BTreeSet<&'static str>> {
         kinds::kinds(self.program.expression(), known)
+    }
+
+    /// Whether it can be true at all, as far as it says that itself: `inputs.n < inputs.n` never is. Of one that may be and may
+    /// not, it can.
+    pub(crate) fn can_hold(&self) -> bool {
+        sure::can(self.program.expression()).hold
     }
 
     /// What each value it speaks of is compared with, if it only compares values with what is written out in it, and joins that.

@@ -8,6 +8,7 @@ mod effects;
 mod expect;
 mod faked;
 mod gates;
+mod mistakes;
 mod report;
 mod spec;
 mod telling;
@@ -18,6 +19,7 @@ use thiserror::Error;
 pub use answer::AnswerSpec;
 pub use expect::{ExpectSpec, NoSpec};
 pub use faked::reports;
+pub use mistakes::Mistake;
 pub use report::{Mismatch, Report, StepReport};
 pub use spec::{Scenario, StepSpec};
 pub(crate) use telling::BEGIN;
@@ -27,14 +29,9 @@ pub(crate) use telling::{Happened, retell};
 /// Why a scenario cannot be told.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ScenarioError {
-    /// It is not what it should be.
-    #[error("line {line}: {reason}")]
-    Malformed {
-        /// The line.
-        line: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
+    /// It is not what it should be, for all of these.
+    #[error("{}", .0.iter().map(Mistake::to_string).collect::<Vec<_>>().join("\n"))]
+    Malformed(Vec<Mistake>),
     /// Something in it makes no sense.
     #[error("step {step}: {reason}")]
     Senseless {

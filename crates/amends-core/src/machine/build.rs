@@ -149,7 +149,8 @@ impl ActionSpec {
 
     /// One of several calls that are made at the same time.
     pub fn parallel(mut self, name: &str, tool: &str, args: &[(&str, &str)]) -> Self {
-        self.parallel.insert(name.to_owned(), SiblingSpec { tool: tool.to_owned(), args: owned(args) });
+        let sibling = SiblingSpec { tool: tool.to_owned(), args: owned(args) };
+        self.parallel.get_or_insert_default().insert(name.to_owned(), sibling);
         self
     }
 

@@ -64,6 +64,11 @@ impl Finding {
         from.iter().filter(same).any(|other| self.action().is_none() || other.action() == self.action())
     }
 
+    /// Whether it is about the same part as one of those, or about what is in it.
+    pub fn is_where(&self, others: &[Self]) -> bool {
+        others.iter().any(|other| self.at.starts_with(&other.at))
+    }
+
     fn new(weight: Weight, at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
         let at = at.iter().map(|part| (*part).to_owned()).collect();
         Self { weight, code: Code::ConfigSchemaViolation, at, message: message.into(), fix: fix.into() }

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::Flow;
 use super::inputs::requires;
-use super::{Action, Does, Finding, Machine, Machines, Resolution};
+use super::{Action, Does, Finding, Machine, Machines, Resolution, Weight};
 use crate::expression::Expression;
 use crate::id::{ActionName, MachineName, StateName, ToolName};
+use crate::registry::Code;
 
 /// What the checks must know of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +35,17 @@ impl Machine {
         self.fields_that_may_lack(&flow, &mut found);
         self.pivots(&flow, others, &tools, &mut found);
         for (name, action) in &self.actions {
-            self.tools_of(name, action, &tools, &mut found);
-            action.passed_over(name, &mut found);
+            self.excluded(name, action, others, &mut found);
+        }
+        self.look_at_actions(&tools, &mut found);
+        found
+    }
+
+    /// What is found by looking at each action alone.
+    fn look_at_actions(&self, tools: &impl Fn(&ToolName) -> Option<ToolFacts>, found: &mut Vec<Finding>) {
+        for (name, action) in &self.actions {
+            self.tools_of(name, action, tools, found);
+            action.passed_over(name, found);
             if action.timeout_ms.is_some() && matches!(action.does, Does::Machine(_) | Does::Allowed(_)) {
                 let message =
                     "it is over once the other machine is entered, so that its `timeout` bounds nothing within";
@@ -43,7 +53,6 @@ impl Machine {
                 found.push(Finding::warning(&["actions", name.as_str(), "timeout"], message, fix));
             }
         }
-        found
     }
 
     fn tools_of(
@@ -206,6 +215,28 @@ impl Machines {
         let mut found = machine.faults(self);
         found.extend(machine.look_among(self, tools));
         found
+    }
+
+    /// What may surprise about what could be read of them, beside those mistakes, each with the machine's name before its place. Of
+    /// a machine with a mistake, only what is found in one action alone: the rest may follow from it.
+    pub fn surprises(&self, mistakes: &[Finding], tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
+        // Whoever runs itself would be looked at without an end.
+        if mistakes.iter().any(|finding| finding.code == Code::DependencyCycle) {
+            return Vec::new();
+        }
+        let mut all = Vec::new();
+        for (name, machine) in &self.declared {
+            let mut found = Vec::new();
+            if mistakes.iter().any(|mistake| mistake.at.first().is_some_and(|of| of == name.as_str())) {
+                machine.look_at_actions(&tools, &mut found);
+            } else {
+                found = machine.look_among(self, &tools);
+            }
+            let found = found.into_iter().filter(|finding| finding.weight == Weight::Warning);
+            all.extend(found.map(|finding| finding.of(name.as_str())));
+        }
+        all.retain(|finding| !finding.is_where(mistakes));
+        all
     }
 
     /// Whether an action does what can be undone, and what cannot be, itself or in the machine that it runs. Each of those is gone

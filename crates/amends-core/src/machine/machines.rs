@@ -12,7 +12,7 @@ use crate::registry::Code;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machines {
     specs: BTreeMap<MachineName, MachineSpec>,
-    declared: BTreeMap<MachineName, Machine>,
+    pub(super) declared: BTreeMap<MachineName, Machine>,
     stages: BTreeMap<MachineName, Machine>,
 }
 
@@ -38,6 +38,21 @@ impl Machines {
         }
         found.extend(beside);
         (machines, found)
+    }
+
+    /// What is wrong with them beside the keys that could not be read, which were left out. Whatever may follow from what was left
+    /// out is not told: neither how machines fit each other nor, of a machine that lacks a key, how its actions do.
+    pub fn mistakes_beside(specs: &BTreeMap<MachineName, MachineSpec>, unread: &[Finding]) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for (name, spec) in specs {
+            let lacks: Vec<&Finding> =
+                unread.iter().filter(|key| key.at.first().is_some_and(|of| of == name.as_str())).collect();
+            let told =
+                if lacks.is_empty() { Machine::attempt(name.as_str(), spec).1 } else { Machine::unreadable(spec) };
+            let told = told.into_iter().map(|finding| finding.of(name.as_str()));
+            found.extend(told.filter(|told| !lacks.iter().any(|key| key.action() == told.action())));
+        }
+        found
     }
 
     /// What can be read of all of them, and what is wrong.
@@ -114,6 +129,7 @@ impl Machines {
                 if !self.specs.contains_key(run) {
                     let fix = match nearest(run.as_str(), self.specs.keys().map(MachineName::as_str)).first() {
                         Some(near) => format!("did you mean `{near}`?"),
+                        None if run.as_str().is_empty() => "name the machine that it runs, or drop the key".to_owned(),
                         None => format!("declare it: `[machines.{run}]`"),
                     };
                     wrong_as(Code::DependencyMissing, "machine", format!("there is no machine `{run}`"), fix);

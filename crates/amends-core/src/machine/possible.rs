@@ -25,8 +25,7 @@ impl Machine {
     pub(super) fn hopeless(&self, name: &ActionName, action: &Action, others: &Machines, found: &mut Vec<Finding>) {
         let at = |part| ["actions", name.as_str(), part];
         if let Some(guard) = &action.guard
-            && let (1, tries) = self.tries(&[guard], action, others)
-            && !tries.iter().any(|tried| is(guard, tried) == Some(true))
+            && (!guard.can_hold() || self.is_out_of_reach(guard, action, others))
         {
             let message = format!("it can never be taken: `{}` never holds", guard.source());
             let fix = "mend the guard, the schema of the inputs, or what is written into the fields";
@@ -48,21 +47,72 @@ impl Machine {
         }
     }
 
+    /// Targets that are never chosen because the action is never taken where they would be.
+    pub(super) fn excluded(&self, name: &ActionName, action: &Action, others: &Machines, found: &mut Vec<Finding>) {
+        let (Target::Choice(branches), Some(guard)) = (&action.to, &action.guard) else { return };
+        let Some(plain) = plainly(guard) else { return };
+        if self.is_out_of_reach(guard, action, others) {
+            return;
+        }
+        let alone = self.chosen(branches, None, action, others);
+        let guarded = self.chosen(branches, Some(&plain), action, others);
+        for ((branch, alone), guarded) in branches.iter().zip(alone).zip(guarded) {
+            // The last one must be there even where a guard leaves nothing for it.
+            if let Some(when) = branch.when.as_ref().filter(|_| alone && !guarded) {
+                let message = format!(
+                    "`{}` is never chosen: where the guard `{}` holds, `{}` does not, or one before it does",
+                    branch.state,
+                    guard.source(),
+                    when.source()
+                );
+                let fix = "mend the guard or the condition, or drop the target";
+                found.push(Finding::warning(&["actions", name.as_str(), "to"], message, fix));
+            }
+        }
+    }
+
+    /// Whether a guard never holds over anything that it can be asked about.
+    fn is_out_of_reach(&self, guard: &Expression, action: &Action, others: &Machines) -> bool {
+        let Some(plain) = plainly(guard) else { return false };
+        let (known, tries) = self.tries(&[&plain], action, others);
+        known == 1 && !tries.iter().any(|tried| is(&plain, tried) == Some(true))
+    }
+
     /// The targets that are never chosen, as far as that is found within the bound.
     fn unchosen<'a>(&self, branches: &'a [Branch], action: &Action, others: &Machines) -> Vec<&'a Branch> {
+        let mut chosen = self.chosen(branches, None, action, others);
+        for (n, branch) in branches.iter().enumerate() {
+            let may = |when: &Expression| when.can_hold() && self.never(when, "boolean", action).is_none();
+            chosen[n] &= branch.when.as_ref().is_none_or(may);
+        }
+        // The last one must be there even where those before it say all there is to say.
+        let always = |branch: &Branch| {
+            let when = branch.when.as_ref().filter(|when| when.variables().is_empty());
+            when.is_some_and(|when| when.compared().is_some() && is(when, &Try::new()) != Some(false))
+        };
+        if let [before @ .., Branch { when: None, .. }] = branches {
+            chosen[before.len()] = !before.iter().any(always);
+        }
+        branches.iter().zip(chosen).filter(|(_, chosen)| !chosen).map(|(branch, _)| branch).collect()
+    }
+
+    /// Which targets are chosen in some try in which that guard holds, or may be in one that is beyond the bound.
+    fn chosen(&self, branches: &[Branch], guard: Option<&Expression>, action: &Action, others: &Machines) -> Vec<bool> {
         // One that does more than compare may hold or not, as is needed.
         let plain = |branch: &Branch| branch.when.as_ref().is_some_and(|when| when.compared().is_some());
         let plain: Vec<bool> = branches.iter().map(plain).collect();
-        let conditions: Vec<&Expression> = branches
-            .iter()
-            .zip(&plain)
-            .filter(|(_, plain)| **plain)
-            .filter_map(|(branch, _)| branch.when.as_ref())
-            .collect();
+        let plain_ones = branches.iter().zip(&plain).filter(|(_, plain)| **plain);
+        let conditions: Vec<&Expression> =
+            guard.into_iter().chain(plain_ones.filter_map(|(branch, _)| branch.when.as_ref())).collect();
         let (known, tries) = self.tries(&conditions, action, others);
+        let guards = usize::from(guard.is_some());
+        if known < guards {
+            return vec![true; branches.len()];
+        }
         let mut chosen = vec![false; branches.len()];
-        for tried in &tries {
-            let mut asked = 0;
+        let holds = |tried: &&Try| guard.is_none_or(|guard| is(guard, tried) == Some(true));
+        for tried in tries.iter().filter(holds) {
+            let mut asked = guards;
             for (n, branch) in branches.iter().enumerate() {
                 let Some(when) = branch.when.as_ref().filter(|_| plain[n]) else {
                     chosen[n] = true;
@@ -81,19 +131,7 @@ impl Machine {
                 }
             }
         }
-        for (n, branch) in branches.iter().enumerate() {
-            let when = branch.when.as_ref();
-            chosen[n] &= when.is_none_or(|when| self.never(when, "boolean", action).is_none());
-        }
-        // The last one must be there even where those before it say all there is to say.
-        let always = |branch: &Branch| {
-            let when = branch.when.as_ref().filter(|when| when.variables().is_empty());
-            when.is_some_and(|when| when.compared().is_some() && is(when, &Try::new()) != Some(false))
-        };
-        if let [before @ .., Branch { when: None, .. }] = branches {
-            chosen[before.len()] = !before.iter().any(always);
-        }
-        branches.iter().zip(chosen).filter(|(_, chosen)| !chosen).map(|(branch, _)| branch).collect()
+        chosen
     }
 
     /// Everything that the first of those conditions can be asked about, as many of them as can be asked all of it within the
@@ -200,6 +238,17 @@ impl Machines {
         let mut actions = self.declared().flat_map(Machine::actions);
         actions.any(|(_, action)| runs(action) && action.args.contains_key(field))
     }
+}
+
+/// What must hold wherever a guard does, of which only comparisons are made: all of it, or those parts of it.
+fn plainly(guard: &Expression) -> Option<Expression> {
+    if guard.compared().is_some() {
+        return Some(guard.clone());
+    }
+    let parts = guard.conjuncts().into_iter().filter_map(|part| Expression::parse(part).ok());
+    let plain: Vec<String> =
+        parts.filter(|part| part.compared().is_some()).map(|part| format!("({})", part.source())).collect();
+    (!plain.is_empty()).then(|| Expression::parse(&plain.join(" && ")).ok())?
 }
 
 /// What a condition is in a try, where it gives an answer.
@@ -344,6 +393,10 @@ mod tests {
             "state.deep.most == 3",
             "state.mood == 'loud' && state.mood != 'loud'",
             "inputs.n > 9223372036854775807",
+            "inputs.n == inputs.n + 1",
+            "size(inputs.text) < 0 && inputs.n > 3",
+            "inputs.any != inputs.any",
+            "inputs.n > 5 && inputs.n < 3 && size(inputs.text) > 1",
         ] {
             let found = errors(guarded(never));
             let said = format!("actions.go.guard: it can never be taken: `{never}` never holds");
@@ -365,6 +418,10 @@ mod tests {
             "inputs.only != 7",
             "inputs.n > 3 && inputs.n < 10 && inputs.kind != 'a' && state.told == 1",
             "inputs.n + 1 > 100",
+            "inputs.n < inputs.n + 1",
+            "inputs.any == inputs.any + 1.0",
+            "size(inputs.text) <= 0",
+            "inputs.n > 5 && size(inputs.text) > 1",
             "inputs.n < state.told",
             "state.told == 7 || state.fixed == 0",
             "state.free > 5.25 && state.free < 5.5",
@@ -457,6 +514,7 @@ mod tests {
                 json!([when("result.state == 'good'", "x"), when("result.state == 'good'", "y"), last()]),
                 "`y` is never chosen by `result.state == 'good'`",
             ),
+            (json!([when("result.fields.n > result.fields.n", "x"), last()]), "`x` is never chosen by"),
             (json!([when("result.state == 'god'", "x"), last()]), "`x` is never chosen by `result.state == 'god'`"),
             (
                 json!([when("result.fields.n > 3", "x"), when("result.fields.n > 4", "y"), last()]),
@@ -475,6 +533,48 @@ mod tests {
         ] {
             let found = choosing(to);
             assert!(!found.iter().any(|found| found.contains("never chosen")), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_target_that_the_guard_excludes_is_warned_of() {
+        let warned = |guard: &str, to: Value| {
+            let input = json!({ "properties": { "n": { "type": "integer" }, "t": {} }, "required": ["n", "t"] });
+            let spec = json!({
+                "initial": "a", "terminal": ["x", "y", "z"], "fields": { "told": 0 },
+                "actions": {
+                    "go": { "from": ["a"], "to": to, "guard": guard, "input": input },
+                    "tell": { "from": ["a"], "to": [{ "when": "state.told == 0", "state": "x" }, { "state": "y" }], "writes": { "told": "1" } },
+                    "end": { "from": ["a"], "to": "z" },
+                },
+            });
+            let spec: MachineSpec = serde_json::from_value(spec).unwrap();
+            let found = Machine::read("m", &spec).unwrap().look(|_| None);
+            let found = found.into_iter().filter(|found| found.message.contains("is never chosen"));
+            found.map(|found| (found.weight, found.at.join("."), found.message)).collect::<Vec<_>>()
+        };
+        let when = |when: &str, state: &str| json!({ "when": when, "state": state });
+        let last = || json!({ "state": "z" });
+        for (guard, to, state) in [
+            ("inputs.n > 5", json!([when("inputs.n < 3", "x"), last()]), "x"),
+            ("inputs.n > 5 && size(inputs.t) > 1", json!([when("inputs.n < 3", "x"), last()]), "x"),
+            ("state.told == 1", json!([when("state.told == 0", "x"), when("inputs.n > 3", "y"), last()]), "x"),
+            ("inputs.n > 5", json!([when("inputs.n > 4", "x"), when("inputs.n > 2", "y"), last()]), "y"),
+        ] {
+            let found = warned(guard, to);
+            assert_eq!(found.len(), 1, "{guard}: {found:?}");
+            let (weight, at, message) = &found[0];
+            assert_eq!((*weight, at.as_str()), (Weight::Warning, "actions.go.to"));
+            let said = format!("`{state}` is never chosen: where the guard `{guard}` holds, ");
+            assert!(message.starts_with(&said), "{message}");
+        }
+        for (guard, to) in [
+            ("inputs.n > 5", json!([when("inputs.n > 7", "x"), when("state.told == 0", "y"), last()])),
+            ("inputs.n > 5", json!([when("inputs.n > 4", "x"), last()])),
+            ("inputs.n > 5 || size(inputs.t) > 1", json!([when("inputs.n < 3", "x"), last()])),
+            ("inputs.n > 5", json!([when("inputs.t < 3", "x"), when("size(inputs.t) == inputs.n", "y"), last()])),
+        ] {
+            assert_eq!(warned(guard, to), [], "{guard}");
         }
     }
 

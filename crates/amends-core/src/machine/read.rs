@@ -34,6 +34,15 @@ impl Machine {
         reader.findings.retain(|finding| finding.weight == Weight::Error);
         (Some(machine).filter(|machine| machine.actions.len() <= MACHINE_ACTIONS_MAX), reader.findings)
     }
+
+    /// What of its actions cannot be read, each looked at alone.
+    pub(super) fn unreadable(spec: &MachineSpec) -> Vec<Finding> {
+        let mut reader = Reader::default();
+        for (name, action) in &spec.actions {
+            reader.action(name, action);
+        }
+        reader.findings
+    }
 }
 
 #[derive(Default)]
@@ -126,6 +135,10 @@ impl Reader {
                 }
                 Target::One(StateName::new(state.as_str()))
             }
+            TargetSpec::Choice(branches) if branches.is_empty() => {
+                self.wrong(&at, "it leads nowhere: there is no target in it", "name a state: `to = \"paid\"`");
+                Target::Choice(Vec::new())
+            }
             TargetSpec::Choice(branches) => {
                 let last = branches.len().saturating_sub(1);
                 for (n, branch) in branches.iter().enumerate() {
@@ -153,7 +166,7 @@ impl Reader {
             spec.tool.as_ref().map(|_| "tool"),
             spec.function.as_ref().map(|_| "function"),
             spec.machine.as_ref().map(|_| "machine"),
-            (!spec.parallel.is_empty()).then_some("parallel"),
+            spec.parallel.as_ref().map(|_| "parallel"),
             spec.allowed.as_ref().map(|_| "allowed"),
         ];
         let said: Vec<&str> = said.into_iter().flatten().collect();
@@ -188,15 +201,24 @@ impl Reader {
         if spec.allowed.is_some() {
             return Does::Allowed(self.allowed(name, spec));
         }
-        if spec.parallel.is_empty() {
-            return Does::Nothing;
-        }
-        if spec.parallel.len() == 1 {
-            self.wrong(&[&at[..], &["parallel"]].concat(), "there is only one of them", "make it the action's `tool`");
+        let Some(parallel) = &spec.parallel else { return Does::Nothing };
+        match parallel.len() {
+            // Refused where it is read: no trace has it, since it was not written down while it passed for no call.
+            0 => self.wrong(
+                &[&at[..], &["parallel"]].concat(),
+                "it makes no call at all",
+                "name the calls: `parallel = { stock = { tool = \"get_stock\" }, price = { tool = \"get_price\" } }`, or drop it",
+            ),
+            1 => self.wrong(
+                &[&at[..], &["parallel"]].concat(),
+                "there is only one of them",
+                "make it the action's `tool`",
+            ),
+            _ => {}
         }
         let may = spec.before();
         let mut siblings = BTreeMap::new();
-        for (sibling, spec) in &spec.parallel {
+        for (sibling, spec) in parallel {
             let at = [&at[..], &["parallel", sibling, "args"]].concat();
             let args = self.expressions(&at, &spec.args, &may);
             siblings.insert(sibling.clone(), ToolUse { tool: ToolName::new(spec.tool.as_str()), args, whole: false });

@@ -7,10 +7,11 @@ mod fits;
 mod kinds;
 
 use std::cell::Cell;
+use std::collections::HashSet;
 
 use serde_json::Value;
 
-use fits::equal;
+use fits::same;
 
 /// How deep a schema is looked into.
 const DEPTH_MAX: usize = 12;
@@ -154,9 +155,10 @@ impl<'a> Within<'a> {
             return Some("its types exclude each other".into());
         }
         if let Some(named) = named(layers) {
+            let empty = |layer: &&Value| layer.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty);
             return match named.as_slice() {
-                [] => Some("its `enum` is empty".into()),
-                named if named.iter().any(|value| self.may_fit(value, layers)) => None,
+                [] if layers.iter().any(empty) => Some("its `enum` is empty".into()),
+                named if named.iter().any(|value| self.may_fit_rest(value, layers)) => None,
                 _ => Some("none of the values it names fits the rest of it".into()),
             };
         }
@@ -215,19 +217,19 @@ fn listed(said: &Value) -> Option<Vec<&str>> {
     said.iter().all(|kind| TYPES.contains(kind)).then_some(said)
 }
 
-/// The values that are named, where some are: it must be one of them.
-fn named(layers: &[&Value]) -> Option<Vec<Value>> {
-    let lists = layers.iter().filter_map(|layer| layer.get("enum").and_then(Value::as_array).cloned());
-    let only = layers.iter().filter_map(|layer| layer.get("const")).map(|only| vec![only.clone()]);
-    lists.chain(only).reduce(|some, others| {
-        if some.is_empty() || others.is_empty() {
-            return Vec::new();
-        }
-        let both: Vec<Value> =
-            some.iter().filter(|value| others.iter().any(|other| equal(value, other))).cloned().collect();
-        // One that is left over is shown not to fit where all are tried.
-        if both.is_empty() { some } else { both }
-    })
+/// The values that are named, where some are: it must be one of them. Each is there once.
+fn named<'a>(layers: &[&'a Value]) -> Option<Vec<&'a Value>> {
+    let lists = layers.iter().filter_map(|layer| layer.get("enum").and_then(Value::as_array));
+    let only = layers.iter().filter_map(|layer| layer.get("const")).map(std::slice::from_ref);
+    let mut all = lists.map(Vec::as_slice).chain(only);
+    let first = all.next()?;
+    // By their texts, since they may be thousands.
+    let mut left: HashSet<String> = first.iter().map(same).collect();
+    for others in all {
+        let others: HashSet<String> = others.iter().map(same).collect();
+        left.retain(|value| others.contains(value));
+    }
+    Some(first.iter().filter(|value| left.remove(&same(value))).collect())
 }
 
 /// Whether everything fits a schema.
@@ -257,6 +259,21 @@ fn said(not: &Value, of: &Value, layers: &[&Value]) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn thousands_of_named_values_are_looked_at_soon() {
+        let names = |from: usize| (from..from + 60_000).map(|n| json!(format!("v{n}"))).collect::<Vec<_>>();
+        let needs = |of: Value| json!({ "required": ["n"], "properties": { "n": of } });
+        let some = needs(json!({ "allOf": [{ "enum": names(0) }, { "enum": names(59_999) }], "enum": names(50_000) }));
+        let none = needs(json!({ "allOf": [{ "enum": names(0) }, { "enum": names(60_000) }] }));
+        let long = needs(json!({ "enum": names(0), "allOf": [{ "enum": names(0) }, { "minLength": 9 }] }));
+        let begun = std::time::Instant::now();
+        assert_eq!(nothing_given(&some), None);
+        assert!(nothing_given(&none).is_some_and(|why| why.contains("none of the values it names fits")));
+        // More than can be looked at one by one.
+        assert_eq!(nothing_given(&long), None);
+        assert!(begun.elapsed().as_secs() < 10, "it took {:?}", begun.elapsed());
+    }
 
     #[test]
     fn inputs_that_nobody_can_give_are_seen_and_all_others_pass() {

@@ -105,8 +105,8 @@ pub struct ActionSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// Calls that are made at the same time, over the same fields; it is done when all of them are.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub parallel: BTreeMap<String, SiblingSpec>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<BTreeMap<String, SiblingSpec>>,
     /// The tools that the agent itself calls, each as an action, until it takes the action `complete`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed: Option<Vec<String>>,

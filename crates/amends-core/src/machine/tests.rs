@@ -118,6 +118,22 @@ fn each_mistake_is_named_with_its_place_and_its_fix() {
             "actions.drop.parallel: there is only one of them; make it the action's `tool`",
         ),
         (
+            vec![("/actions/drop/parallel", json!({}))],
+            "actions.drop.parallel: it makes no call at all; name the calls: `parallel = { stock = { tool = \"get_stock\" }, price",
+        ),
+        (
+            vec![("/actions/pay/parallel", json!({}))],
+            "actions.pay: it has `tool` and `parallel` at once; keep one, or make two actions of it",
+        ),
+        (
+            vec![("/actions/drop/to", json!([]))],
+            "actions.drop.to: it leads nowhere: there is no target in it; name a state: `to = \"paid\"`",
+        ),
+        (
+            vec![("/actions/drop/from", json!([]))],
+            "actions.drop.from: it leads away from nowhere; name its states: `from = [\"created\"]`",
+        ),
+        (
             vec![("/state", json!({ "properties": { "item": {} }, "additionalProperties": false }))],
             "actions.pay.writes: it writes `receipt`, which the machine's `state` does not allow",
         ),
@@ -423,6 +439,15 @@ fn machines_that_run_each_other_are_read_together() {
         (
             json!({ "order": runs(json!({})), "refnd": refund }),
             "order.actions.refund.machine: there is no machine `refund`; did you mean `refnd`?",
+        ),
+        (
+            json!({ "order": runs(json!({})), "refund": {} }),
+            "order.actions.refund.machine: `refund` never ends, so what waits for it never goes on",
+        ),
+        (json!({ "order": runs(json!({})), "refund": {} }), "refund.actions: there is nothing to do"),
+        (
+            json!({ "order": { "initial": "a", "terminal": ["z"], "actions": { "run": { "from": ["a"], "to": "z", "machine": "" } } } }),
+            "order.actions.run.machine: there is no machine ``; name the machine that it runs, or drop the key",
         ),
         (
             json!({ "refund": runs(json!({})) }),

@@ -5,13 +5,14 @@ use std::fmt;
 
 use amends_core::id::MachineName;
 use amends_core::machine::{Does, Finding, Machine, MachineSpec, Machines, ToolFacts, Weight};
-use amends_core::{Digest, ToolName};
+use amends_core::{Digest, ToolName, UpstreamName};
 use amends_wire::Schema;
 use serde_json::{Map, Value};
 
-use super::{Config, ConfigError, Source, UpstreamConfig};
+use super::{Config, ConfigError, Mistake, Source, ToolConfig, UpstreamConfig};
 
-/// What is wrong with the machines of a configuration: all of it, each with its line where that is known.
+/// What is wrong with the machines of a configuration: all of it, each with its line where that is known, and then what may
+/// surprise about them. Its words are those of what is wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WrongMachines {
     origin: String,
@@ -19,6 +20,10 @@ pub struct WrongMachines {
 }
 
 impl WrongMachines {
+    fn of(found: Vec<Finding>) -> Self {
+        Self { origin: String::new(), found: found.into_iter().map(|finding| (None, finding)).collect() }
+    }
+
     /// Each finding, with the line it is about where that is known.
     pub fn findings(&self) -> impl Iterator<Item = (Option<usize>, &Finding)> {
         self.found.iter().map(|(line, finding)| (*line, finding))
@@ -34,7 +39,8 @@ impl WrongMachines {
 
 impl fmt::Display for WrongMachines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, (line, finding)) in self.found.iter().enumerate() {
+        let errors = self.found.iter().filter(|(_, finding)| finding.weight == Weight::Error);
+        for (n, (line, finding)) in errors.enumerate() {
             if n > 0 {
                 writeln!(f)?;
             }
@@ -54,16 +60,41 @@ fn key(finding: &Finding) -> String {
     format!("machines.{}", finding.at.join("."))
 }
 
-/// Reads the machines that are declared.
-pub(super) fn settle(specs: BTreeMap<String, MachineSpec>) -> Result<Machines, ConfigError> {
-    let specs = specs.into_iter().map(|(name, spec)| (MachineName::new(name), spec)).collect();
+/// Reads the machines that are declared. `facts` says what is known of a tool.
+pub(super) fn settle(
+    specs: BTreeMap<String, MachineSpec>,
+    facts: impl Fn(&ToolName) -> Option<ToolFacts>,
+) -> Result<Machines, ConfigError> {
+    let specs = named(specs);
     Machines::read(&specs).map_err(|_| {
-        let (machines, mut found) = Machines::mistakes(&specs);
-        let schemas = machines.declared().flat_map(schemas).filter(|finding| !finding.may_follow(&found));
-        let schemas: Vec<Finding> = schemas.collect();
-        found.extend(schemas);
+        let (machines, mut found) = mistakes(&specs);
+        found.extend(machines.surprises(&found, facts));
         wrong(found)
     })
+}
+
+/// What is wrong with machines of which some keys could not be read, or others of the same file. Nothing where that is not known.
+pub(super) fn beside(specs: BTreeMap<String, MachineSpec>, unread: &[Mistake]) -> Option<WrongMachines> {
+    let keys: Option<Vec<&str>> = unread.iter().map(|mistake| mistake.key.as_deref()).collect();
+    let of_machines = keys?.into_iter().filter_map(|key| key.strip_prefix("machines."));
+    let unread: Vec<Finding> =
+        of_machines.map(|key| Finding::error(&key.split('.').collect::<Vec<_>>(), "", "")).collect();
+    let specs = named(specs);
+    let found = if unread.is_empty() { mistakes(&specs).1 } else { Machines::mistakes_beside(&specs, &unread) };
+    (!found.is_empty()).then(|| WrongMachines::of(found))
+}
+
+/// What could be read of machines, and all that is wrong with them.
+fn mistakes(specs: &BTreeMap<MachineName, MachineSpec>) -> (Machines, Vec<Finding>) {
+    let (machines, mut found) = Machines::mistakes(specs);
+    let schemas = machines.declared().flat_map(schemas).filter(|finding| !finding.may_follow(&found));
+    let schemas: Vec<Finding> = schemas.collect();
+    found.extend(schemas);
+    (machines, found)
+}
+
+fn named(specs: BTreeMap<String, MachineSpec>) -> BTreeMap<MachineName, MachineSpec> {
+    specs.into_iter().map(|(name, spec)| (MachineName::new(name), spec)).collect()
 }
 
 /// The digest of each machine that is declared, with all it uses. Walks are compared by it at every step.
@@ -78,9 +109,14 @@ pub(super) fn digests(machines: &Machines) -> BTreeMap<MachineName, Digest> {
 /// Refuses machines that cannot work by what is declared of their tools.
 pub(super) fn fit(config: &Config) -> Result<(), ConfigError> {
     let found = config.look_at_machines(|tool| config.facts(tool.as_str()));
-    let mut errors: Vec<Finding> = found.into_iter().filter(|finding| finding.weight == Weight::Error).collect();
+    let (mut errors, mut warnings): (Vec<Finding>, Vec<Finding>) =
+        found.into_iter().partition(|finding| finding.weight == Weight::Error);
     errors.extend(config.machines.declared().flat_map(schemas));
-    if errors.is_empty() { Ok(()) } else { Err(wrong(errors)) }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    warnings.retain(|finding| !finding.is_where(&errors));
+    Err(wrong([errors, warnings].concat()))
 }
 
 /// The schemas of a machine that cannot be used.
@@ -124,8 +160,7 @@ fn schemas(machine: &Machine) -> Vec<Finding> {
 }
 
 fn wrong(found: Vec<Finding>) -> ConfigError {
-    let found = found.into_iter().map(|finding| (None, finding)).collect();
-    ConfigError::Machines(WrongMachines { origin: String::new(), found })
+    ConfigError::Machines(WrongMachines::of(found))
 }
 
 impl Config {
@@ -168,15 +203,7 @@ impl Config {
 
     /// What the file says of the tool of that served name; nothing where it says nothing.
     pub fn facts(&self, tool: &str) -> Option<ToolFacts> {
-        let promised = || self.upstreams.values().find_map(|upstream| upstream.promised(tool));
-        match self.tools.get(tool) {
-            Some(declared) => {
-                let spec = declared.spec();
-                let effect = spec.effect.or_else(promised).unwrap_or_default();
-                Some(ToolFacts { reads: effect.is_read(), reversible: spec.reverse.is_some() })
-            }
-            None => Some(ToolFacts { reads: promised()?.is_read(), reversible: false }),
-        }
+        facts(&self.tools, &self.upstreams, tool)
     }
 
     /// Whether the tool of that served name is not served beside the machines that use it: those it would go past. One that its
@@ -188,6 +215,23 @@ impl Config {
     /// The tools that machines call, by their served names.
     pub fn machine_tools(&self) -> BTreeSet<&ToolName> {
         self.machines.declared().flat_map(|machine| machine.actions()).flat_map(|(_, action)| action.tools()).collect()
+    }
+}
+
+/// The same before there is a configuration.
+pub(super) fn facts(
+    tools: &BTreeMap<String, ToolConfig>,
+    upstreams: &BTreeMap<UpstreamName, UpstreamConfig>,
+    tool: &str,
+) -> Option<ToolFacts> {
+    let promised = || upstreams.values().find_map(|upstream| upstream.promised(tool));
+    match tools.get(tool) {
+        Some(declared) => {
+            let spec = declared.spec();
+            let effect = spec.effect.or_else(promised).unwrap_or_default();
+            Some(ToolFacts { reads: effect.is_read(), reversible: spec.reverse.is_some() })
+        }
+        None => Some(ToolFacts { reads: promised()?.is_read(), reversible: false }),
     }
 }
 

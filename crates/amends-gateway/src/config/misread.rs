@@ -7,7 +7,7 @@ use amends_core::nearest::{nearest, unknown_key};
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-use super::ConfigError;
+use super::WrongMachines;
 use super::unmeant::unmeant;
 
 /// How many mistakes of a text are told.
@@ -18,6 +18,8 @@ const TOLD_MAX: usize = 20;
 pub struct Misread {
     origin: String,
     mistakes: Vec<Mistake>,
+    /// What is wrong with the machines beside that.
+    machines: Option<WrongMachines>,
 }
 
 /// Something that cannot be read.
@@ -36,12 +38,22 @@ pub struct Mistake {
 impl Misread {
     pub(super) fn of(origin: &str, mut mistakes: Vec<Mistake>) -> Self {
         mistakes.sort_by_key(|mistake| mistake.line);
-        Self { origin: origin.to_owned(), mistakes }
+        Self { origin: origin.to_owned(), mistakes, machines: None }
+    }
+
+    /// The same with what is wrong with the machines beside that.
+    pub(super) fn beside(self, machines: Option<WrongMachines>) -> Self {
+        Self { machines, ..self }
     }
 
     /// Each of them, in the order of the lines.
     pub fn mistakes(&self) -> &[Mistake] {
         &self.mistakes
+    }
+
+    /// What is wrong with the machines beside that, as far as it does not follow from it.
+    pub fn machines(&self) -> Option<&WrongMachines> {
+        self.machines.as_ref()
     }
 }
 
@@ -52,14 +64,18 @@ impl fmt::Display for Misread {
                 (if n > 0 { "\n" } else { "" }, if fix.is_empty() { String::new() } else { format!("; {fix}") });
             write!(f, "{end}{}:{line}: {message}{fix}", self.origin)?;
         }
+        if let Some(machines) = &self.machines {
+            write!(f, "\n{machines}")?;
+        }
         Ok(())
     }
 }
 
 impl std::error::Error for Misread {}
 
-/// Why a text cannot be read as that: every key that is not known or of the wrong type, with its line.
-pub(super) fn misread<T: DeserializeOwned>(text: &str, origin: &str, first: toml::de::Error) -> ConfigError {
+/// Why a text cannot be read as that: every key that is not known or of the wrong type, with its line. Also what can be read of it
+/// without them.
+pub(super) fn misread<T: DeserializeOwned>(text: &str, first: toml::de::Error) -> (Vec<Mistake>, Option<T>) {
     let mut mistakes = unmeant(text);
     let mut tell = |text: &str, error: &toml::de::Error| {
         let mistake = told(text, error);
@@ -71,15 +87,21 @@ pub(super) fn misread<T: DeserializeOwned>(text: &str, origin: &str, first: toml
     tell(text, &first);
     let mut left = text.to_owned();
     let mut error = first;
+    let mut read = None;
     for _ in 1..TOLD_MAX {
         // What is wrong is left out, so that what comes after it is read.
         let Some(without) = without(&left, &error) else { break };
         left = without;
-        let Err(next) = toml::from_str::<T>(&left) else { break };
-        tell(&left, &next);
-        error = next;
+        error = match toml::from_str::<T>(&left) {
+            Ok(rest) => {
+                read = Some(rest);
+                break;
+            }
+            Err(next) => next,
+        };
+        tell(&left, &error);
     }
-    ConfigError::Misread(Misread::of(origin, mistakes))
+    (mistakes, read)
 }
 
 /// The same text without the lines that say what is wrong; nothing where that is not a key with its value.
@@ -237,6 +259,48 @@ mod tests {
         assert!(told.contains("test:8: unknown key `tims`; did you mean `times`?"), "{told}");
         let torn = Source::of("[machines.m\ninitial = 5".to_owned(), "test").settle().unwrap_err().to_string();
         assert_eq!(torn.lines().filter(|line| line.starts_with("test:")).count(), 1, "{torn}");
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_read_hides_no_mistake_of_a_machine() {
+        let machine = |name: &str, action: &str| {
+            format!(
+                "[machines.{name}]\ninitial = \"a\"\nterminal = [\"z\"]\n\
+                 [machines.{name}.actions.go]\nfrom = [\"a\"]\nto = \"z\"\n{action}"
+            )
+        };
+        let end = "[machines.m.actions.end]\nfrom = [\"a\"]\nto = \"z\"\n";
+        let told = |text: String| {
+            let told = Source::of(text, "test").settle().unwrap_err().to_string();
+            told.lines().map(|line| line.split("; ").next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        // A key elsewhere takes nothing from what is known of a machine.
+        let elsewhere = format!("[tools.t]\nefect = \"read\"\n{}", machine("m", "guard = \"state.x == 1\"\n"));
+        assert_eq!(
+            told(elsewhere),
+            [
+                "test:2: unknown key `efect`",
+                "test:9: `machines.m.actions.go.guard`: `state.x == 1` reads `state.x`, which nothing writes"
+            ]
+        );
+        // One of another action takes what only the whole machine shows, and so does one of another machine what joins the two.
+        let beside = format!(
+            "{}{end}wrtes = {{ x = \"1\" }}\n{}",
+            machine("m", "guard = \"state.x == 1 &&\"\ntool = \"t\"\nargs = { n = \"state.y\" }\n"),
+            machine("other", "guard = \"state.x == 1\"\nmachine = \"lost\"\n")
+        );
+        let found = told(beside);
+        let said =
+            ["test:13: unknown key `wrtes`", "test:7: `machines.m.actions.go.guard`: `state.x == 1 &&` is not a CEL"];
+        for said in
+            said.into_iter().chain(["test:20: `machines.other.actions.go.guard`: `state.x == 1` reads `state.x`"])
+        {
+            assert!(found.iter().any(|found| found.starts_with(said)), "{said}: {found:#?}");
+        }
+        assert!(!found.iter().any(|found| found.contains("state.y") || found.contains("lost")), "{found:#?}");
+        // What follows from a key of the same action or of the whole machine is not told.
+        let same = format!("{}form = [\"a\"]\n", machine("m", "").replace("from = [\"a\"]\n", ""));
+        assert_eq!(told(same), ["test:6: unknown key `form`"]);
     }
 
     #[test]

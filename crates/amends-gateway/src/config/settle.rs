@@ -69,7 +69,7 @@ pub fn settle(spec: Spec) -> Result<Config, ConfigError> {
     }
     needs::check(&needed, &tools)?;
     let http = spec.listen.http.as_deref().unwrap_or("127.0.0.1:7070");
-    let machines = machine::settle(spec.machines)?;
+    let machines = machine::settle(spec.machines, |tool| machine::facts(&tools, &upstreams, tool.as_str()))?;
     let config = Config {
         ledger: LedgerConfig::settle(spec.ledger)?,
         http: http.parse().map_err(|_| invalid("listen.http", format!("`{http}` is not an address and port")))?,

@@ -48,6 +48,11 @@ impl Source {
         self.settled(self.wrapping()?)
     }
 
+    /// The same without its machines.
+    pub fn settle_beside_machines(&self) -> Result<Config, ConfigError> {
+        self.settled(Spec { machines: Default::default(), ..self.wrapping()? })
+    }
+
     fn wrapping(&self) -> Result<Spec, ConfigError> {
         let mut spec = Spec::parse(&self.text, &self.origin)?;
         if let Some(wrapped) = spec.upstreams.get_mut("wrapped") {

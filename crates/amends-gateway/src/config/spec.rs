@@ -16,7 +16,7 @@ use super::retry::{SharedRetrySpec, ToolRetrySpec};
 use super::unmeant::unmeant;
 use super::{
     A2aSpec, ApprovalSpec, AuthSpec, ConfigError, CostSpec, CredentialSpec, FieldSpec, KeySource, OidcSpec, PeopleSpec,
-    PiiSpec, PolicySpec, PrincipalSpec, PrivacySpec, QuestionSpec, QueueSpec, Span, ToolCostSpec,
+    PiiSpec, PolicySpec, PrincipalSpec, PrivacySpec, QuestionSpec, QueueSpec, Source, Span, ToolCostSpec, machine,
 };
 use crate::pin::PinMode;
 
@@ -436,10 +436,17 @@ pub struct RateSpec {
 impl Spec {
     /// Reads a configuration. `origin` stands for the file in what is said about it.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ConfigError> {
-        let spec = parse(text, origin)?;
-        match unmeant(text) {
-            mistakes if mistakes.is_empty() => Ok(spec),
-            mistakes => Err(ConfigError::Misread(Misread::of(origin, mistakes))),
+        let (mistakes, spec) = match toml::from_str::<Self>(text) {
+            Ok(spec) => (unmeant(text), Some(spec)),
+            Err(error) => misread(text, error),
+        };
+        match spec {
+            Some(spec) if mistakes.is_empty() => Ok(spec),
+            spec => {
+                let wrong = spec.and_then(|spec| machine::beside(spec.machines, &mistakes));
+                let wrong = wrong.map(|wrong| wrong.placed(&Source::of(text.to_owned(), origin)));
+                Err(ConfigError::Misread(Misread::of(origin, mistakes).beside(wrong)))
+            }
         }
     }
 
@@ -469,7 +476,7 @@ impl Spec {
 
 /// Reads what is written, with the line of a mistake.
 pub(super) fn parse<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> Result<T, ConfigError> {
-    toml::from_str(text).map_err(|error| misread::<T>(text, origin, error))
+    toml::from_str(text).map_err(|error| ConfigError::Misread(Misread::of(origin, misread::<T>(text, error).0)))
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub struct AnswerSpec {
 impl AnswerSpec {
     /// What is wrong with it, if anything is.
     pub(super) fn wrong(&self) -> Option<String> {
-        let Self { tool, result, error, timeout, in_doubt, recorded, .. } = self;
+        let Self { tool, result, error, message, timeout, in_doubt, recorded, .. } = self;
         if tool.is_empty() {
             return Some("an answer names no `tool`".into());
         }
@@ -45,6 +45,9 @@ impl AnswerSpec {
         match said.into_iter().filter(|said| *said).count() {
             0 => Some(format!(
                 "the answer of `{tool}` says nothing: give it `result`, `error`, `timeout`, `in_doubt` or `recorded`"
+            )),
+            1 if message.is_some() && error.is_none() => Some(format!(
+                "the answer of `{tool}` has a `message` and fails with no `error`; say which: `error = \"InputInvalid\"`, or drop it"
             )),
             1 => error.as_deref().and_then(|name| code(name).err()),
             _ => Some(format!("the answer of `{tool}` says two things at once")),

@@ -3,26 +3,28 @@
 use std::path::PathBuf;
 
 use amends_core::interaction::choice;
-use amends_core::nearest::{nearest, unknown_key};
+use amends_core::nearest::nearest;
 use amends_core::span::Span;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{AnswerSpec, ExpectSpec, ScenarioError};
+use super::mistakes::mistakes;
+use super::{AnswerSpec, ExpectSpec, Mistake, ScenarioError};
+
+/// What is said of a scenario without steps.
+pub(super) const NO_STEPS: &str = "it has no `[[steps]]`";
 
 /// A scenario file.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Scenario {
     /// What it shows, in a sentence.
-    #[serde(default)]
     pub story: String,
     /// The configuration that declares the machine, beside this file.
     pub config: PathBuf,
     /// The machine.
     pub machine: String,
     /// An export beside this file, from which `recorded` answers are taken.
-    #[serde(default)]
     pub export: Option<PathBuf>,
     /// What is done, one after the other.
     pub steps: Vec<StepSpec>,
@@ -68,42 +70,65 @@ pub struct StepSpec {
 }
 
 impl Scenario {
-    /// Reads a scenario.
+    /// Reads a scenario. What is wrong with it is given back all at once.
     pub fn read(text: &str) -> Result<Self, ScenarioError> {
-        let scenario: Self = toml::from_str(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let line = text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1;
-            ScenarioError::Malformed { line, reason: unknown_key(error.message()) }
-        })?;
-        scenario.checked()
+        let mistakes = mistakes(text);
+        match toml::from_str(text) {
+            Ok(scenario) if mistakes.is_empty() => Ok(scenario),
+            Err(error) if mistakes.is_empty() => Err(ScenarioError::Malformed(vec![Mistake::of(text, &error)])),
+            Ok(_) | Err(_) => Err(ScenarioError::Malformed(mistakes)),
+        }
     }
 
     /// The same, if its steps make sense.
     pub(crate) fn checked(self) -> Result<Self, ScenarioError> {
         if self.steps.is_empty() {
-            return Err(ScenarioError::Malformed { line: 1, reason: "it has no `[[steps]]`".into() });
+            return Err(ScenarioError::Malformed(vec![Mistake { line: 1, reason: NO_STEPS.into() }]));
         }
-        for (n, step) in self.steps.iter().enumerate() {
-            let wrong = |reason: String| Err(ScenarioError::Senseless { step: n + 1, reason });
-            if step.action.is_some() == step.reset {
-                return wrong("it has one of `action` and `reset = true`".into());
-            }
-            if let Some(said) = step.person.as_deref().filter(|said| !PERSON.contains(said)) {
-                let near = nearest(said, PERSON).into_iter().next();
-                let hint = near.map_or_else(
-                    || format!("known: `{}`", PERSON.join("`, `")),
-                    |near| format!("did you mean `{near}`?"),
-                );
-                return wrong(format!("`{said}` is nothing that a person says; {hint}"));
-            }
-            if let Some(reason) = step.answers.iter().find_map(AnswerSpec::wrong) {
-                return wrong(reason);
-            }
-            if let Some(reason) = step.expect.wrong() {
-                return wrong(reason);
+        let wrong =
+            self.steps.iter().enumerate().find_map(|(n, step)| Some((n + 1, step.senseless().into_iter().next()?)));
+        match wrong {
+            Some((step, Senseless { reason, .. })) => Err(ScenarioError::Senseless { step, reason }),
+            None => Ok(self),
+        }
+    }
+}
+
+/// Something about a step that makes no sense.
+pub(super) struct Senseless {
+    /// The key it is about.
+    pub(super) key: &'static str,
+    /// Which of several, where that is a list.
+    pub(super) item: usize,
+    pub(super) reason: String,
+}
+
+impl StepSpec {
+    /// What about it makes no sense.
+    pub(super) fn senseless(&self) -> Vec<Senseless> {
+        let mut found = Vec::new();
+        let mut wrong = |key, item, reason: String| found.push(Senseless { key, item, reason });
+        if self.action.is_some() == self.reset {
+            wrong("reset", 0, "it has one of `action` and `reset = true`".into());
+        } else if self.reset && !self.inputs.is_empty() {
+            let reason = "`reset` takes no `inputs`; drop them, or name the `action` they are for";
+            wrong("inputs", 0, reason.into());
+        }
+        if let Some(said) = self.person.as_deref().filter(|said| !PERSON.contains(said)) {
+            let near = nearest(said, PERSON).into_iter().next();
+            let hint = near
+                .map_or_else(|| format!("known: `{}`", PERSON.join("`, `")), |near| format!("did you mean `{near}`?"));
+            wrong("person", 0, format!("`{said}` is nothing that a person says; {hint}"));
+        }
+        for (item, answer) in self.answers.iter().enumerate() {
+            if let Some(reason) = answer.wrong() {
+                wrong("answers", item, reason);
             }
         }
-        Ok(self)
+        if let Some(reason) = self.expect.wrong() {
+            wrong("expect", 0, reason);
+        }
+        found
     }
 }
 
@@ -127,22 +152,22 @@ mod tests {
         for (text, said) in [
             (format!("{head}steps = []"), "line 1: it has no `[[steps]]`"),
             (format!("{head}[[steps]]\nacton = \"pay\""), "line 4: unknown key `acton`; did you mean `action`?"),
-            (format!("{head}[[steps]]"), "step 1: it has one of `action` and `reset = true`"),
+            (format!("{head}[[steps]]"), "line 3: step 1: it has one of `action` and `reset = true`"),
             (
                 format!("{head}[[steps]]\naction = \"a\"\nperson = \"aprove\""),
-                "step 1: `aprove` is nothing that a person says; did you mean `approve`?",
+                "line 5: step 1: `aprove` is nothing that a person says; did you mean `approve`?",
             ),
             (
                 format!("{head}[[steps]]\naction = \"a\"\nanswers = [{{ tool = \"t\" }}]"),
-                "step 1: the answer of `t` says nothing",
+                "line 5: step 1: the answer of `t` says nothing",
             ),
             (
                 format!("{head}[[steps]]\naction = \"a\"\nanswers = [{{ tool = \"t\", error = \"RateLimitd\" }}]"),
-                "step 1: `RateLimitd` is not a failure code; did you mean `RateLimited`?",
+                "line 5: step 1: `RateLimitd` is not a failure code; did you mean `RateLimited`?",
             ),
             (
                 format!("{head}[[steps]]\naction = \"a\"\nexpect = {{ refusal = {{ kind = \"invalid_transit\" }} }}"),
-                "step 1: `invalid_transit` is no kind of refusal; did you mean `invalid_transition`?",
+                "line 5: step 1: `invalid_transit` is no kind of refusal; did you mean `invalid_transition`?",
             ),
         ] {
             assert!(wrong(&text).starts_with(said), "{said}: {}", wrong(&text));

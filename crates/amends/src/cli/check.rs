@@ -6,6 +6,7 @@ mod fit;
 mod machine;
 mod origin;
 mod policy;
+mod refused;
 mod tool;
 mod upstream;
 mod warnings;
@@ -31,6 +32,7 @@ use fit::Fit;
 use machine::CheckedMachine;
 use origin::Keys;
 use policy::CheckedPolicies;
+use refused::Refused;
 use tool::Checked;
 pub(super) use tool::home;
 use upstream::CheckedUpstream;
@@ -69,13 +71,15 @@ pub(super) struct CheckArgs {
 pub(super) async fn check(args: CheckArgs) -> Result<ExitCode> {
     let source = Source::read(&args.config)?;
     let file = args.config.display().to_string();
-    let explained = match explained(&source) {
+    // A file for `wrap` leaves the wrapped server's command to the command line.
+    let explained = match source.settle_wrap().and_then(|config| Explained::of(config, &source)) {
         Ok(explained) => explained,
         Err(error) => {
+            let refused = Refused::of(&file, &source, &error);
             if args.json {
-                print(&serde_json::to_string_pretty(&refused(&file, &error))?)?;
+                print(&serde_json::to_string_pretty(&refused.to_json())?)?;
             } else {
-                eprintln!("amends: {error}");
+                eprintln!("{}", refused.as_text());
             }
             return Ok(ExitCode::from(1));
         }
@@ -133,54 +137,54 @@ struct Explained {
     unsealed: Option<String>,
 }
 
-/// What each section means, and what is worth knowing beside that.
-fn explained(source: &Source) -> Result<Explained, ConfigError> {
-    // A file for `wrap` leaves the wrapped server's command to the command line.
-    let config = source.settle_wrap()?;
-    let keys = Keys::of(source.text());
-    let mut tools = Vec::new();
-    for (name, tool) in &config.tools {
-        tools.push(Checked::declared(&config, source, &keys, name, tool)?);
-    }
-    for (name, upstream) in &config.upstreams {
-        // The methods of an API say what its operations do, where no section does.
-        let by_method = matches!(upstream.reach, Reach::OpenApi(_)) && upstream.trust_hints;
-        let rest: &[(EffectKind, &str)] = if by_method {
-            &[
-                (EffectKind::Read, " by GET or HEAD"),
-                (EffectKind::Idempotent, " by PUT or DELETE"),
-                (EffectKind::Write, " by POST or PATCH"),
-            ]
-        } else {
-            &[(EffectKind::Write, "")]
-        };
-        for effect in rest {
-            tools.push(Checked::rest(&config, source, &keys, name.as_str(), upstream, *effect)?);
-        }
-    }
-    let upstreams = config.upstreams.iter().map(|(name, upstream)| CheckedUpstream::of(name.as_str(), upstream, &keys));
-    let machines = config.machines.declared().map(|machine| CheckedMachine::of(&config, source, machine)).collect();
-    Ok(Explained {
-        auth: CheckedAuth::of(&config),
-        upstreams: upstreams.collect(),
-        tools,
-        machines,
-        policies: CheckedPolicies::of(&config)?,
-        unsealed: config.ledger.unsealed(),
-        release: config.release,
-    })
-}
-
-fn refused(file: &str, error: &ConfigError) -> Value {
-    let (line, code) = (error.line(), error.code());
-    let mut said = json!({ "file": file, "valid": false, "line": line, "code": code, "error": error.to_string() });
-    if let Some(findings) = finding::of_error(error) {
-        said["findings"] = Value::Array(findings);
-    }
-    said
-}
-
 impl Explained {
+    /// What each section means, and what is worth knowing beside that.
+    fn of(config: Config, source: &Source) -> Result<Self, ConfigError> {
+        let keys = Keys::of(source.text());
+        let mut tools = Vec::new();
+        for (name, tool) in &config.tools {
+            tools.push(Checked::declared(&config, source, &keys, name, tool)?);
+        }
+        for (name, upstream) in &config.upstreams {
+            // The methods of an API say what its operations do, where no section does.
+            let by_method = matches!(upstream.reach, Reach::OpenApi(_)) && upstream.trust_hints;
+            let rest: &[(EffectKind, &str)] = if by_method {
+                &[
+                    (EffectKind::Read, " by GET or HEAD"),
+                    (EffectKind::Idempotent, " by PUT or DELETE"),
+                    (EffectKind::Write, " by POST or PATCH"),
+                ]
+            } else {
+                &[(EffectKind::Write, "")]
+            };
+            for effect in rest {
+                tools.push(Checked::rest(&config, source, &keys, name.as_str(), upstream, *effect)?);
+            }
+        }
+        let upstreams =
+            config.upstreams.iter().map(|(name, upstream)| CheckedUpstream::of(name.as_str(), upstream, &keys));
+        let machines = config.machines.declared().map(|machine| CheckedMachine::of(&config, source, machine)).collect();
+        Ok(Self {
+            auth: CheckedAuth::of(&config),
+            upstreams: upstreams.collect(),
+            tools,
+            machines,
+            policies: CheckedPolicies::of(&config)?,
+            unsealed: config.ledger.unsealed(),
+            release: config.release,
+        })
+    }
+
+    /// What is worth a second look, each with its section, but for machines.
+    fn warnings(&self) -> Vec<String> {
+        let ledger = self.unsealed.iter().map(|words| format!("`ledger`: {words}"));
+        let auth = self.auth.warnings.iter().map(|words| format!("`auth`: {words}"));
+        let upstreams = self.upstreams.iter().flat_map(CheckedUpstream::named_warnings);
+        let tools = self.tools.iter().flat_map(Checked::named_warnings);
+        let policies = self.policies.iter().flat_map(CheckedPolicies::said);
+        ledger.chain(auth).chain(upstreams).chain(tools).chain(policies).collect()
+    }
+
     fn as_json(&self, file: &str, fit: Option<&Fit>) -> Result<String> {
         let tools: Result<Vec<Value>, _> = self.tools.iter().map(Checked::to_json).collect();
         let upstreams: Vec<Value> = self.upstreams.iter().map(CheckedUpstream::to_json).collect();

@@ -1,7 +1,7 @@
 //! What is found in the machines of a configuration, for programs.
 
 use amends_core::machine::{Finding, Weight};
-use amends_gateway::config::{ConfigError, Mistake};
+use amends_gateway::config::{ConfigError, Mistake, WrongMachines};
 use serde_json::{Value, json};
 
 /// Everything that a file is refused for, where that is of its machines or of keys that cannot be read.
@@ -22,7 +22,9 @@ pub(super) fn of_error(error: &ConfigError) -> Option<Vec<Value>> {
                     &Finding { weight: Weight::Error, code, at, message: message.clone(), fix: fix.clone() },
                 )
             };
-            Some(misread.mistakes().iter().map(mistake).collect())
+            let machines = misread.machines().into_iter().flat_map(WrongMachines::findings);
+            let machines = machines.map(|(line, finding)| to_json(line, finding));
+            Some(misread.mistakes().iter().map(mistake).chain(machines).collect())
         }
         _ => None,
     }

@@ -61,6 +61,72 @@ fn every_key_that_cannot_be_read_is_a_finding_with_its_place() {
     assert!(found.iter().all(|found| found["fix"].as_str().is_some_and(|fix| !fix.is_empty())), "{said}");
 }
 
+/// A machine with an error and a warning in each of two actions, beside a tool that is worth a word.
+const BOTH: &str = "[tools.charge]\neffect = \"write\"\n\
+    [machines.m]\ninitial = \"a\"\nterminal = [\"z\"]\n\
+    [machines.m.actions.go]\nfrom = [\"a\"]\nto = \"z\"\nparallel = {}\n\
+    [machines.m.actions.pay]\nfrom = [\"a\"]\nto = \"z\"\ntool = \"unheard\"\n\
+    [machines.n]\ninitial = \"a\"\nterminal = [\"z\"]\n\
+    [machines.n.actions.go]\nfrom = [\"a\"]\nto = \"z\"\ntool = \"charge\"\nargs = { n = \"inputs.n\" }\n";
+
+#[test]
+fn warnings_are_told_beside_errors() {
+    let place = Place::new();
+    let places = |said: &Value| {
+        let found = said["findings"].as_array().expect("findings").iter();
+        found.map(|found| json!([found["line"], found["level"], found["at"]])).collect::<Vec<_>>()
+    };
+    let unread = vec![
+        json!([9, "error", "m.actions.go.parallel"]),
+        json!([13, "warning", "m.actions.pay.tool"]),
+        json!([21, "warning", "n.actions.go.args"]),
+    ];
+    let (code, said) = checked(&place, BOTH);
+    assert_eq!((code, places(&said)), (1, unread.clone()), "{said}");
+    let file = place.path("checked.toml").display().to_string();
+    let (code, said) = told(&["check", "--json", "--config", &file]);
+    assert_eq!((code, places(&said)), (1, unread), "{said}");
+    let beside = "`tools.charge`: a `write` without `status` or a key: every doubt goes to a person";
+    assert!(said["warnings"].as_array().is_some_and(|all| all.contains(&json!(beside))), "{said}");
+
+    let output = Command::new(AMENDS).args(["check", "--config", &file]).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines = [
+        format!("amends: {file}:9: `machines.m.actions.go.parallel`: it makes no call at all; "),
+        format!("amends: warning: {file}:13: `machines.m.actions.pay.tool`: nothing is known of the tool `unheard`; "),
+        format!("amends: warning: {file}:21: `machines.n.actions.go.args`: `inputs.n` reads `inputs.n`, which is not"),
+        format!("amends: warning: {beside}"),
+    ];
+    for line in lines {
+        assert!(text.lines().any(|said| said.starts_with(&line)), "{line}: {text}");
+    }
+
+    // What is wrong with a machine that can be read hides no warning either.
+    let read = BOTH.replace("parallel = {}", "guard = \"1 > 2\"");
+    let (_, said) = checked(&place, &read);
+    let found = places(&said);
+    assert_eq!(found[0], json!([9, "error", "m.actions.go.guard"]), "{said}");
+    assert!(found.contains(&json!([13, "warning", "m.actions.pay.tool"])), "{said}");
+}
+
+#[test]
+fn every_mistake_of_a_scenario_is_told_with_its_line() {
+    let place = Place::new();
+    let text = "config = \"none.toml\"\nmachine = \"m\"\n[[steps]]\nreset = true\ninputs = { n = 1 }\n[[steps]]\nacton = \"go\"\n";
+    let file = place.write("broken.scenario.toml", text).display().to_string();
+    let (code, said) = told(&["machine", "test", "--json", &file]);
+    let lines: Vec<&Value> =
+        said["scenarios"][0]["mistakes"].as_array().expect("mistakes").iter().map(|it| &it["line"]).collect();
+    assert_eq!((code, lines), (2, vec![&json!(5), &json!(7)]), "{said}");
+    let output = Command::new(AMENDS).args(["machine", "test", &file]).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.starts_with(&format!("{file}: cannot be told:\n  line 5: step 1: `reset` takes no `inputs`")),
+        "{text}"
+    );
+    assert!(text.contains("\n  line 7: unknown key `acton`; did you mean `action`?\n"), "{text}");
+}
+
 #[test]
 fn what_an_agent_says_of_a_stage_is_kept_as_it_is() {
     let place = Place::new();

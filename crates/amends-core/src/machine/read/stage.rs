@@ -156,6 +156,6 @@ impl ActionSpec {
     /// Whether there is anything in it that could fail.
     fn can_fail(&self) -> bool {
         let acts = self.tool.is_some() || self.function.is_some() || self.machine.is_some() || self.allowed.is_some();
-        acts || !self.parallel.is_empty() || !self.setup.is_empty() || self.gate.is_some() || self.assert.is_some()
+        acts || self.parallel.is_some() || !self.setup.is_empty() || self.gate.is_some() || self.assert.is_some()
     }
 }

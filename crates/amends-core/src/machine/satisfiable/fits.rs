@@ -1,5 +1,7 @@
 //! Whether one value fits a schema, as far as that is sure.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::{NOTES, Within};
@@ -14,8 +16,20 @@ impl Within<'_> {
         layers.iter().all(|layer| self.fits(value, layer, 0) != Some(false))
     }
 
+    /// The same of a value that all of those name. What they name is not gone through again for each of many, nor what is among
+    /// them anyway.
+    pub(super) fn may_fit_rest(&self, value: &Value, layers: &[&Value]) -> bool {
+        let gone_through = ["enum", "const", "allOf", "$ref"];
+        layers.iter().all(|layer| self.fits_but(&gone_through, value, layer, 0) != Some(false))
+    }
+
     /// Whether a value fits a schema; nothing where that is not sure.
     pub(super) fn fits(&self, value: &Value, schema: &Value, depth: usize) -> Option<bool> {
+        self.fits_but(&[], value, schema, depth)
+    }
+
+    /// The same without some words of the schema.
+    fn fits_but(&self, words: &[&str], value: &Value, schema: &Value, depth: usize) -> Option<bool> {
         let said = match schema {
             Value::Bool(open) => return Some(*open),
             Value::Object(said) => said,
@@ -26,6 +40,7 @@ impl Within<'_> {
         }
         all(said
             .iter()
+            .filter(|(key, _)| !words.contains(&key.as_str()))
             .map(|(key, of)| self.plainly(value, key, of).unwrap_or_else(|| self.joined(value, key, of, said, depth))))
     }
 
@@ -169,6 +184,22 @@ pub(super) fn equal(one: &Value, other: &Value) -> bool {
             one.len() == other.len() && one.iter().all(same)
         }
         _ => one == other,
+    }
+}
+
+/// One text for all values that are the same.
+pub(super) fn same(value: &Value) -> String {
+    match value {
+        // Without the sign of a zero.
+        Value::Number(number) => {
+            number.as_f64().map_or_else(|| number.to_string(), |number| (number + 0.0).to_string())
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(same).collect::<Vec<_>>().join(",")),
+        Value::Object(members) => {
+            let members: BTreeMap<&String, String> = members.iter().map(|(name, value)| (name, same(value))).collect();
+            format!("{members:?}")
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => value.to_string(),
     }
 }
 

@@ -110,10 +110,12 @@ impl<'a> Within<'a> {
         let mut objects = vec![Map::new()];
         for name in allowed {
             let of = self.member(layers, name);
-            let values = named(&of).or_else(|| match types(&of).as_slice() {
-                ["boolean"] => Some(vec![json!(true), json!(false)]),
-                ["null"] => Some(vec![Value::Null]),
-                _ => None,
+            let values = named(&of).map(|named| named.into_iter().cloned().collect()).or_else(|| {
+                match types(&of).as_slice() {
+                    ["boolean"] => Some(vec![json!(true), json!(false)]),
+                    ["null"] => Some(vec![Value::Null]),
+                    _ => None,
+                }
             })?;
             let without = (!required.contains(name)).then_some(None);
             let choices: Vec<Option<Value>> = values.into_iter().map(Some).chain(without).collect();

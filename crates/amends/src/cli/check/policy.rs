@@ -33,6 +33,11 @@ impl CheckedPolicies {
         self.found.len() - self.problems()
     }
 
+    /// What is wrong with them and what is worth a second look.
+    pub(super) fn said(&self) -> impl Iterator<Item = String> {
+        self.found.iter().map(said)
+    }
+
     pub(super) fn to_json(&self) -> Value {
         let found: Vec<Value> = self.found.iter().map(finding_json).collect();
         json!({ "from": self.origins, "count": self.count, "findings": found })

@@ -77,6 +77,11 @@ impl Checked {
         })
     }
 
+    /// Its warnings, with its section.
+    pub(super) fn named_warnings(&self) -> impl Iterator<Item = String> {
+        self.warnings.iter().map(|words| format!("`tools.{}`: {words}", self.name))
+    }
+
     pub(super) fn to_json(&self) -> serde_json::Result<Value> {
         let rules: Vec<Value> = self.rows.iter().flat_map(Row::to_json).collect();
         Ok(json!({

@@ -19,6 +19,11 @@ pub(super) struct CheckedUpstream {
 }
 
 impl CheckedUpstream {
+    /// Its warnings, with its section.
+    pub(super) fn named_warnings(&self) -> impl Iterator<Item = String> {
+        self.warnings.iter().map(|words| format!("`upstreams.{}`: {words}", self.name))
+    }
+
     pub(super) fn of(name: &str, upstream: &UpstreamConfig, keys: &Keys) -> Self {
         let ms = |time: std::time::Duration| span(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         let listed = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use amends_core::{Event, Rules, ToolName};
 use amends_gateway::Config;
 use amends_gateway::config::{ConfigError, UpstreamConfig};
-use amends_sim::scenario::{Cast, Report, Scenario, reports, tell};
+use amends_sim::scenario::{Cast, Mistake, Report, Scenario, ScenarioError, reports, tell};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
@@ -25,15 +25,14 @@ pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
         match told_by(file) {
             Ok(report) => told.push((name, report)),
             // The others are told all the same.
-            Err(error) => untold.push((name, format!("{error:#}"))),
+            Err(error) => untold.push((name, error)),
         }
     }
     let passed = told.iter().filter(|(_, report)| report.passed()).count();
     let all = args.files.len();
     if args.json {
         let mut scenarios: Vec<Value> = told.iter().map(|(file, report)| to_json(file, report)).collect();
-        let wrong = untold.iter().map(|(file, error)| json!({ "file": file, "passed": false, "error": error }));
-        scenarios.extend(wrong);
+        scenarios.extend(untold.iter().map(|(file, error)| untold_json(file, error)));
         let said = json!({ "passed": passed == all, "scenarios": scenarios });
         print(&serde_json::to_string_pretty(&said)?)?;
     } else {
@@ -44,7 +43,11 @@ pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
             text.push_str(&format!("{file}: {word}{story}\n{}", report.differences()));
         }
         for (file, error) in &untold {
-            text.push_str(&format!("{file}: cannot be told: {error}\n"));
+            let said = match mistakes(error) {
+                [] | [_] => format!(" {error:#}"),
+                many => many.iter().map(|mistake| format!("\n  {mistake}")).collect(),
+            };
+            text.push_str(&format!("{file}: cannot be told:{said}\n"));
         }
         print(&format!("{text}{passed} of {all} go as written"))?;
     }
@@ -101,6 +104,24 @@ fn events(file: &Path) -> Result<Vec<Vec<Event>>> {
         }
     }
     Ok(sessions)
+}
+
+/// What is wrong with the text of a scenario, where that is why it cannot be told.
+fn mistakes(error: &anyhow::Error) -> &[Mistake] {
+    match error.downcast_ref() {
+        Some(ScenarioError::Malformed(mistakes)) => mistakes,
+        Some(ScenarioError::Senseless { .. } | ScenarioError::Unknown { .. }) | None => &[],
+    }
+}
+
+fn untold_json(file: &str, error: &anyhow::Error) -> Value {
+    let mut said = json!({ "file": file, "passed": false, "error": format!("{error:#}") });
+    let mistake = |Mistake { line, reason }: &Mistake| json!({ "line": line, "message": reason });
+    let mistakes: Vec<Value> = mistakes(error).iter().map(mistake).collect();
+    if !mistakes.is_empty() {
+        said["mistakes"] = Value::Array(mistakes);
+    }
+    said
 }
 
 fn to_json(file: &str, report: &Report) -> Value {
