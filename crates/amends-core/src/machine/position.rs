@@ -58,7 +58,7 @@ pub enum No {
     },
     /// A bound is reached.
     Exhausted {
-        /// Which: `steps`, `loops` or `times`.
+        /// Which: `steps`, which are `turns` in a stage, `loops` or `times`.
         bound: &'static str,
         /// How far it reaches.
         most: u32,
@@ -105,10 +105,11 @@ impl Machine {
         }
         let taken = taken.get(it.name).copied().unwrap_or(0);
         let steps = u32::try_from(moves).unwrap_or(u32::MAX);
+        let in_all = if self.is_stage() { "turns" } else { "steps" };
         let bounds = [
             ("times", taken, it.action.times_max),
             ("loops", taken, self.bounds.loops_max),
-            ("steps", steps, self.bounds.steps_max.filter(|_| !self.ends_stage(it.action))),
+            (in_all, steps, self.bounds.steps_max.filter(|_| !self.ends_stage(it.action))),
         ];
         match bounds.into_iter().find_map(|(bound, is, most)| most.filter(|most| is >= *most).map(|most| (bound, most)))
         {
