@@ -421,7 +421,10 @@ impl MoveState {
         self.cancel.is_some_and(CancelReason::is_wish)
             && match end {
                 End::Cancelled => true,
-                End::Failed { code, .. } => code.is_none_or(|code| code.class() == Class::Cancellation),
+                End::Failed { leg, code } => {
+                    let broken = self.legs.get(*leg).is_some_and(LegState::is_stopped);
+                    broken || code.is_none_or(|code| code.class() == Class::Cancellation)
+                }
                 End::TimedOut { .. } => now < self.deadline,
                 End::NotWell | End::Unclear { .. } | End::Granted => false,
             }
