@@ -134,9 +134,19 @@ impl Action {
         }
     }
 
+    /// Whether its guard holds as far as it does not speak of the inputs.
     fn may_hold(&self, at: &Position) -> bool {
-        let over_inputs = self.guard.as_ref().is_some_and(|guard| guard.mentions("inputs"));
-        over_inputs || self.admits(at, &Value::Null).is_ok()
+        let Some(guard) = self.guard.as_ref().filter(|guard| guard.mentions("inputs")) else {
+            return self.admits(at, &Value::Null).is_ok();
+        };
+        let parts = guard.conjuncts();
+        if parts.len() == 1 {
+            return true;
+        }
+        let state = at.state_value();
+        let parts = parts.into_iter().filter_map(|part| Expression::parse(part).ok());
+        let holds = |part: &Expression| matches!(part.evaluate(&[("state", &state)]), Ok(Value::Bool(true)));
+        parts.filter(|part| !part.mentions("inputs")).all(|part| holds(&part))
     }
 
     /// Where it leads, with what it gave. An expression that gives no answer leads nowhere.

@@ -206,18 +206,32 @@ fn a_walk_is_forked_once_for_its_key() {
     assert_eq!((&two["data"]["session"], &two["replayed"]), (&one["data"]["session"], &json!(true)), "{two}");
 }
 
-/// What a message through A2A is answered: the task's state, and the envelope.
+/// What a message through A2A is answered.
+fn asked(gateway: &Gateway, method: &str, params: Value) -> Value {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    post(&gateway.address, "/a2a", &[("a2a-version", "1.0")], body.to_string().as_bytes()).1
+}
+
+/// The state of the task that a message begins, and the envelope.
 fn sent(gateway: &Gateway, id: &str, tool: &str, args: Value) -> (Value, Value) {
+    let (task, envelope) = sent_as_task(gateway, id, tool, args);
+    (task["status"]["state"].clone(), envelope)
+}
+
+/// The same with all of the task.
+fn sent_as_task(gateway: &Gateway, id: &str, tool: &str, args: Value) -> (Value, Value) {
     let message =
         json!({ "messageId": id, "role": "ROLE_USER", "parts": [{ "data": { "tool": tool, "args": args } }] });
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": { "message": message } });
-    let (_, answer) = post(&gateway.address, "/a2a", &[("a2a-version", "1.0")], body.to_string().as_bytes());
-    let task = &answer["result"]["task"];
+    let answer = asked(gateway, "SendMessage", json!({ "message": message }));
+    (answer["result"]["task"].clone(), envelope_in(&answer["result"]["task"], &answer))
+}
+
+fn envelope_in(task: &Value, answer: &Value) -> Value {
     let said = [&task["status"]["message"], &answer["result"]["message"]];
     let parts = said.into_iter().filter_map(|message| message["parts"].as_array()).flatten();
     let given = task["artifacts"].as_array().into_iter().flatten().flat_map(|one| one["parts"].as_array()).flatten();
     let envelope = parts.chain(given).find(|part| part["data"].is_object()).map(|part| part["data"].clone());
-    (task["status"]["state"].clone(), envelope.unwrap_or_else(|| panic!("{answer}")))
+    envelope.unwrap_or_else(|| panic!("{answer}"))
 }
 
 #[test]
@@ -245,8 +259,12 @@ fn a_message_that_begins_a_walk_is_taken_once_and_each_no_to_one_says_what_may_b
     .into_iter()
     .enumerate()
     {
-        let (state, no) = sent(&gateway, &format!("no{n}"), tool, args.clone());
-        assert_eq!(state, "TASK_STATE_REJECTED", "{tool} {args}: {no}");
+        let (task, no) = sent_as_task(&gateway, &format!("no{n}"), tool, args.clone());
+        assert_eq!(task["status"]["state"], "TASK_STATE_REJECTED", "{tool} {args}: {no}");
+        let later = asked(&gateway, "GetTask", json!({ "id": task["id"] }))["result"].clone();
+        let later = envelope_in(&later, &later);
+        assert_refused(&later, kind, &["leave", "pay"]);
+        assert_eq!(later["session"], no["session"], "{tool} {args}: {later}");
         assert_refused(&no, kind, &["leave", "pay"]);
         assert_eq!(no["session"] == session, args["session"] == session, "{tool} {args}: {no}");
         let recovery = &no["error"]["recovery"];
