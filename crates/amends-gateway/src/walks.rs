@@ -105,7 +105,9 @@ pub async fn order(
 ) -> Result<CallHandle, Box<Refusal>> {
     match (&order.what, &which) {
         (Wish::Step { .. } | Wish::Reset, _) => {}
-        (Wish::Fork(seq), Which::Known(id)) => return fork(gateway, principal, door, id, *seq).await,
+        (Wish::Fork(seq), Which::Known(id)) => {
+            return fork(gateway, principal, door, id, (*seq, order.key.as_deref())).await;
+        }
         (Wish::Cancel, Which::Known(id)) => return stop(gateway, principal, id).await,
         (Wish::Fork(_) | Wish::Cancel, Which::New(_) | Which::Own(..)) => return Err(unknown()),
     }
@@ -340,15 +342,29 @@ pub(crate) async fn look_at(
     Ok(seen)
 }
 
-/// Another walk, begun where one was.
+/// Another walk, begun where one was; for a key that was used before, the one that it began.
 async fn fork(
     gateway: &Arc<Gateway>,
     principal: &Principal,
     door: &str,
     id: &SessionId,
-    seq: Option<u64>,
+    (seq, key): (Option<u64>, Option<&str>),
 ) -> Result<CallHandle, Box<Refusal>> {
     let events = read(gateway, principal, id).await?;
+    // Held until the other walk has begun, so that an equal wish finds it.
+    let named = match key {
+        Some(key) => Some(Beginnings::of_fork(gateway, principal, id, key).await),
+        None => None,
+    };
+    let own = match &named {
+        Some((own, _held)) => {
+            if let Some(again) = forked_before(gateway, principal, own, (id, &events), seq).await? {
+                return Ok(again);
+            }
+            own.clone()
+        }
+        None => mint::session(),
+    };
     let written = gateway.ledger.fields(id).await.map_err(|error| unread(&error))?;
     let made = events.iter().rev().find_map(|event| match &event.fact {
         Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } => Some(*moves),
@@ -382,10 +398,52 @@ async fn fork(
     };
     let Declared { definition, hash } = declared;
     let beginning = Beginning { machine, definition, hash, from: Some(from), fields: payload(gateway, &course) };
-    let session = SessionHandle::walk(gateway, principal, door, mint::session(), beginning, course);
+    let session = SessionHandle::walk(gateway, principal, door, own, beginning, course);
     gateway.owners.remember(&session.id, principal);
     let told = told_of_fork(id, &events, at, &undone(gateway, id).await);
-    seen(gateway, &session, "fork", serde_json::value::to_raw_value(&told).ok()).await
+    seen(gateway, &session, "fork", serde_json::value::to_raw_value(&told).ok(), false).await
+}
+
+/// The walk that was begun with the same wish for another one, as it is now; nothing where there is none.
+async fn forked_before(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    own: &SessionId,
+    (of, events): (&SessionId, &[Event]),
+    seq: Option<u64>,
+) -> Result<Option<CallHandle>, Box<Refusal>> {
+    let Some(began) = begun(gateway, principal, own).await? else { return Ok(None) };
+    let at = began.iter().find_map(|event| match &event.fact {
+        Fact::WalkBegan { beginning } => beginning.from.as_ref().map(|from| from.seq),
+        _ => None,
+    });
+    let at = at.unwrap_or_default();
+    if seq.is_some_and(|seq| seq != at) {
+        let message = format!("this `amends/key` was used before for a fork at move {at}; send a fresh one");
+        return Err(Box::new(Refusal::of(RefusalKind::Duplicate, message)));
+    }
+    let session = find(gateway, principal, own).await?;
+    let told = told_of_fork(of, events, at, &undone(gateway, of).await);
+    seen(gateway, &session, "fork", serde_json::value::to_raw_value(&told).ok(), true).await.map(Some)
+}
+
+/// The trace of a walk that may have begun, once it is recorded.
+async fn begun(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    id: &SessionId,
+) -> Result<Option<Vec<Event>>, Box<Refusal>> {
+    for _ in 0..HANDS_MAX {
+        match read(gateway, principal, id).await {
+            Err(refusal) if refusal.kind == RefusalKind::UnknownName => {}
+            recorded => return recorded.map(Some),
+        }
+        if gateway.driver_of(id).is_none_or(|mail| mail.is_closed()) {
+            return Ok(None);
+        }
+        tokio::time::sleep(HAND_OVER).await;
+    }
+    Err(Box::new(told::elsewhere()))
 }
 
 /// The refusal of a fork of a walk that does not go on, with the way on that the walk has.
@@ -471,7 +529,7 @@ async fn stop(gateway: &Arc<Gateway>, principal: &Principal, id: &SessionId) -> 
     // Should it end just now, nothing is open in it.
     let _ = session.post(Mail::Stop(answer));
     let _ = stopped.await;
-    seen(gateway, &session, "cancel", None).await
+    seen(gateway, &session, "cancel", None, false).await
 }
 
 /// The walk as it is, as an answer.
@@ -480,6 +538,7 @@ async fn seen(
     session: &SessionHandle,
     action: &str,
     result: Option<Box<RawValue>>,
+    replayed: bool,
 ) -> Result<CallHandle, Box<Refusal>> {
     let (answer, looked) = oneshot::channel();
     // Should it end just now, there is nothing to see.
@@ -488,7 +547,8 @@ async fn seen(
     let data = amends_core::envelope::Data::Value(serde_json::Value::Null);
     let body = amends_core::envelope::Body::Success { outcome: amends_core::Outcome::Succeeded, data };
     let names = gateway.catalogue.now().machines().names().clone();
-    let rendered = told::seen(action, result, amends_core::Envelope::of(body), view, names);
+    let envelope = amends_core::Envelope { replayed, ..amends_core::Envelope::of(body) };
+    let rendered = told::seen(action, result, envelope, view, names);
     let (answer_to, answer) = oneshot::channel();
     // It is taken a line further on.
     let _ = answer_to.send(told::answered(rendered));

@@ -226,7 +226,8 @@ fn message(call: &CallState, failure: &Failure, outcome: Option<Outcome>) -> Str
     });
     let what = match reader {
         Some(reader) if call.changed.is_empty() && failure.code.class() != Class::Cancellation => {
-            format!("`{reader}` could not be read before `{tool}` was sent ({})", lower_first(failure.code.means()))
+            let why = lower_first(failure.code.means_upstream());
+            format!("`{reader}` could not be read before `{tool}` was sent ({why})")
         }
         _ => what,
     };

@@ -52,7 +52,7 @@ fn item(tool: &str, contract: &Contract, failed: &ItemFailure) -> Trouble {
         Some(proven) => proven,
         None => Certainty::InDoubt,
     };
-    let what = code.means().trim_end_matches('.');
+    let what = code.means_upstream().trim_end_matches('.');
     Trouble {
         kind: code.kind(),
         code,

@@ -58,7 +58,7 @@ pub enum No {
     },
     /// A bound is reached.
     Exhausted {
-        /// Which: `steps`, `loops` or `times`.
+        /// Which: `steps`, which are `turns` in a stage, `loops` or `times`.
         bound: &'static str,
         /// How far it reaches.
         most: u32,
@@ -105,10 +105,11 @@ impl Machine {
         }
         let taken = taken.get(it.name).copied().unwrap_or(0);
         let steps = u32::try_from(moves).unwrap_or(u32::MAX);
+        let in_all = if self.is_stage() { "turns" } else { "steps" };
         let bounds = [
             ("times", taken, it.action.times_max),
             ("loops", taken, self.bounds.loops_max),
-            ("steps", steps, self.bounds.steps_max.filter(|_| !self.ends_stage(it.action))),
+            (in_all, steps, self.bounds.steps_max.filter(|_| !self.ends_stage(it.action))),
         ];
         match bounds.into_iter().find_map(|(bound, is, most)| most.filter(|most| is >= *most).map(|most| (bound, most)))
         {
@@ -133,9 +134,19 @@ impl Action {
         }
     }
 
+    /// Whether its guard holds as far as it does not speak of the inputs.
     fn may_hold(&self, at: &Position) -> bool {
-        let over_inputs = self.guard.as_ref().is_some_and(|guard| guard.mentions("inputs"));
-        over_inputs || self.admits(at, &Value::Null).is_ok()
+        let Some(guard) = self.guard.as_ref().filter(|guard| guard.mentions("inputs")) else {
+            return self.admits(at, &Value::Null).is_ok();
+        };
+        let parts = guard.conjuncts();
+        if parts.len() == 1 {
+            return true;
+        }
+        let state = at.state_value();
+        let parts = parts.into_iter().filter_map(|part| Expression::parse(part).ok());
+        let holds = |part: &Expression| matches!(part.evaluate(&[("state", &state)]), Ok(Value::Bool(true)));
+        parts.filter(|part| !part.mentions("inputs")).all(|part| holds(&part))
     }
 
     /// Where it leads, with what it gave. An expression that gives no answer leads nowhere.

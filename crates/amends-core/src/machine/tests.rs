@@ -427,7 +427,7 @@ fn machines_that_run_each_other_are_read_together() {
         assert!(used.whole);
         at = found.action.arrive(found.name, &at, &json!({}), &Value::Null).unwrap();
     }
-    assert_eq!(stage.find(&at, "get_order", None), Err(No::Exhausted { bound: "steps", most: 2 }));
+    assert_eq!(stage.find(&at, "get_order", None), Err(No::Exhausted { bound: "turns", most: 2 }));
     let end = stage.find(&at, "complete", None).expect("the end is free");
     let complete = |inputs: Value| end.action.arrive(end.name, &at, &inputs, &Value::Null).unwrap();
     let over = complete(json!({ "why": "late" }));

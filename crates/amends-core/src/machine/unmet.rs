@@ -9,12 +9,15 @@ use crate::limits::GUARD_VALUES_MAX;
 /// Why a guard does not hold: the part of it that is at fault, and what it speaks of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unmet {
-    /// The first of the parts that it joins with `&&` which does not hold; all of it where there is only one.
+    /// The first of the parts that it joins with `&&` which does not hold, those before that speak of the fields alone; all of it
+    /// where there is only one.
     pub part: String,
     /// Whether that is all of it.
     pub whole: bool,
     /// What that part speaks of, by its name; nothing for what is not there.
     pub values: Vec<(String, Option<Value>)>,
+    /// Whether that part speaks of the inputs, so that others may make it hold.
+    pub over_inputs: bool,
 }
 
 impl Action {
@@ -29,9 +32,12 @@ impl Action {
         let whole = parts.len() == 1;
         let parts: Vec<Expression> = parts.into_iter().filter_map(|part| Expression::parse(part).ok()).collect();
         let answers: Vec<Option<Value>> = parts.iter().map(asked).collect();
-        // What is plainly false says more than what gives no answer.
-        let is_false = answers.iter().position(|answer| *answer == Some(Value::Bool(false)));
-        let at = is_false.or_else(|| answers.iter().position(|answer| *answer != Some(Value::Bool(true))));
+        // What is plainly false says more than what gives no answer, most of all where no inputs would help.
+        let is_false = |at: &usize| answers[*at] == Some(Value::Bool(false));
+        let alone = (0..parts.len()).filter(is_false).find(|at| !parts[*at].mentions("inputs"));
+        let at = alone
+            .or_else(|| (0..parts.len()).find(is_false))
+            .or_else(|| answers.iter().position(|answer| *answer != Some(Value::Bool(true))));
         let part = at.map_or(guard, |at| &parts[at]);
         let value = |path: &crate::expression::Path| {
             let of = if path.variable == "state" { state } else { inputs };
@@ -39,7 +45,7 @@ impl Action {
         };
         let named = part.paths().into_iter().filter(|path| !path.fields.is_empty()).take(GUARD_VALUES_MAX);
         let values = named.map(|path| (path.to_string(), value(&path))).collect();
-        Some(Unmet { part: part.source().to_owned(), whole, values })
+        Some(Unmet { part: part.source().to_owned(), whole, values, over_inputs: part.mentions("inputs") })
     }
 }
 
@@ -76,5 +82,26 @@ mod tests {
     fn what_is_false_comes_before_what_gives_no_answer() {
         let no = unmet("inputs.a > 1 && state.open", json!({ "open": false }), json!({})).unwrap();
         assert_eq!(no.0, "state.open");
+    }
+
+    #[test]
+    fn an_action_that_the_fields_alone_forbid_is_not_offered_whatever_its_inputs_may_be() {
+        for (guard, offered) in [
+            ("inputs.a > 1 && state.open", false),
+            ("inputs.a > 1 || state.open", true),
+            ("inputs.a > state.total && !state.open", true),
+        ] {
+            let act = ActionSpec::new(["a"], "b").guard(guard);
+            let fields = [("total".to_owned(), json!(3)), ("open".to_owned(), json!(false))];
+            let spec = MachineSpec { fields: fields.into_iter().collect(), ..MachineSpec::new("a").terminal(["b"]) };
+            let spec =
+                spec.action("act", act).action("open", ActionSpec::new(["a"], "a").writes("open", "true").times(2));
+            let machine = Machine::read("m", &spec).unwrap();
+            let begun = machine.begin();
+            let legal: Vec<&str> = machine.moves(&begun).iter().map(|legal| legal.name.as_str()).collect();
+            assert_eq!(legal.contains(&"act"), offered, "{guard}: {legal:?}");
+            let unmet = machine.action("act").unwrap().1.unmet(&json!(begun.fields), &json!({ "a": 0 })).unwrap();
+            assert_eq!(unmet.over_inputs, offered, "{guard}");
+        }
     }
 }

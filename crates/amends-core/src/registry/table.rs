@@ -286,6 +286,11 @@ columns! {
 }
 
 impl Code {
+    /// What it means where an upstream said it: whose policies those are that say no.
+    pub const fn means_upstream(self) -> &'static str {
+        if matches!(self, Self::Forbidden) { "The upstream refused it." } else { self.means() }
+    }
+
     /// Its name as `code` on the wire.
     pub const fn as_str(self) -> &'static str {
         ROWS[self as usize].name

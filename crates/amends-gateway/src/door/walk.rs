@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use amends_core::failure::bounded;
 use amends_core::id::MachineName;
+use amends_core::nearest::nearest;
 use amends_core::recovery::Template;
 use amends_core::refusal::ArgumentFault;
 use amends_core::{Principal, Recovery, Refusal, RefusalKind, SessionId, Way};
@@ -224,7 +225,10 @@ impl Asker<'_> {
             refusal.details = vec![ArgumentFault { field: "session".into(), expected, got: None, nearest: Vec::new() }];
         }
         let wish = driver::Wish::Unreadable { requested: requested.to_owned(), refusal };
-        Came::Handed(self.session.call(wish, Listener::of_the_answer()), instead)
+        // Its context is the walk it was about, by which that is found when it is looked for as a task.
+        let walk = instead.as_ref().map(|moved| moved.view.session.to_string()).filter(|walk| !walk.is_empty());
+        let task = walk.map(|walk| driver::Task { context: Some(walk) });
+        Came::Handed(self.session.call(wish, Listener { task, ..Listener::of_the_answer() }), instead)
     }
 
     fn roots(&self) -> Vec<MachineName> {
@@ -264,6 +268,36 @@ pub(crate) async fn instead(
         return Some(Box::new(Moved::at(tool, view)));
     }
     beginning(gateway, tool)
+}
+
+/// What could be done instead of a message that names no tool: in the walk of its connection, where one has begun.
+pub(crate) async fn instead_here(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    own: Option<&OwnWalks>,
+) -> Option<Box<Moved>> {
+    let meant = own?.meant(gateway)?;
+    let view = walks::look(gateway, principal, &meant).await.ok()?;
+    Some(Box::new(Moved::at("", view)))
+}
+
+/// The same for a call that was refused before, by what is recorded of it: the walk that was its context, and what it asked for.
+pub(crate) async fn instead_of_refused(
+    gateway: &Arc<Gateway>,
+    principal: &Principal,
+    context: Option<&str>,
+    requested: &str,
+) -> Option<Box<Moved>> {
+    if let Some(walk) = context.filter(|context| context.starts_with("ses_"))
+        && let Ok(view) = walks::look(gateway, principal, &SessionId::new(walk)).await
+    {
+        return Some(Box::new(Moved::at(requested, view)));
+    }
+    let (config, listing) = (gateway.config(), gateway.catalogue.now());
+    let machines = listing.machines();
+    let acts = || config.machines.all().any(|machine| machine.action(requested).is_some());
+    let near = || listing.find(requested).is_none() && !nearest(requested, machines.listed()).is_empty();
+    (machines.encloses(requested) || acts() || near()).then(|| beginning(gateway, requested)).flatten()
 }
 
 /// Where a walk would begin: at the beginning of the only machine there is, or of one of several.

@@ -293,26 +293,37 @@ impl Session {
             return Some(Refusal::of(RefusalKind::InvalidTransition, message));
         }
         let inputs = Value::Object(wish.inputs.clone());
-        if let Some(schema) = walking.kit.inputs(&frame.machine, name)
-            && schema.fits(&inputs) == Some(false)
-        {
-            let names = self.gateway.catalogue.now().machines().names().clone();
-            return Some(self.unfit(schema, &inputs, (&frame.machine, name), &names));
-        }
         let fields = walking.course.fields().as_object().cloned().unwrap_or_default();
         let at = Position { state: frame.state.clone(), fields, seq: frame.moves, taken: frame.taken.clone() };
-        match action.admits(&at, &inputs) {
-            Err(No::Guarded { guard, reason }) => {
-                let unmet = action.unmet(walking.course.fields(), &inputs);
-                let listing = self.gateway.catalogue.now();
-                let (machine, action_name, names) = (&frame.machine, name.as_str(), listing.machines().names());
-                let schema = schema(action, |tool| listing.find(tool.as_str()).cloned());
-                let retake = Retake { session: &self.id, machine, action: action_name, schema: schema.as_ref(), names };
-                let holds = |inputs: &Value| action.admits(&at, inputs).is_ok();
-                Some(self.guarded(&retake, &wish.inputs, &guard, reason.as_deref(), unmet, holds))
-            }
+        let guarded = match action.admits(&at, &inputs) {
+            Err(No::Guarded { guard, reason }) => Some((guard, reason, action.unmet(walking.course.fields(), &inputs))),
             Ok(()) | Err(_) => None,
-        }
+        };
+        let listing = self.gateway.catalogue.now();
+        let names = listing.machines().names();
+        let unfit = walking.kit.inputs(&frame.machine, name).filter(|schema| schema.fits(&inputs) == Some(false));
+        let unfit = unfit.map(|schema| {
+            let unmet = guarded.as_ref().and_then(|(_, _, unmet)| unmet.as_ref());
+            self.unfit(schema, &inputs, (&frame.machine, name), names, unmet)
+        });
+        // Of inputs that do not fit, a guard may only fail to give an answer.
+        let Some((guard, reason, unmet)) = guarded.filter(|(_, reason, _)| unfit.is_none() || reason.is_none()) else {
+            return unfit;
+        };
+        let schema = schema(action, |tool| listing.find(tool.as_str()).cloned());
+        let retake = Retake {
+            session: &self.id,
+            machine: &frame.machine,
+            action: name.as_str(),
+            schema: schema.as_ref(),
+            names,
+        };
+        let holds = |inputs: &Value| action.admits(&at, inputs).is_ok();
+        let no = self.guarded(&retake, &wish.inputs, &guard, reason.as_deref(), unmet, holds);
+        Some(match unfit {
+            Some(unfit) => no::both(unfit, no),
+            None => no,
+        })
     }
 
     /// Reads anew what a walk wrote, after a step of it was not recorded.

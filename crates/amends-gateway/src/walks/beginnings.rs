@@ -1,5 +1,5 @@
 //! Walks that agents begin without a handle. Whoever lost the answer of its first step does not know the walk, and can only wish
-//! for the same once more: that finds the walk it began, by its key or by being equal.
+//! for the same once more: that finds the walk it began, by its key or by being equal. So does the key of a fork.
 //!
 //! The handle of such a walk follows from what it began with and the ledger's secret, so that another process finds it too.
 
@@ -78,6 +78,19 @@ impl Beginnings {
         let name = name(b"wish", &[wish.action.as_bytes(), &inputs]);
         let count = gateway.beginnings.held(&name).await;
         Some(Named::Wish(Equal { name, count }))
+    }
+
+    /// The walk that a fork of that one begins for a key, held while it does.
+    pub(crate) async fn of_fork(
+        gateway: &Gateway,
+        principal: &Principal,
+        of: &SessionId,
+        key: &str,
+    ) -> (SessionId, Held) {
+        let who = [b"forks".as_slice(), principal.as_str().as_bytes(), of.as_str().as_bytes(), key.as_bytes()];
+        let name = keyed_digest(&gateway.secret, &who);
+        let count = gateway.beginnings.held(&name).await;
+        (handle(&name), count)
     }
 
     async fn held(&self, name: &Digest) -> Held {

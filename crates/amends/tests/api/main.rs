@@ -8,6 +8,7 @@ mod document;
 mod operations;
 mod server;
 mod sessions;
+mod stopped;
 mod tls;
 
 use std::process::Command;

@@ -165,17 +165,73 @@ fn whoever_begins_again_twice_for_one_key_is_told_where_the_walk_is() {
     assert_legal(&two["data"], &["leave", "pay"]);
 }
 
-/// What a message through A2A is answered: the task's state, and the envelope.
+#[test]
+fn a_walk_is_forked_once_for_its_key() {
+    let place = Place::new();
+    let mut gateway = serve(&place, BUY);
+    let session = step(&gateway, json!({ "action": "leave" }))["data"]["session"].clone();
+    let fork = |gateway: &Gateway, key: &str, args: Value| {
+        let mut named = json!({ "session": session });
+        named.as_object_mut().expect("an object").extend(args.as_object().expect("an object").clone());
+        gateway.call_with("fork", &[("Idempotency-Key", key)], &named.to_string()).1
+    };
+    let one = fork(&gateway, "f1", json!({ "seq": 0 }));
+    assert_eq!((&one["status"], one.get("replayed")), (&json!("success"), None), "{one}");
+    let forked = one["data"]["session"].clone();
+    assert_ne!(forked, session);
+    let at_once: Vec<Value> = thread::scope(|scope| {
+        let all: Vec<_> = (0..4).map(|_| scope.spawn(|| fork(&gateway, "f2", json!({})))).collect();
+        all.into_iter().map(|one| one.join().expect("a call")).collect()
+    });
+    assert!(at_once.iter().all(|two| two["data"]["session"] == at_once[0]["data"]["session"]), "{at_once:?}");
+    assert_ne!(at_once[0]["data"]["session"], forked, "another key is another fork");
+
+    // What was done in it since is not lost, and a crash changes nothing.
+    let left = step(&gateway, json!({ "action": "leave", "session": forked }));
+    assert_eq!(left["data"]["state"]["name"], "left", "{left}");
+    gateway.kill();
+    let gateway = serve(&place, BUY);
+    for args in [json!({ "seq": 0 }), json!({})] {
+        let again = fork(&gateway, "f1", args);
+        assert_eq!((&again["data"]["session"], &again["replayed"]), (&forked, &json!(true)), "{again}");
+        assert_eq!(again["data"]["state"]["name"], "left", "{again}");
+        assert_eq!(again["data"]["result"]["seq"], 0, "{again}");
+    }
+    let other = fork(&gateway, "f1", json!({ "seq": 1 }));
+    assert_refused(&other, "duplicate", &[]);
+
+    let (_, one) = sent(&gateway, "m1", "fork", json!({ "session": session, "seq": 0 }));
+    let (_, two) = sent(&gateway, "m1", "fork", json!({ "session": session, "seq": 0 }));
+    assert!(one["data"]["session"].is_string(), "{one}");
+    assert_eq!((&two["data"]["session"], &two["replayed"]), (&one["data"]["session"], &json!(true)), "{two}");
+}
+
+/// What a message through A2A is answered.
+fn asked(gateway: &Gateway, method: &str, params: Value) -> Value {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    post(&gateway.address, "/a2a", &[("a2a-version", "1.0")], body.to_string().as_bytes()).1
+}
+
+/// The state of the task that a message begins, and the envelope.
 fn sent(gateway: &Gateway, id: &str, tool: &str, args: Value) -> (Value, Value) {
+    let (task, envelope) = sent_as_task(gateway, id, tool, args);
+    (task["status"]["state"].clone(), envelope)
+}
+
+/// The same with all of the task.
+fn sent_as_task(gateway: &Gateway, id: &str, tool: &str, args: Value) -> (Value, Value) {
     let message =
         json!({ "messageId": id, "role": "ROLE_USER", "parts": [{ "data": { "tool": tool, "args": args } }] });
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": { "message": message } });
-    let (_, answer) = post(&gateway.address, "/a2a", &[("a2a-version", "1.0")], body.to_string().as_bytes());
-    let task = &answer["result"]["task"];
-    let parts = task["status"]["message"]["parts"].as_array().into_iter().flatten();
+    let answer = asked(gateway, "SendMessage", json!({ "message": message }));
+    (answer["result"]["task"].clone(), envelope_in(&answer["result"]["task"], &answer))
+}
+
+fn envelope_in(task: &Value, answer: &Value) -> Value {
+    let said = [&task["status"]["message"], &answer["result"]["message"]];
+    let parts = said.into_iter().filter_map(|message| message["parts"].as_array()).flatten();
     let given = task["artifacts"].as_array().into_iter().flatten().flat_map(|one| one["parts"].as_array()).flatten();
     let envelope = parts.chain(given).find(|part| part["data"].is_object()).map(|part| part["data"].clone());
-    (task["status"]["state"].clone(), envelope.unwrap_or_else(|| panic!("{answer}")))
+    envelope.unwrap_or_else(|| panic!("{answer}"))
 }
 
 #[test]
@@ -203,8 +259,12 @@ fn a_message_that_begins_a_walk_is_taken_once_and_each_no_to_one_says_what_may_b
     .into_iter()
     .enumerate()
     {
-        let (state, no) = sent(&gateway, &format!("no{n}"), tool, args.clone());
-        assert_eq!(state, "TASK_STATE_REJECTED", "{tool} {args}: {no}");
+        let (task, no) = sent_as_task(&gateway, &format!("no{n}"), tool, args.clone());
+        assert_eq!(task["status"]["state"], "TASK_STATE_REJECTED", "{tool} {args}: {no}");
+        let later = asked(&gateway, "GetTask", json!({ "id": task["id"] }))["result"].clone();
+        let later = envelope_in(&later, &later);
+        assert_refused(&later, kind, &["leave", "pay"]);
+        assert_eq!(later["session"], no["session"], "{tool} {args}: {later}");
         assert_refused(&no, kind, &["leave", "pay"]);
         assert_eq!(no["session"] == session, args["session"] == session, "{tool} {args}: {no}");
         let recovery = &no["error"]["recovery"];

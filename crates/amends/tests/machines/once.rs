@@ -1,10 +1,12 @@
 //! What was done of an action is not done again, whatever an agent does before it takes the action again.
 
+use std::thread;
+
 use serde_json::{Value, json};
 
 use crate::order::assert_refused;
 use crate::support::{Place, eventually};
-use crate::till::{done, forbidden, look, named, queue, says, serve, take, tools};
+use crate::till::{done, forbidden, holds, lets_go, look, named, queue, says, serve, take, tools};
 
 /// Two writes at the same time, a look around in between, and a payment with a life of its own.
 const SHOP: &str = r#"
@@ -72,6 +74,24 @@ fn the_half_that_was_done_is_not_done_again_after_another_move() {
     assert_eq!(again["status"], "success", "{again}");
     assert_eq!(tools(&place).iter().filter(|tool| *tool == "put").count(), 2, "it was made, and is wanted once more");
     place.settled();
+}
+
+#[test]
+fn what_an_upstream_refuses_beside_another_call_is_told_as_its_no() {
+    let place = Place::new();
+    let gateway = serve(&place, SHOP);
+    let session = named(&gateway, "o1");
+    says(&place, "burn", "o1", &forbidden());
+    holds(&place, "put");
+    let half = thread::scope(|scope| {
+        let half = scope.spawn(|| take(&gateway, &session, "both"));
+        eventually("the one is over", || place.events_named("failure_judged").len() == 1);
+        lets_go(&place, "put");
+        half.join().expect("a call")
+    });
+    let message = half["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.starts_with("`both` failed in `b`: The upstream refused it;"), "{half}");
+    assert_eq!(half["error"]["code"], "Forbidden", "{half}");
 }
 
 #[test]

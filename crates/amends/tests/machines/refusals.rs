@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::bare::Bare;
-use crate::order::{FAULTS, ORDER, assert_legal};
+use crate::order::{FAULTS, ORDER, assert_legal, assert_refused};
 use crate::support::http::post_raw;
 use crate::support::{Gateway, Place, eventually};
 use crate::till::{self, SALE, done, look, named};
@@ -254,4 +254,94 @@ fn whoever_takes_a_step_while_nothing_can_be_recorded_is_told_that_and_nothing_e
         assert!(no["error"]["retry_after_ms"].is_u64(), "{which}: {no}");
         assert_eq!(no["valid_next_actions"], json!([]), "{which}: {no}");
     }
+}
+
+#[test]
+fn a_message_that_names_no_tool_is_told_what_its_connection_may_do() {
+    let place = Place::new();
+    let gateway = till::serve(&place, SALE);
+    let client = Bare::stateful(&gateway);
+    let begun = client.call("step", json!({ "action": "name", "inputs": { "order": "o1" } }));
+    let walk = begun["structuredContent"]["data"]["session"].clone();
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"#;
+    let own = client.session.as_deref().expect("it has a session");
+    for message in [
+        format!("{call}[1]}}"),
+        format!("{call}\"step\"}}"),
+        format!(r#"[{call}{{"name":"step","arguments":{{"action":"leave"}}}}}}]"#),
+    ] {
+        let no = said(&gateway, Some(own), &message);
+        assert_eq!((&no["status"], &no["session"]), (&json!("refused"), &walk), "{message}: {no}");
+        assert_legal(&no, NAMED);
+        assert!(no["error"]["recovery"]["call"]["tool"] == "walk", "{message}: {no}");
+    }
+    let left = till::take(&gateway, &walk, "leave");
+    assert_eq!((&left["status"], &left["data"]["seq"]), (&json!("success"), &json!(2)), "nothing was taken: {left}");
+}
+
+/// What is paid has a bound, and needs to be open.
+const BOUND: &str = r#"
+[machines.sale]
+initial = "open"
+terminal = ["paid", "left"]
+fields = { most = 10, shut = true }
+
+[machines.sale.actions.pay]
+from = ["open"]
+to = "paid"
+input = { type = "object", properties = { amount = { type = "integer" }, to = { type = "string" }, note = { type = "string" } }, required = ["amount", "to"] }
+guard = "inputs.amount <= state.most"
+
+[machines.sale.actions.close]
+from = ["open"]
+to = "paid"
+input = { type = "object", properties = { why = { type = "string" } }, required = ["why"] }
+guard = "!state.shut && inputs.why != ''"
+
+[machines.sale.actions.unlock]
+from = ["open"]
+to = "open"
+times = 1
+writes = { shut = "false" }
+
+[machines.sale.actions.leave]
+from = ["open"]
+to = "left"
+"#;
+
+#[test]
+fn inputs_that_fit_neither_their_schema_nor_a_guard_are_told_both_at_once() {
+    let place = Place::new();
+    let gateway = till::serve(&place, BOUND);
+    let inputs = json!({ "amount": 11, "note": "x" });
+    let no = till::step(&gateway, json!({ "action": "pay", "inputs": inputs }));
+    assert_refused(&no, "validation_failed", &["leave", "pay", "unlock"]);
+    let message = no["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("`to`: expected") && message.contains("`inputs.amount` is 11"), "{no}");
+    let fields: Vec<&str> =
+        no["error"]["details"].as_array().into_iter().flatten().filter_map(|fault| fault["field"].as_str()).collect();
+    assert_eq!(fields, ["to", "inputs.amount", "state.most"], "{no}");
+    let template = &no["error"]["recovery"]["template"];
+    assert_eq!(template["args"]["inputs"], json!({ "note": "x" }), "{no}");
+    assert_eq!(template["missing"], json!(["inputs.to", "inputs.amount"]), "{no}");
+
+    // A guard that gives no answer over them says nothing that is known.
+    let no = till::step(&gateway, json!({ "action": "pay", "inputs": { "amount": "much", "to": "x" } }));
+    assert_refused(&no, "validation_failed", &["leave", "pay", "unlock"]);
+    assert!(!no["error"]["message"].as_str().unwrap_or_default().contains("guard"), "{no}");
+}
+
+#[test]
+fn an_action_that_the_fields_alone_forbid_leads_on_to_others() {
+    let place = Place::new();
+    let gateway = till::serve(&place, BOUND);
+    for inputs in [json!({ "why": "late" }), json!({ "why": 5 })] {
+        let no = till::step(&gateway, json!({ "action": "close", "inputs": inputs }));
+        assert_refused(&no, "invalid_transition", &["leave", "pay", "unlock"]);
+        assert!(no["error"]["message"].as_str().unwrap_or_default().contains("not `!state.shut`"), "{no}");
+        let template = json!({ "tool": "step", "args": { "session": no["session"] }, "missing": ["action"] });
+        assert_eq!(no["error"]["recovery"]["template"], template, "{no}");
+    }
+    let unlocked = till::step(&gateway, json!({ "action": "unlock" }));
+    assert_legal(&unlocked["data"], &["close", "leave", "pay"]);
 }

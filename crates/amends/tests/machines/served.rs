@@ -82,6 +82,12 @@ fn what_may_be_done_is_named_as_it_is_called_and_is_done_by_calling_it() {
     assert_eq!((&seen["status"], &seen["data"]["seq"]), (&json!("success"), &json!(4)), "{seen}");
     let charged = call(&gateway, "charge_card", walk(json!({ "order": "ord_1", "amount": 5 })));
     assert_legal(&charged["data"], &["complete"]);
+    let third = call(&gateway, "charge_card", walk(json!({ "order": "ord_1", "amount": 6 })));
+    assert_refused(&third, "invalid_transition", &["complete"]);
+    assert!(
+        third["error"]["message"].as_str().is_some_and(|words| words.contains("`turns` is bounded to 2")),
+        "{third}"
+    );
     assert_eq!(place.effects_on("charge_card", "ord_1"), 1);
     let no = call(&gateway, "complete", walk(json!({})));
     assert_refused(&no, "validation_failed", &["complete"]);

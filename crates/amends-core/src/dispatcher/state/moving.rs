@@ -71,6 +71,8 @@ pub(in crate::dispatcher) struct LegState {
     pub(in crate::dispatcher) overdue: bool,
     /// A person is asked whether it is made, and the agent was told so.
     pub(in crate::dispatcher) asks: bool,
+    /// Somebody wished it stopped before it ended.
+    pub(in crate::dispatcher) stopped: bool,
     pub(in crate::dispatcher) end: Option<LegEnd>,
 }
 
@@ -112,6 +114,12 @@ impl LegState {
     /// Whether it was not made, and the next one like it may be.
     pub(in crate::dispatcher) fn is_granted(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.granted)
+    }
+
+    /// Whether it came to nothing that is known because somebody stopped it: how that broke its connection is no failure of its own.
+    pub(in crate::dispatcher) fn is_stopped(&self) -> bool {
+        let open_ended = |end: &LegEnd| end.outcome == Outcome::Cancelled || end.certainty == Certainty::InDoubt;
+        self.stopped && self.end.as_ref().is_none_or(open_ended)
     }
 
     /// Whether a person is asked whether it is made.

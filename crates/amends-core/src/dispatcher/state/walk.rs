@@ -433,6 +433,8 @@ impl WalkState {
                 {
                     open.cancel = Some(*reason);
                 }
+                let legs = self.open.iter_mut().flat_map(|open| &mut open.legs).filter(|_| reason.is_wish());
+                legs.filter(|leg| leg.call == *call && leg.end.is_none()).for_each(|leg| leg.stopped = true);
             }
             Fact::Resumed { .. } => {
                 if let Some(open) = &mut self.open {
@@ -492,7 +494,17 @@ impl WalkState {
         if let Some(open) = self.open.as_mut().filter(|open| open.taking.id == leg.of) {
             open.not_before = None;
             let (call, part, name, attempt) = (call.clone(), leg.part, leg.name.clone(), leg.attempt);
-            open.legs.push(LegState { call, part, name, attempt, reads, overdue: false, asks: false, end: None });
+            open.legs.push(LegState {
+                call,
+                part,
+                name,
+                attempt,
+                reads,
+                overdue: false,
+                asks: false,
+                stopped: false,
+                end: None,
+            });
         }
     }
 

@@ -391,7 +391,8 @@ impl MoveState {
         let code = failed.and_then(|(_, end)| end.code);
         let message = match failed {
             Some((leg, end)) => {
-                let means = end.refused.map(RefusalKind::means).or(end.code.map(Code::means)).unwrap_or("It failed.");
+                let means =
+                    end.refused.map(RefusalKind::means).or(end.code.map(Code::means_upstream)).unwrap_or("It failed.");
                 let which = if leg.name == "act" { String::new() } else { format!("`{}`: ", leg.name) };
                 format!("it failed and was passed over: {which}{}", means.trim_end_matches('.'))
             }
@@ -420,7 +421,10 @@ impl MoveState {
         self.cancel.is_some_and(CancelReason::is_wish)
             && match end {
                 End::Cancelled => true,
-                End::Failed { code, .. } => code.is_none_or(|code| code.class() == Class::Cancellation),
+                End::Failed { leg, code } => {
+                    let broken = self.legs.get(*leg).is_some_and(LegState::is_stopped);
+                    broken || code.is_none_or(|code| code.class() == Class::Cancellation)
+                }
                 End::TimedOut { .. } => now < self.deadline,
                 End::NotWell | End::Unclear { .. } | End::Granted => false,
             }
@@ -467,7 +471,7 @@ fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble
             let name = open.legs.get(*leg).map_or("", |leg| leg.name.as_str());
             let which = if name == "act" { String::new() } else { format!(" in `{name}`") };
             let refused = open.legs.get(*leg).and_then(|leg| leg.end.as_ref()?.refused);
-            let means = refused.map_or_else(|| code.means(), RefusalKind::means);
+            let means = refused.map_or_else(|| code.means_upstream(), RefusalKind::means);
             let words = below.map_or_else(|| means.trim_end_matches('.').to_owned(), first_clause);
             (RefusalKind::ActionError.as_str(), code, format!("`{action}` failed{which}: {words}"))
         }

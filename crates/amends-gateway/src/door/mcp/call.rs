@@ -260,7 +260,7 @@ pub async fn refuse(client: &Client, scanned: &Scanned, code: i64, refusal: Refu
     let handle = client.session().call(unread(refusal), Listener::of_the_answer());
     let instead = match &scanned.tool {
         Some(tool) => instead(client, Era::Legacy, tool, scanned.session.as_deref()).await,
-        None => None,
+        None => walk::instead_here(&client.gateway, &client.principal, client.own_walks(Era::Legacy)).await,
     };
     match handle.answer.await {
         Ok(answered) => render_protocol_error(scanned.id(), code, &walk::dressed(&client.gateway, answered, instead)),
@@ -270,9 +270,12 @@ pub async fn refuse(client: &Client, scanned: &Scanned, code: i64, refusal: Refu
 
 /// The same for a call that is not well formed, by what can be read of it.
 async fn instead_of(client: &Client, era: Era, params: &str) -> Option<Box<Moved>> {
-    let params = Object::parse(params)?;
-    let session = session_of(params.get("arguments"));
-    instead(client, era, &params.string("name")?, session.as_deref()).await
+    let params = Object::parse(params);
+    let Some(tool) = params.as_ref().and_then(|params| params.string("name")) else {
+        return walk::instead_here(&client.gateway, &client.principal, client.own_walks(era)).await;
+    };
+    let session = session_of(params.as_ref().and_then(|params| params.get("arguments")));
+    instead(client, era, &tool, session.as_deref()).await
 }
 
 /// What could be done instead of a call of that tool, where it is one of ours for machines.

@@ -14,14 +14,24 @@ use super::super::session::Session;
 /// How many characters of a value are told.
 const TOLD_CHARS_MAX: usize = 60;
 
+/// One No of two: to inputs that do not fit, and to what a guard does not allow over them. Where no inputs help, that comes first.
+pub(super) fn both(unfit: Refusal, guarded: Refusal) -> Refusal {
+    let (first, second) = if guarded.recovery.is_some() { (unfit, guarded) } else { (guarded, unfit) };
+    let message = format!("{}; and {}", first.message, second.message);
+    let details = first.details.iter().chain(&second.details).cloned().collect();
+    Refusal { message, details, ..first }
+}
+
 impl Session {
-    /// The refusal of inputs that do not fit, with the same action and those that do.
+    /// The refusal of inputs that do not fit, with the same action and those that do. What its guard has something against is to
+    /// be said anew as well.
     pub(super) fn unfit(
         &self,
         schema: &Schema,
         inputs: &Value,
         at: (&MachineName, &ActionName),
         names: &Names,
+        unmet: Option<&Unmet>,
     ) -> Refusal {
         let mut faults = schema.check(inputs);
         let first = faults.first().map(|fault| {
@@ -34,7 +44,12 @@ impl Session {
         for fault in faults.iter_mut().filter(|fault| private.contains_key(&own(&fault.field))) {
             fault.got = None;
         }
-        let recovery = mended(schema, inputs, &private, &self.id, at, names);
+        let mut withheld = private;
+        let paths = unmet.iter().flat_map(|unmet| &unmet.values).filter_map(|(path, _)| path.strip_prefix("inputs."));
+        for name in paths.map(own) {
+            withheld.extend(inputs.get(&name).map(|value| (name.clone(), value.clone())));
+        }
+        let recovery = mended(schema, inputs, &withheld, &self.id, at, names);
         Refusal { details: faults, recovery, ..Refusal::of(RefusalKind::ValidationFailed, message) }
     }
 
@@ -52,7 +67,9 @@ impl Session {
         let name = &ActionName::new(retake.action);
         let private = self.private(name, &Value::Object(inputs.clone()));
         let paths: Vec<&str> = unmet.iter().flat_map(|unmet| &unmet.values).map(|(path, _)| path.as_str()).collect();
-        let recovery = unguarded(retake, inputs, &private, &paths, holds);
+        // No inputs make hold what the fields alone decide: another action is the way on.
+        let helps = unmet.as_ref().is_none_or(|unmet| unmet.over_inputs);
+        let recovery = helps.then(|| unguarded(retake, inputs, &private, &paths, holds)).flatten();
         let mut message = format!("`{name}` is not allowed now: its guard `{guard}` does not hold");
         let mut details = Vec::new();
         if let Some(unmet) = unmet {

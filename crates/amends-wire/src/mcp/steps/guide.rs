@@ -202,6 +202,7 @@ fn next_of(error: &Trouble, view: &View) -> Option<Way> {
         RefusalKind::ActionTimeout,
         RefusalKind::UnknownName,
         RefusalKind::InvalidArgument,
+        RefusalKind::MalformedName,
         RefusalKind::TooLarge,
     ];
     if let Some(Waits::Drifted { resets, .. }) = &view.waits {

@@ -149,7 +149,8 @@ fn whoever_hears_that_a_move_was_made_hears_that_it_was_passed_over_and_what_of_
     let mut fails = staged(json!({ "resolution": "skip" }));
     let pay = fails.wish("pay");
     fails.result(no());
-    let told = json!({ "message": "it failed and was passed over: A policy says no", "code": "Forbidden", "done": [] });
+    let told =
+        json!({ "message": "it failed and was passed over: The upstream refused it", "code": "Forbidden", "done": [] });
     assert_eq!(skipped(&fails, &pay), told);
 
     let mut badly = staged(json!({ "assert": "result.well ? 'ok' : 'fail'", "resolution": "skip" }));
@@ -177,7 +178,7 @@ fn whoever_hears_that_a_move_was_made_hears_that_it_was_passed_over_and_what_of_
     let pay = half.wish("pay");
     half.result(no());
     half.done();
-    let told = json!({ "message": "it failed and was passed over: `b`: A policy says no", "code": "Forbidden", "done": ["a"] });
+    let told = json!({ "message": "it failed and was passed over: `b`: The upstream refused it", "code": "Forbidden", "done": ["a"] });
     assert_eq!(skipped(&half, &pay), told);
 
     let mut well = staged(json!({ "resolution": "skip" }));

@@ -164,6 +164,7 @@ fn a_call_of_a_stage_that_failed_was_a_turn_all_the_same() {
     assert_eq!(legal(&world), ["complete"]);
     let three = world.wish_with("charge_card", "three", None);
     assert_eq!(world.kind(&three), "invalid_transition");
+    assert!(world.message(&three).contains("`turns` is bounded to 2"), "{}", world.message(&three));
 }
 
 /// An order that has ten seconds in all.

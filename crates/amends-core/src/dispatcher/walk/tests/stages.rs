@@ -80,6 +80,37 @@ fn a_person_may_settle_a_doubt_while_what_is_called_last_is_made() {
 }
 
 #[test]
+fn a_move_that_is_stopped_is_told_so_though_stopping_it_broke_its_connection() {
+    for (code, certainty, word) in [
+        (Code::ConnectionLost, Certainty::InDoubt, "may have happened"),
+        (Code::ConnectRefused, Certainty::NotSent, "nothing was sent"),
+    ] {
+        let mut world = World::new(cleared("60s"));
+        let pay = world.wish("pay");
+        let act = world.sent.pop().expect("it was sent");
+        world.put(Input::Cancel { call: pay.clone(), reason: CancelReason::TurnEnded });
+        assert_eq!(exits(&world).len(), 1, "it is cleared up after");
+        world.put(Input::Result { attempt: act, report: Box::new(failed(code, certainty)) });
+        world.done();
+        world.done();
+        assert_eq!(world.kind(&pay), "turn_cancelled", "{}", world.message(&pay));
+        assert!(world.message(&pay).contains(word), "{}", world.message(&pay));
+        assert_eq!(world.answer(&pay).error().map(|error| error.certainty), Some(certainty));
+    }
+}
+
+#[test]
+fn what_failed_before_its_move_was_stopped_is_told_as_what_it_was() {
+    let mut world = World::new(cleared("60s"));
+    let pay = world.wish("pay");
+    world.result(failed(Code::ConnectionLost, Certainty::InDoubt));
+    world.put(Input::Cancel { call: pay.clone(), reason: CancelReason::TurnEnded });
+    world.done();
+    world.done();
+    assert_eq!(world.kind(&pay), "action_error", "{}", world.message(&pay));
+}
+
+#[test]
 fn each_try_clears_up_after_itself() {
     let mut world = World::new(cleared("60s"));
     world.wish("pay");

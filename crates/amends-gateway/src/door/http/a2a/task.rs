@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{DOOR, unavailable};
 use crate::config::Config;
+use crate::door::walk;
 use crate::driver;
 use crate::gateway::Gateway;
 use crate::told::utc;
@@ -155,7 +156,7 @@ pub(super) async fn seen(
         let told = Told { life: &first, stored: stored.as_ref(), context, trace: None, refused: None };
         return Ok(Some(told.seen(&gateway.config(), id)));
     }
-    let refused = match id.call.as_ref().and(own.refusal) {
+    let refused = match own.refusal {
         Some(refusal) => in_walk(gateway, who, id, &own, refusal).await,
         None => None,
     };
@@ -163,7 +164,7 @@ pub(super) async fn seen(
     Ok(Some(told.seen(&gateway.config(), id)))
 }
 
-/// The envelope of our No to a move: it says where the walk is, and what could be done there.
+/// The envelope of our No to a move, or to what could not become one: it says where the walk is, and what could be done there.
 async fn in_walk(
     gateway: &Arc<Gateway>,
     who: &Principal,
@@ -171,8 +172,10 @@ async fn in_walk(
     life: &Life<'_>,
     refusal: &Refusal,
 ) -> Option<Box<RawValue>> {
-    let view = walks::look(gateway, who, &id.session).await.ok()?;
-    let moved = Moved::at(life.tool.as_str(), view);
+    let moved = match id.call {
+        Some(_) => Moved::at(life.tool.as_str(), walks::look(gateway, who, &id.session).await.ok()?),
+        None => *walk::instead_of_refused(gateway, who, life.context, life.tool.as_str()).await?,
+    };
     Some(filled(&no(life, refusal), &moved, gateway.catalogue.now().machines().names()))
 }
 
