@@ -33,7 +33,7 @@ pub fn moved(
     let spoken = traits.dialect.render(&written.whole);
     let failed = matches!(envelope.status(), Status::Error | Status::Refused);
     let is_error = failed && traits.dialect.marks_error(&spoken);
-    let mut content = block(&text(envelope, moved, names));
+    let mut content = block(&text(envelope, moved, names, &written.hint));
     if traits.dialect == Dialect::Theodosia {
         content = format!("{content},{}", block(spoken.get()));
     }

@@ -19,14 +19,17 @@ pub struct Written {
     pub(in crate::mcp) bare: Box<RawValue>,
     /// The same with where the walk is. What was done is its data; a refusal and an error carry that beside the error.
     pub whole: Box<RawValue>,
+    /// What to do now, in a sentence.
+    pub(in crate::mcp) hint: String,
 }
 
 impl Written {
     /// Writes it.
     pub fn of(envelope: &Envelope, moved: &Moved, names: &Names) -> Self {
         let bare = guided(envelope, moved, names).to_json(None);
-        let whole = fill(&bare, envelope, moved, names);
-        Self { bare, whole }
+        let hint = hint(&moved.view, names);
+        let whole = fill(&bare, envelope, moved, names, &hint);
+        Self { bare, whole, hint }
     }
 }
 
@@ -35,8 +38,7 @@ pub fn filled(envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue
     Written::of(envelope, moved, names).whole
 }
 
-fn fill(bare: &RawValue, envelope: &Envelope, moved: &Moved, names: &Names) -> Box<RawValue> {
-    let hint = hint(&moved.view, names);
+fn fill(bare: &RawValue, envelope: &Envelope, moved: &Moved, names: &Names, hint: &str) -> Box<RawValue> {
     let mut splice = Splice::new(bare.get());
     let mut set = |name: &str, value: String| {
         // An envelope is an object, so that there is a place for every member.
@@ -95,7 +97,7 @@ struct Done<'a> {
     seq: u64,
     valid_next_actions: Vec<String>,
     next_action_schemas: Schemas<'a>,
-    next_hint: String,
+    next_hint: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<Value>,
 }

@@ -343,7 +343,7 @@ fn where_a_walk_is_over_the_way_to_begin_again_is_named() {
 #[test]
 fn nothing_invites_to_repeat_what_is_in_doubt() {
     let (_, envelope, moved) = answers().into_iter().find(|(name, ..)| *name == "action_timeout").unwrap();
-    let text = text(&envelope, &moved, &names(false));
+    let text = text(&envelope, &moved, &names(false), &hint(&moved.view, &names(false)));
     assert!(text.contains("Do not call it again") && text.contains("Do not take it again"), "{text}");
     let recovery = guided(&envelope, &moved, &names(false)).error().unwrap().recovery.clone().unwrap();
     assert_eq!(recovery.call.map(|call| call.tool).as_deref(), Some("walk"), "to look is all there is to do");

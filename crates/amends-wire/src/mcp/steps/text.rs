@@ -4,7 +4,7 @@ use amends_core::failure::bounded;
 use amends_core::{Envelope, Outcome, Status};
 
 use super::answer::{skipped, written};
-use super::guide::{guided, hint};
+use super::guide::guided;
 use super::names::Names;
 use super::view::Moved;
 use crate::mcp::text as envelope;
@@ -13,7 +13,7 @@ use crate::mcp::text as envelope;
 const SPELLED_BYTES_MAX: usize = 4096;
 
 /// What a model reads of a move: what became of it, where the walk is, and what can be done next with which inputs.
-pub fn text(answer: &Envelope, moved: &Moved, names: &Names) -> String {
+pub fn text(answer: &Envelope, moved: &Moved, names: &Names, hint: &str) -> String {
     let view = &moved.view;
     let failed = matches!(answer.status(), Status::Error | Status::Refused);
     let mut lines = if failed {
@@ -30,7 +30,7 @@ pub fn text(answer: &Envelope, moved: &Moved, names: &Names) -> String {
             None => vec![format!("`{action}` was done{how}.")],
         }
     };
-    lines.push(hint(view, names));
+    lines.push(hint.to_owned());
     if let (false, Some(result)) = (failed, &moved.result) {
         lines.push(spelled("It gave", result.get()));
     }
