@@ -263,7 +263,7 @@ fn what_is_undone_is_heard_of_once() {
     world.says = vec![Weighed::Fail];
     world.done();
     for _ in 0..2 {
-        world.put(Input::Unwound { of: pay.clone(), undone: 1, failed: Vec::new() });
+        world.put(Input::Unwound { of: pay.clone(), undone: 1, failed: Vec::new(), doubtful: Vec::new() });
     }
     assert_eq!(world.count("walk_unwound"), 1);
 }
