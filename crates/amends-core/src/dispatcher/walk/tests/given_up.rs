@@ -288,6 +288,7 @@ fn what_may_have_been_undone_is_told_as_in_doubt_until_that_is_known() {
 
     let mut undone = world.dispatcher.clone();
     let late = undone.undone_late(&calls[1..]).expect("it was undone");
+    // Only what it says of itself is looked at.
     let _ = undone.handle(world.now, &Gates::default(), late);
     assert_eq!(
         undone.walk().and_then(|walk| walk.given_up).map(|given| given.words()),
