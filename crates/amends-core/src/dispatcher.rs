@@ -151,8 +151,10 @@ pub enum Input {
         of: CallId,
         /// How many calls were undone.
         undone: u32,
-        /// The calls that were not.
+        /// The calls that were not, as far as is known.
         failed: Vec<CallId>,
+        /// Those of them whose undoing is in doubt.
+        doubtful: Vec<CallId>,
     },
     /// The session is over for good, and its events are dropped.
     Retire {
@@ -315,7 +317,7 @@ impl Dispatcher {
             Input::Migrate { definition, hash } => self.migrate(now, definition, hash),
             Input::Move(taking) => self.take(now, gates, *taking),
             Input::Weighed { of, weighed } => self.weighed(now, &of, weighed),
-            Input::Unwound { of, undone, failed } => self.unwound(now, of, undone, failed),
+            Input::Unwound { of, undone, failed, doubtful } => self.unwound(now, of, undone, failed, doubtful),
             Input::Retire { reason } => self.retire(now, reason),
         }
         if !self.step.events.is_empty() {

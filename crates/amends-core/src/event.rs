@@ -555,9 +555,12 @@ pub enum Fact {
         of: CallId,
         /// How many calls were undone.
         undone: u32,
-        /// The calls that were not.
+        /// The calls that were not, as far as is known.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         failed: Vec<CallId>,
+        /// Those of them whose undoing is in doubt.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        doubtful: Vec<CallId>,
         /// The calls that no token undoes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left: Vec<Left>,

@@ -243,6 +243,8 @@ pub struct GivenUp {
     pub undoing: u32,
     /// How much was undone; nothing while that goes on.
     pub undone: Option<u32>,
+    /// The tools of what was to be undone, and of which nobody knows whether it was.
+    pub doubtful: Vec<ToolName>,
     /// The tools of what stays, the newest first.
     pub left: Vec<ToolName>,
     /// How much else stays.
@@ -264,17 +266,26 @@ impl GivenUp {
             Some(undone) => format!("{undone} undone"),
             None => format!("{} being undone", self.undoing),
         };
+        if !self.doubtful.is_empty() {
+            let named = named(&self.doubtful);
+            words.push_str(&format!(", {} in doubt, about which a person is asked ({named})", self.doubtful.len()));
+        }
         if self.stays() > 0 {
-            let mut named: Vec<String> = Vec::new();
-            for name in self.left.iter().map(|tool| format!("`{tool}`")) {
-                if !named.contains(&name) && named.len() < NAMED_MAX {
-                    named.push(name);
-                }
-            }
-            words.push_str(&format!(", {} cannot be undone ({})", self.stays(), named.join(", ")));
+            words.push_str(&format!(", {} cannot be undone ({})", self.stays(), named(&self.left)));
         }
         words
     }
+}
+
+/// Some tools, each once.
+fn named(tools: &[ToolName]) -> String {
+    let mut named: Vec<String> = Vec::new();
+    for name in tools.iter().map(|tool| format!("`{tool}`")) {
+        if !named.contains(&name) && named.len() < NAMED_MAX {
+            named.push(name);
+        }
+    }
+    named.join(", ")
 }
 
 #[cfg(test)]
@@ -286,6 +297,7 @@ mod tests {
         let given_up = |undone, left: &[&str], more| GivenUp {
             undoing: 2,
             undone,
+            doubtful: Vec::new(),
             left: left.iter().map(|tool| ToolName::new(*tool)).collect(),
             more,
         };
@@ -294,5 +306,8 @@ mod tests {
         let some = given_up(Some(1), &["pay", "send", "pay"], 0);
         assert_eq!(some.words(), "1 undone, 3 cannot be undone (`pay`, `send`)");
         assert_eq!(given_up(None, &["pay"], 4).words(), "2 being undone, 5 cannot be undone (`pay`)");
+        let doubtful = GivenUp { doubtful: vec!["lend".into()], ..some };
+        let words = "1 undone, 1 in doubt, about which a person is asked (`lend`), 3 cannot be undone (`pay`, `send`)";
+        assert_eq!(doubtful.words(), words);
     }
 }

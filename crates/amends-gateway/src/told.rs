@@ -143,12 +143,16 @@ pub fn sentence(event: &Event) -> (&'static str, String) {
         Fact::MoveEnded { outcome, certainty, .. } => format!("{}, {}", outcome.as_str(), certainty.as_str()),
         Fact::WalkReset { moves, .. } => format!("to its beginning, as move {moves}"),
         Fact::WalkAborted { .. } => "what was done in it is being undone, as far as it can be".to_owned(),
-        Fact::WalkUnwound { undone, failed, left, more, .. } => {
+        Fact::WalkUnwound { undone, failed, doubtful, left, more, .. } => {
             let stayed = failed.iter().map(ToString::to_string);
             let stayed: Vec<String> =
                 stayed.chain(left.iter().map(|left| format!("`{}` ({})", left.tool, left.call))).collect();
             let named = if stayed.is_empty() { String::new() } else { format!(": {}", stayed.join(", ")) };
-            format!("{undone} undone, {} not{named}", stayed.len() + *more as usize)
+            let in_doubt = match doubtful.len() {
+                0 => String::new(),
+                count => format!(" or in doubt ({count})"),
+            };
+            format!("{undone} undone, {} not{in_doubt}{named}", stayed.len() + *more as usize)
         }
         Fact::Ignored { why } => why.clone(),
         Fact::SuppressedError { doing, reason } => format!("{doing}: {reason}"),

@@ -37,7 +37,7 @@ use crate::mint;
 use beginnings::{Beginnings, Named};
 use drift::{Drifted, Seen};
 pub use recorded::{Recorded, recorded};
-pub(crate) use undone::{Undone, undone_with};
+pub(crate) use undone::{Undone, not_undone_with, undone_with};
 use undone::{hindsight, tell_undone, undone};
 use view::View;
 

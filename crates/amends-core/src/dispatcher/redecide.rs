@@ -192,8 +192,9 @@ fn input_of(fact: &Fact, rules: &impl Fn(&Digest) -> Option<Arc<Rules>>) -> Resu
         }
         Fact::MoveReceived { taking, gates } => (Input::Move(taking.clone()), gates.clone()),
         Fact::MoveWeighed { of, weighed } => (Input::Weighed { of: of.clone(), weighed: weighed.clone() }, open()),
-        Fact::WalkUnwound { of, undone, failed, .. } => {
-            (Input::Unwound { of: of.clone(), undone: *undone, failed: failed.clone() }, open())
+        Fact::WalkUnwound { of, undone, failed, doubtful, .. } => {
+            let (of, failed, doubtful) = (of.clone(), failed.clone(), doubtful.clone());
+            (Input::Unwound { of, undone: *undone, failed, doubtful }, open())
         }
         Fact::SessionRetired { reason, .. } => (Input::Retire { reason: *reason }, open()),
         Fact::SessionOpened { .. }

@@ -32,6 +32,7 @@ use crate::reversal::Redeems;
 use crate::time::Timestamp;
 
 pub(super) use call::{AttemptEnd, AttemptState, CallState, InquiryState, Phase};
+pub(super) use deed::Unwound;
 pub(super) use moving::{Budget, LegEnd, LegState, MoveState};
 pub(super) use question::Question;
 pub(super) use walk::{KEYED_MS, REPEATED_MS, WalkState};

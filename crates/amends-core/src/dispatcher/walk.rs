@@ -150,6 +150,9 @@ impl Dispatcher {
         let Some(walk) = &self.state.walk else {
             return self.ignore(now, "there is no walk to weigh anything of".to_owned());
         };
+        if walk.open.as_ref().is_some_and(|open| open.taking.id == *of && open.is_lost(&weighed)) {
+            return self.emit(now, Fact::MoveWeighed { of: of.clone(), weighed });
+        }
         let awaited = walk.next(now).filter(|_| walk.open.as_ref().is_some_and(|open| open.taking.id == *of));
         let Some(Next::Weigh(what)) = awaited else {
             return self.ignore(now, format!("nothing of `{of}` was to be weighed"));

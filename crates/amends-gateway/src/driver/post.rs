@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use amends_core::dispatcher::cancel::CancelReason;
-use amends_core::{CallId, InteractionId, PersonAnswer, Principal, ReversalState, SessionId, Timestamp};
+use amends_core::{CallId, Certainty, InteractionId, PersonAnswer, Principal, ReversalState, SessionId, Timestamp};
 use amends_ledger::{Error, Letter, LetterId, ReversalRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -196,8 +196,13 @@ fn envelope(answered: Answered) -> Value {
     value
 }
 
-/// Undoes what a walk did since then that was given up: how many calls were undone, and which were not.
-pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId, since: Timestamp) -> (u32, Vec<CallId>) {
+/// Undoes what a walk did since then that was given up: how many calls were undone, which were not, and of which of those nobody
+/// knows.
+pub(super) async fn unwind_for(
+    gateway: &Arc<Gateway>,
+    session: &SessionId,
+    since: Timestamp,
+) -> (u32, Vec<CallId>, Vec<CallId>) {
     let mut told = unwind(gateway, session, since).await;
     // What could not be looked up was not undone either.
     while told.get("error").is_some() {
@@ -205,16 +210,21 @@ pub(super) async fn unwind_for(gateway: &Arc<Gateway>, session: &SessionId, sinc
         told = unwind(gateway, session, since).await;
     }
     let before = told["before"].as_u64().and_then(|before| u32::try_from(before).ok());
-    let (mut undone, mut failed) = (before.unwrap_or_default(), Vec::new());
+    let (mut undone, mut failed, mut doubtful) = (before.unwrap_or_default(), Vec::new(), Vec::new());
     for one in told["undone"].as_array().into_iter().flatten() {
         let done = matches!(one["result"]["status"].as_str(), Some("success" | "empty" | "degraded"));
         match one["call"].as_str() {
             Some(_) if done => undone += 1,
-            Some(call) => failed.push(CallId::new(call)),
+            Some(call) => {
+                failed.push(CallId::new(call));
+                if one["result"]["error"]["certainty"] == Certainty::InDoubt.as_str() {
+                    doubtful.push(CallId::new(call));
+                }
+            }
             None => {}
         }
     }
-    (undone, failed)
+    (undone, failed, doubtful)
 }
 
 /// Redeems a session's tokens since then, newest first. One that fails is recorded, and the others go on.

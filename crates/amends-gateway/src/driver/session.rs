@@ -60,8 +60,9 @@ pub(crate) enum Mail {
     Move(Box<MoveWish>),
     Look(oneshot::Sender<Option<Seen>>),
     Undone(Vec<Undone>),
+    NotUndone(CallId),
     Stop(oneshot::Sender<Option<View>>),
-    Unwound { of: CallId, undone: u32, failed: Vec<CallId> },
+    Unwound { of: CallId, undone: u32, failed: Vec<CallId>, doubtful: Vec<CallId> },
     Rest,
     Unused,
 }
@@ -448,8 +449,13 @@ impl Session {
                 // Whoever looks may be gone.
                 let _ = answer.send(self.view());
             }
-            Mail::Unwound { of, undone, failed } => {
-                self.take(Input::Unwound { of, undone, failed }, Gates::default());
+            Mail::Unwound { of, undone, failed, doubtful } => {
+                self.take(Input::Unwound { of, undone, failed, doubtful }, Gates::default());
+            }
+            Mail::NotUndone(call) => {
+                if let Some(late) = self.dispatcher.not_undone_late(&call) {
+                    self.take(late, Gates::default());
+                }
             }
             Mail::Rest => self.resting = true,
             Mail::Unused | Mail::Used => {}

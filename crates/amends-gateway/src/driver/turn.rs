@@ -7,7 +7,7 @@ use amends_core::inquiry::Telling;
 use amends_core::walk::LegOf;
 use amends_core::{
     Attempt, CallId, Certainty, ClaimChange, ClaimState, Code, Digest, Event, Fact, Failure, Gates, Input, Outcome,
-    Purpose, RefusalKind, Report, Step, Timestamp, ToolName,
+    Purpose, RefusalKind, Report, ReversalChange, Step, Timestamp, ToolName,
 };
 use amends_ledger::{Append, Appended, Closing, Commit, Error, OpenWork, StoredAnswer, StoredArguments, StoredUndo};
 use bytes::Bytes;
@@ -39,6 +39,8 @@ pub(super) struct Turn {
     seen: Option<Seen>,
     /// The tokens of other sessions' writes that it redeems.
     redeemed: Vec<Digest>,
+    /// Those that it tried to redeem, and that surely undid nothing.
+    rearmed: Vec<Digest>,
     /// The answer whose arrival it records.
     pub(super) leaving: Option<Leaving>,
 }
@@ -104,7 +106,7 @@ impl Session {
         if acts.iter().any(|act| matches!(act, Act::Do(Effect::Send(attempt)) if self.is_write(attempt))) {
             failpoint::reach(Point::BeforeIntent);
         }
-        let redeemed = redeemed(&step.events);
+        let (redeemed, rearmed) = (redeemed(&step.events), rearmed(&step.reversals));
         let append = Append { fields, ..self.append(&input, step, expected_seq, &acts) };
         let params = |call: &_| self.live.get(call).map(|live| &*live.params);
         let seen = self.witness.see(&self.gateway, &self.id, &append.events, params);
@@ -116,8 +118,17 @@ impl Session {
             Waits::Durable | Waits::NoWait => self.gateway.ledger.append_soon(append),
         };
         let seen = Some(seen);
-        let mut turn =
-            Turn { input, gates, last_seq, effects: acts, commit: Some(commit), seen, redeemed, leaving: None };
+        let mut turn = Turn {
+            input,
+            gates,
+            last_seq,
+            effects: acts,
+            commit: Some(commit),
+            seen,
+            redeemed,
+            rearmed,
+            leaving: None,
+        };
         if waits == Waits::NoWait {
             for act in std::mem::take(&mut turn.effects) {
                 self.perform(act, None);
@@ -180,6 +191,9 @@ impl Session {
     fn saw(&self, turn: &mut Turn) {
         for token in std::mem::take(&mut turn.redeemed) {
             tokio::spawn(crate::walks::undone_with(self.gateway.clone(), token));
+        }
+        for token in std::mem::take(&mut turn.rearmed) {
+            tokio::spawn(crate::walks::not_undone_with(self.gateway.clone(), token));
         }
         let Some(seen) = turn.seen.take() else { return };
         if !turn.effects.is_empty() {
@@ -493,6 +507,15 @@ fn redeemed(events: &[Event]) -> Vec<Digest> {
         _ => None,
     };
     events.iter().filter_map(by_another).collect()
+}
+
+/// The tokens that undid nothing, and can be redeemed again.
+fn rearmed(changes: &[ReversalChange]) -> Vec<Digest> {
+    let rearmed = |change: &ReversalChange| match change {
+        ReversalChange::Rearm { token, .. } => Some(token.clone()),
+        _ => None,
+    };
+    changes.iter().filter_map(rearmed).collect()
 }
 
 /// Whether those events say what became of a call that had ended in doubt.

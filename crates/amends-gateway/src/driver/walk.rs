@@ -470,9 +470,9 @@ impl Session {
     pub(super) fn unwind(&self, of: CallId, since: Timestamp) {
         let (gateway, session, mail) = (self.gateway.clone(), self.id.clone(), self.mail.clone());
         tokio::spawn(async move {
-            let (undone, failed) = super::post::unwind_for(&gateway, &session, since).await;
+            let (undone, failed, doubtful) = super::post::unwind_for(&gateway, &session, since).await;
             // Should its driver have ended, whoever takes it up begins again.
-            let _ = mail.send(Mail::Unwound { of, undone, failed });
+            let _ = mail.send(Mail::Unwound { of, undone, failed, doubtful });
         });
     }
 

@@ -32,12 +32,35 @@ pub(crate) async fn undone_with(gateway: Arc<Gateway>, token: Digest) {
     }
 }
 
+/// Tells the walk whose write is known just now not to have been undone, where that was in doubt.
+pub(crate) async fn not_undone_with(gateway: Arc<Gateway>, token: Digest) {
+    let Ok(Some(row)) = gateway.ledger.reversal(&token).await else { return };
+    let mail = match gateway.driver_of(&row.session) {
+        Some(mail) => Some(mail),
+        None if doubts(&gateway, &row).await => raise_walk(&gateway, &row.session).await.ok().flatten(),
+        None => None,
+    };
+    if let Some(mail) = mail {
+        // Should its driver end just now, whoever takes the walk up next says that it is in doubt.
+        let _ = mail.send(Mail::NotUndone(row.call));
+    }
+}
+
 /// Whether a walk was given up that says of what was undone that it was not.
 async fn tells_otherwise(gateway: &Gateway, row: &ReversalRow) -> bool {
-    let Ok(Some(trace)) = gateway.ledger.trace(&row.session).await else { return false };
+    let folded = folded(gateway, row).await;
+    folded.is_some_and(|folded| folded.undone_late(std::slice::from_ref(&row.call)).is_some())
+}
+
+/// Whether a walk was given up that says of what was not undone that it may be.
+async fn doubts(gateway: &Gateway, row: &ReversalRow) -> bool {
+    folded(gateway, row).await.is_some_and(|folded| folded.not_undone_late(&row.call).is_some())
+}
+
+async fn folded(gateway: &Gateway, row: &ReversalRow) -> Option<Dispatcher> {
+    let trace = gateway.ledger.trace(&row.session).await.ok().flatten()?;
     let events = trace.events.iter().map(|stored| &stored.event);
-    let folded = Dispatcher::restore(events, |_| Some(Arc::new(no_rules())));
-    folded.is_ok_and(|folded| folded.undone_late(std::slice::from_ref(&row.call)).is_some())
+    Dispatcher::restore(events, |_| Some(Arc::new(no_rules()))).ok()
 }
 
 /// A write of a walk that was undone.

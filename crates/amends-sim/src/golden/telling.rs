@@ -266,7 +266,7 @@ fn short(fact: &Fact) -> String {
             format!("{name} {of} {}, {}", outcome.as_str(), certainty.as_str())
         }
         Fact::WalkReset { of, .. } | Fact::WalkAborted { of } => format!("{name} {of}"),
-        Fact::WalkUnwound { of, undone, failed, left, more } => {
+        Fact::WalkUnwound { of, undone, failed, left, more, .. } => {
             format!("{name} {of}: {undone} undone, {} not", failed.len() + left.len() + *more as usize)
         }
         Fact::Ignored { why } => format!("{name}: {why}"),

@@ -272,7 +272,7 @@ impl<'a> Telling<'a> {
             }
         }
         if let Some((of, undone)) = self.unwinds.take() {
-            self.put(&Gates::default(), Input::Unwound { of, undone, failed: Vec::new() });
+            self.put(&Gates::default(), Input::Unwound { of, undone, failed: Vec::new(), doubtful: Vec::new() });
         }
     }
 

@@ -111,7 +111,8 @@ impl World {
         let (undone, failed): (Vec<CallId>, _) = calls.into_iter().partition(|call| self.tokens.is_redeemed(call));
         // Should this node not drive it any more, whoever takes it up begins again.
         if self.nodes[node].alive && self.nodes[node].drivers.contains_key(&session) {
-            self.arrives_at(node, &session, Input::Unwound { of, undone: undone.len() as u32, failed });
+            let doubtful = failed.iter().filter(|call| self.tokens.is_redeeming(call)).cloned().collect();
+            self.arrives_at(node, &session, Input::Unwound { of, undone: undone.len() as u32, failed, doubtful });
         }
     }
 

@@ -118,13 +118,13 @@ fn what_is_undone_late_corrects_what_the_walk_says_of_it() {
         holds(&place, "bring");
         take(&gateway, &walk, "take");
         eventually("what can be undone is", || place.events_named("walk_unwound").len() == 1);
-        let waits = || json!({ "for": "given_up", "undone": 1, "not_undone": 1, "left": ["lend"] });
+        let waits = || json!({ "for": "given_up", "undone": 1, "not_undone": 0, "left": [], "in_doubt": ["lend"] });
         assert_eq!(look(&gateway, &walk, "next")["waits"], waits());
         let asks = |words: &str| {
             let asked = queue(&place).into_iter();
             asked.filter(|asked| asked["question"].as_str().is_some_and(|question| question.contains(words))).collect()
         };
-        let told: Vec<Value> = asks("1 could not be undone: `lend`");
+        let told: Vec<Value> = asks("of 1 nobody knows whether it was undone: `lend`");
         assert_eq!(told.len(), 1, "a person hears of it");
         let doubt: Vec<Value> = asks("did `bring` happen?");
         let doubt = doubt[0]["id"].as_str().expect("a question has an id").to_owned();
@@ -142,7 +142,7 @@ fn what_is_undone_late_corrects_what_the_walk_says_of_it() {
         eventually("the walk says so", || look(&gateway, &walk, "next")["waits"]["undone"] == 2);
         let waits = json!({ "for": "given_up", "undone": 2, "not_undone": 0, "left": [] });
         assert_eq!(look(&gateway, &walk, "next")["waits"], waits);
-        let stays = |asked: &Value| asked["question"].to_string().contains("could not be undone");
+        let stays = |asked: &Value| asked["question"].to_string().contains("nobody knows whether it was undone");
         eventually("nobody is told any more that it stays", || !queue(&place).iter().any(stays));
         let unwound = place.events_named("walk_unwound");
         assert_eq!((unwound.len(), &unwound[1]["undone"], &unwound[1]["failed"]), (2, &json!(2), &Value::Null));
@@ -165,11 +165,33 @@ fn an_undoing_that_may_be_sent_again_and_was_done_late_is_told_as_done() {
     holds(&place, "undo");
     take(&gateway, &walk, "take");
     eventually("it is not known to be undone", || place.events_named("walk_unwound").len() == 1);
-    let waits = json!({ "for": "given_up", "undone": 0, "not_undone": 1, "left": ["put"] });
+    let waits = json!({ "for": "given_up", "undone": 0, "not_undone": 0, "left": [], "in_doubt": ["put"] });
     assert_eq!(look(&gateway, &walk, "next")["waits"], waits);
     lets_go(&place, "undo");
     eventually("the walk says so", || look(&gateway, &walk, "next")["waits"]["undone"] == 1);
     assert_eq!(place.events_named("reversal_redeemed").len(), 1);
-    assert!(queue(&place).iter().all(|asked| !asked["question"].to_string().contains("could not be undone")));
+    assert!(queue(&place).iter().all(|asked| !asked["question"].to_string().contains("nobody knows whether it was")));
     place.settled();
+}
+
+#[test]
+fn an_undoing_in_doubt_that_a_person_says_did_not_happen_is_told_as_not_undone() {
+    let place = Place::new();
+    let gateway = serve_with(&place, "timeout = \"1500ms\"\ndeadline = \"3s\"", LENT);
+    let walk = put(&gateway, &place, "o1");
+    assert_eq!(take(&gateway, &walk, "lend")["data"]["state"]["name"], "lent");
+    till::says(&place, "take", "o1", &forbidden());
+    holds(&place, "bring");
+    take(&gateway, &walk, "take");
+    eventually("what can be undone is", || place.events_named("walk_unwound").len() == 1);
+    let hint = look(&gateway, &walk, "next")["next_hint"].clone();
+    let words = "1 undone, 1 in doubt, about which a person is asked (`lend`)";
+    assert!(hint.as_str().is_some_and(|hint| hint.contains(words)), "{hint}");
+    let asked = queue(&place).into_iter().find(|asked| asked["question"].to_string().contains("did `bring` happen?"));
+    let doubt = asked.expect("a person is asked")["id"].as_str().expect("a question has an id").to_owned();
+    let (code, said) = place.amends(&["answer", &doubt, "did_not_happen", "--by", "ada"]);
+    assert_eq!(code, 0, "{said}");
+    let waits = json!({ "for": "given_up", "undone": 1, "not_undone": 1, "left": ["lend"] });
+    eventually("the walk says so", || look(&gateway, &walk, "next")["waits"] == waits);
+    assert!(queue(&place).iter().any(|asked| asked["question"].to_string().contains("1 could not be undone: `lend`")));
 }

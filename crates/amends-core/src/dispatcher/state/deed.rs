@@ -37,6 +37,8 @@ pub(in crate::dispatcher) struct Unwound {
     pub(in crate::dispatcher) undone: u32,
     /// What was to be undone and was not, as far as is known.
     pub(in crate::dispatcher) failed: Vec<Left>,
+    /// Those of them of which nobody knows whether they were.
+    pub(in crate::dispatcher) doubtful: Vec<CallId>,
     pub(in crate::dispatcher) left: Vec<Left>,
     pub(in crate::dispatcher) more: u32,
 }
@@ -110,14 +112,21 @@ impl Deeds {
     pub(in crate::dispatcher) fn undoing(&self) -> GivenUp {
         let (left, more) = self.left();
         let undoing = self.done.iter().filter(|deed| !deed.lasts).count() as u32;
-        GivenUp { undoing, undone: None, left: left.into_iter().map(|left| left.tool).collect(), more }
+        let left = left.into_iter().map(|left| left.tool).collect();
+        GivenUp { undoing, undone: None, doubtful: Vec::new(), left, more }
     }
 
     /// It is undone, but for those and for what no token undoes. The walk may begin again, and that is told only once.
-    pub(super) fn unwound(&mut self, undone: u32, failed: &[CallId], left: &[Left], more: u32) -> Unwound {
+    pub(super) fn unwound(
+        &mut self,
+        undone: u32,
+        (failed, doubtful): (&[CallId], &[CallId]),
+        left: &[Left],
+        more: u32,
+    ) -> Unwound {
         let failed = failed.iter().map(|call| Left { call: call.clone(), tool: self.tool(call) }).collect();
         (self.done, self.more) = (VecDeque::new(), 0);
-        Unwound { undone, failed, left: left.to_vec(), more }
+        Unwound { undone, failed, doubtful: doubtful.to_vec(), left: left.to_vec(), more }
     }
 }
 
@@ -137,24 +146,34 @@ impl WalkState {
 impl Unwound {
     pub(super) fn told(&self) -> GivenUp {
         let left = self.stays().map(|left| left.tool.clone()).collect();
-        GivenUp { undoing: 0, undone: Some(self.undone), left, more: self.more }
+        let doubtful = self.in_doubt().map(|left| left.tool.clone()).collect();
+        GivenUp { undoing: 0, undone: Some(self.undone), doubtful, left, more: self.more }
     }
 
     /// What stays, as far as it is named.
     pub(in crate::dispatcher) fn stays(&self) -> impl Iterator<Item = &Left> {
-        self.failed.iter().chain(&self.left)
+        self.failed.iter().filter(|left| !self.doubtful.contains(&left.call)).chain(&self.left)
     }
 
-    /// Whether that is the same with something undone since.
-    pub(in crate::dispatcher) fn leads_to(&self, undone: u32, failed: &[CallId]) -> bool {
+    /// What was to be undone, and nobody knows whether it was.
+    pub(in crate::dispatcher) fn in_doubt(&self) -> impl Iterator<Item = &Left> {
+        self.failed.iter().filter(|left| self.doubtful.contains(&left.call))
+    }
+
+    /// Whether that is the same with something undone since, or known not to be.
+    pub(in crate::dispatcher) fn leads_to(&self, undone: u32, failed: &[CallId], doubtful: &[CallId]) -> bool {
         let known = failed.iter().all(|call| self.failed.iter().any(|left| left.call == *call));
-        let fewer = self.failed.len().checked_sub(failed.len()).filter(|fewer| *fewer > 0);
-        known && fewer == undone.checked_sub(self.undone).map(|more| more as usize)
+        let fewer = self.failed.len().checked_sub(failed.len());
+        let settled = self.in_doubt().any(|left| !doubtful.contains(&left.call));
+        let tells = fewer.is_some_and(|fewer| fewer > 0) || settled;
+        let fewer_doubts = doubtful.iter().all(|call| self.doubtful.contains(call));
+        known && tells && fewer_doubts && fewer == undone.checked_sub(self.undone).map(|more| more as usize)
     }
 
-    /// Something was undone after all.
-    pub(super) fn follow(&mut self, undone: u32, failed: &[CallId]) {
+    /// Something was undone after all, or is known not to be.
+    pub(super) fn follow(&mut self, undone: u32, failed: &[CallId], doubtful: &[CallId]) {
         self.undone = undone;
+        self.doubtful = doubtful.to_vec();
         self.failed.retain(|left| failed.contains(&left.call));
     }
 

@@ -167,6 +167,11 @@ impl Unsettled {
 }
 
 impl MoveState {
+    /// Whether that says that what was weighed of it cannot be told again, so that nobody could write what it leads to.
+    pub(in crate::dispatcher) fn is_lost(&self, weighed: &Weighed) -> bool {
+        matches!((&self.weighed, weighed), (Some(Weighed::Arrives { .. }), Weighed::Unclear { .. }))
+    }
+
     pub(super) fn new(
         taking: &Taking,
         machine: &MachineName,

@@ -403,10 +403,10 @@ impl WalkState {
                 self.aborted_by = Some(of.clone());
                 self.unwinding = true;
             }
-            Fact::WalkUnwound { undone, failed, left, more, .. } => {
+            Fact::WalkUnwound { undone, failed, doubtful, left, more, .. } => {
                 match self.unwound.as_mut().filter(|_| !self.unwinding) {
-                    Some(unwound) => unwound.follow(*undone, failed),
-                    None => self.unwound = Some(self.deeds.unwound(*undone, failed, left, *more)),
+                    Some(unwound) => unwound.follow(*undone, failed, doubtful),
+                    None => self.unwound = Some(self.deeds.unwound(*undone, (failed, doubtful), left, *more)),
                 }
                 self.unwinding = false;
             }

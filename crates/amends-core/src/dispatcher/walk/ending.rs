@@ -7,7 +7,7 @@ use super::refuse::not_allowed;
 use crate::certainty::Certainty;
 use crate::dispatcher::approve::COME_BACK_MS;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{Budget, CallState, LegState, MoveState, Question, WalkState};
+use crate::dispatcher::state::{Budget, CallState, LegState, MoveState, Question, Unwound, WalkState};
 use crate::dispatcher::{Dispatcher, Input};
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Data, Envelope, Trouble};
@@ -23,7 +23,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::{Class, Code, WhoMustAct};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
-use crate::walk::{GivenUp, Part, Weighed};
+use crate::walk::{GivenUp, Left, Part, Weighed};
 
 /// How many calls a person is told of that could not be undone.
 const TOLD_MAX: usize = 32;
@@ -195,16 +195,26 @@ impl Dispatcher {
     }
 
     /// What could be undone of a walk that was given up is. A person hears of the rest.
-    pub(in crate::dispatcher) fn unwound(&mut self, now: Timestamp, of: CallId, undone: u32, failed: Vec<CallId>) {
+    pub(in crate::dispatcher) fn unwound(
+        &mut self,
+        now: Timestamp,
+        of: CallId,
+        undone: u32,
+        failed: Vec<CallId>,
+        mut doubtful: Vec<CallId>,
+    ) {
+        doubtful.retain(|call| failed.contains(call));
         let walk = self.state.walk.as_ref().filter(|_| self.state.unwinds(&of));
         let (left, more) = match walk.map(|walk| (walk, &walk.unwound)) {
             Some((walk, _)) if walk.unwinding => walk.deeds.left(),
             // Something was undone late: by a result that came when nobody waited for it, by a person's word, with its token.
-            Some((_, Some(before))) if before.leads_to(undone, &failed) => (before.left.clone(), before.more),
+            Some((_, Some(before))) if before.leads_to(undone, &failed, &doubtful) => {
+                (before.left.clone(), before.more)
+            }
             _ => return self.ignore(now, format!("nothing is being undone that was given up with `{of}`")),
         };
         let late = walk.is_some_and(|walk| !walk.unwinding);
-        self.emit(now, Fact::WalkUnwound { of: of.clone(), undone, failed, left, more });
+        self.emit(now, Fact::WalkUnwound { of: of.clone(), undone, failed, doubtful, left, more });
         if late && !self.takes_back_notice(now, &of) {
             // Whoever has seen it knows what to look at.
             return;
@@ -214,12 +224,27 @@ impl Dispatcher {
 
     /// The input that corrects what is recorded of a walk that was given up, where something was undone since of what could not be.
     pub fn undone_late(&self, undone: &[CallId]) -> Option<Input> {
-        let walk = self.state.walk.as_ref().filter(|walk| !walk.unwinding)?;
-        let (of, before) = (walk.aborted_by.clone()?, walk.unwound.as_ref()?);
+        let (of, before) = self.given_up_with()?;
         let calls = before.failed.iter().map(|left| left.call.clone());
         let (since, failed): (Vec<CallId>, Vec<CallId>) = calls.partition(|call| undone.contains(call));
         let undone = before.undone.saturating_add(since.len() as u32);
-        (!since.is_empty()).then_some(Input::Unwound { of, undone, failed })
+        let doubtful = before.doubtful.iter().filter(|call| failed.contains(call)).cloned().collect();
+        (!since.is_empty()).then_some(Input::Unwound { of, undone, failed, doubtful })
+    }
+
+    /// The same where it became known that what was in doubt was not undone.
+    pub fn not_undone_late(&self, call: &CallId) -> Option<Input> {
+        let (of, before) = self.given_up_with()?;
+        let failed: Vec<CallId> = before.failed.iter().map(|left| left.call.clone()).collect();
+        let doubtful = before.doubtful.iter().filter(|doubtful| *doubtful != call).cloned().collect();
+        let is_news = before.doubtful.contains(call) && failed.contains(call);
+        is_news.then_some(Input::Unwound { of, undone: before.undone, failed, doubtful })
+    }
+
+    /// The move with which the walk was given up that is undone by now, and how that went.
+    fn given_up_with(&self) -> Option<(CallId, &Unwound)> {
+        let walk = self.state.walk.as_ref().filter(|walk| !walk.unwinding)?;
+        Some((walk.aborted_by.clone()?, walk.unwound.as_ref()?))
     }
 
     /// Takes back what people were told of what could not be undone; whether they had not seen it yet.
@@ -238,23 +263,31 @@ impl Dispatcher {
     fn tell_unwound(&mut self, now: Timestamp, of: &CallId, late: bool) {
         let Some(walk) = self.state.walk.as_ref().filter(|_| self.can_ask()) else { return };
         let Some(unwound) = &walk.unwound else { return };
-        let named = unwound.stays().take(TOLD_MAX).map(|left| format!("`{}` ({})", left.tool, left.call));
-        let named: Vec<String> = named.collect();
+        let shown = |left: &Left| format!("`{}` ({})", left.tool, left.call);
+        let named: Vec<String> = unwound.stays().take(TOLD_MAX).map(shown).collect();
+        let doubtful: Vec<String> = unwound.in_doubt().take(TOLD_MAX).map(shown).collect();
         let (undone, stays) = (unwound.undone, unwound.stays().count() + unwound.more as usize);
-        if stays == 0 {
+        if stays == 0 && doubtful.is_empty() {
             return;
         }
         let others = match stays - named.len() {
             0 => String::new(),
             others => format!(" and {others} more"),
         };
-        let question = format!(
-            "take notice: `{}` was given up; {undone} undone, and {stays} could not be undone: {}{others}",
-            walk.root,
-            named.join(", ")
-        );
+        let mut question = format!("take notice: `{}` was given up; {undone} undone", walk.root);
+        if !doubtful.is_empty() {
+            let count = unwound.in_doubt().count();
+            question.push_str(&format!(", and of {count} nobody knows whether it was undone: {}", doubtful.join(", ")));
+        }
+        if stays > 0 {
+            question.push_str(&format!(", and {stays} could not be undone: {}{others}", named.join(", ")));
+        }
         // One that was taken back stays so, so that the next needs a name of its own.
-        let name = if late { format!("_undo_{undone}") } else { "_undo".to_owned() };
+        let name = match (late, unwound.in_doubt().count()) {
+            (false, _) => "_undo".to_owned(),
+            (true, 0) => format!("_undo_{undone}"),
+            (true, doubts) => format!("_undo_{undone}_{doubts}"),
+        };
         let notice = self.notice(now, of, &name, ToolName::new(walk.root.as_str()), question);
         if !self.state.questions.contains_key(&notice.id) {
             self.put_to_people(now, notice);

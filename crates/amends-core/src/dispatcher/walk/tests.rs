@@ -550,7 +550,7 @@ fn a_workflow_that_is_aborted_is_unwound_and_over() {
     assert!(world.unwound, "a crash in between loses no undoing");
     let reset = world.wish_with("pay", "busy", None);
     assert_eq!(world.kind(&reset), "in_flight");
-    world.put(Input::Unwound { of: pay.unwrap(), undone: 0, failed: vec!["call_9".into()] });
+    world.put(Input::Unwound { of: pay.unwrap(), undone: 0, failed: vec!["call_9".into()], doubtful: Vec::new() });
     let (_, asked) = world.dispatcher.state.questions.first_key_value().expect("a person hears of it");
     assert!(asked.interaction.question.contains("call_9"));
     let again = world.wish_with("pay", "again", None);

@@ -41,6 +41,8 @@ impl Session {
         let written = as_recorded(Weighing::Act).or_else(|| as_recorded(Weighing::Skip));
         if written.is_none() {
             tracing::error!(session = %self.id, call = %of, "what a move writes cannot be told again");
+            let why = "what it gave is not kept any more, so that what it writes cannot be told again".to_owned();
+            return self.take(Input::Weighed { of, weighed: Weighed::Unclear { why } }, Gates::default());
         }
         if let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&of)) {
             live.written = written;

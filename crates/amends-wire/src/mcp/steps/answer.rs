@@ -190,7 +190,12 @@ fn waiting(waits: &Waits) -> Value {
                 Some(undone) => ("undone", undone),
                 None => ("undoing", given_up.undoing),
             };
-            json!({ "for": "given_up", is: count, "not_undone": given_up.stays(), "left": given_up.left })
+            let mut told =
+                json!({ "for": "given_up", is: count, "not_undone": given_up.stays(), "left": given_up.left });
+            if !given_up.doubtful.is_empty() {
+                told["in_doubt"] = json!(given_up.doubtful);
+            }
+            told
         }
         Waits::Undone { undone } => json!({ "for": "undone", "undone": undone }),
         Waits::Drifted { why, .. } => json!({ "for": "drift", "why": why }),

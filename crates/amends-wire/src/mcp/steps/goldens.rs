@@ -128,7 +128,10 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
     let unsettled = || waiting(Waits::Unsettled { action: "pay".into(), done: false });
     let given_up = |undone| {
         let left = vec![ToolName::new("charge_card")];
-        View { over: true, ..waiting(Waits::GivenUp(GivenUp { undoing: 1, undone, left, more: 0 })) }
+        View {
+            over: true,
+            ..waiting(Waits::GivenUp(GivenUp { undoing: 1, undone, doubtful: Vec::new(), left, more: 0 }))
+        }
     };
     let drifted = |why: &str, resets| waiting(Waits::Drifted { why: why.into(), resets });
     let unclear = || waiting(Waits::Unclear { action: "pay".into() });

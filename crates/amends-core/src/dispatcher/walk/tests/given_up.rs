@@ -64,7 +64,7 @@ fn what_was_done_before_and_cannot_be_undone_is_told_at_once() {
 #[test]
 fn a_person_hears_of_what_stays_though_every_undoing_went_well() {
     let (mut world, end) = given_up();
-    world.put(Input::Unwound { of: end, undone: 1, failed: Vec::new() });
+    world.put(Input::Unwound { of: end, undone: 1, failed: Vec::new(), doubtful: Vec::new() });
     let unwound = world.trace.iter().find_map(|event| match &event.fact {
         Fact::WalkUnwound { left, undone, failed, .. } => Some((left.clone(), *undone, failed.len())),
         _ => None,
@@ -87,7 +87,7 @@ fn what_failed_to_be_undone_is_named_by_its_tool_and_nobody_is_asked_where_nothi
         Fact::CallReceived { received, .. } => received.reversal.as_ref().map(|_| received.call.clone()),
         _ => None,
     });
-    world.put(Input::Unwound { of: end, undone: 0, failed: token.into_iter().collect() });
+    world.put(Input::Unwound { of: end, undone: 0, failed: token.into_iter().collect(), doubtful: Vec::new() });
     assert_eq!(told(&world), "0 undone, 2 cannot be undone (`charge_card`)");
 
     let mut world = World::new(exchange());
@@ -98,7 +98,7 @@ fn what_failed_to_be_undone_is_named_by_its_tool_and_nobody_is_asked_where_nothi
     }
     let end = world.wish("end");
     world.result(failed(Code::Forbidden, Certainty::NotProcessed));
-    world.put(Input::Unwound { of: end, undone: 2, failed: Vec::new() });
+    world.put(Input::Unwound { of: end, undone: 2, failed: Vec::new(), doubtful: Vec::new() });
     assert_eq!(told(&world), "2 undone");
     assert_eq!(heard(&world), None);
 }
@@ -106,7 +106,7 @@ fn what_failed_to_be_undone_is_named_by_its_tool_and_nobody_is_asked_where_nothi
 #[test]
 fn what_was_told_of_is_not_told_of_again_when_the_walk_began_anew() {
     let (mut world, end) = given_up();
-    world.put(Input::Unwound { of: end, undone: 1, failed: Vec::new() });
+    world.put(Input::Unwound { of: end, undone: 1, failed: Vec::new(), doubtful: Vec::new() });
     resets(&mut world, "reset_1");
     assert!(world.dispatcher.walk().unwrap().given_up.is_none());
     world.now = world.now + 1;
@@ -118,7 +118,7 @@ fn what_was_told_of_is_not_told_of_again_when_the_walk_began_anew() {
     let end = world.wish_with("end", "anew", None);
     world.result(failed(Code::Forbidden, Certainty::NotProcessed));
     assert_eq!(told(&world), "2 being undone");
-    world.put(Input::Unwound { of: end, undone: 2, failed: Vec::new() });
+    world.put(Input::Unwound { of: end, undone: 2, failed: Vec::new(), doubtful: Vec::new() });
     assert_eq!(told(&world), "2 undone");
 }
 
@@ -227,7 +227,7 @@ fn half_undone() -> (World, CallId, Vec<CallId>) {
 fn what_is_undone_late_is_told_as_undone() {
     let (mut world, end, calls) = half_undone();
     assert_eq!(world.dispatcher.undone_late(&calls), None, "it is being undone");
-    world.put(Input::Unwound { of: end.clone(), undone: 0, failed: calls.clone() });
+    world.put(Input::Unwound { of: end.clone(), undone: 0, failed: calls.clone(), doubtful: Vec::new() });
     assert_eq!(told(&world), "0 undone, 2 cannot be undone (`charge_card`)");
     let first = heard(&world).expect("a person hears of it");
     assert!(first.contains("2 could not be undone"), "{first}");
@@ -247,14 +247,14 @@ fn what_is_undone_late_is_told_as_undone() {
     let again = world.wish_with("end", "again", None);
     assert!(world.message(&again).contains("given up: 2 undone; reset"), "{}", world.message(&again));
 
-    world.put(Input::Unwound { of: end, undone: 7, failed: Vec::new() });
+    world.put(Input::Unwound { of: end, undone: 7, failed: Vec::new(), doubtful: Vec::new() });
     assert_eq!(told(&world), "2 undone", "nobody says more than there was");
 }
 
 #[test]
 fn who_has_seen_what_could_not_be_undone_is_not_told_again() {
     let (mut world, end, calls) = half_undone();
-    world.put(Input::Unwound { of: end, undone: 0, failed: calls.clone() });
+    world.put(Input::Unwound { of: end, undone: 0, failed: calls.clone(), doubtful: Vec::new() });
     let (asked, _) = notices(&world).pop().expect("a person hears of it");
     let choice = choice::SEEN.into();
     let answer = PersonAnswer { choice, by: "ann".into(), note: None, at: world.now, content: None };
@@ -267,9 +267,37 @@ fn who_has_seen_what_could_not_be_undone_is_not_told_again() {
 #[test]
 fn a_walk_that_began_again_hears_no_more_of_what_is_undone() {
     let (mut world, end, calls) = half_undone();
-    world.put(Input::Unwound { of: end.clone(), undone: 0, failed: calls.clone() });
+    world.put(Input::Unwound { of: end.clone(), undone: 0, failed: calls.clone(), doubtful: Vec::new() });
     resets(&mut world, "reset_1");
     assert_eq!(world.dispatcher.undone_late(&calls), None);
-    world.put(Input::Unwound { of: end, undone: 2, failed: Vec::new() });
+    world.put(Input::Unwound { of: end, undone: 2, failed: Vec::new(), doubtful: Vec::new() });
     assert_eq!(world.count("walk_unwound"), 1);
+}
+
+#[test]
+fn what_may_have_been_undone_is_told_as_in_doubt_until_that_is_known() {
+    let (mut world, end, calls) = half_undone();
+    world.put(Input::Unwound { of: end, undone: 0, failed: calls.clone(), doubtful: calls[1..].to_vec() });
+    let words =
+        "0 undone, 1 in doubt, about which a person is asked (`charge_card`), 1 cannot be undone (`charge_card`)";
+    assert_eq!(told(&world), words);
+    let question = heard(&world).expect("a person hears of it");
+    let doubt = format!("of 1 nobody knows whether it was undone: `charge_card` ({})", calls[1]);
+    assert!(question.contains(&doubt) && question.contains("1 could not be undone"), "{question}");
+    assert_eq!(world.dispatcher.not_undone_late(&calls[0]), None, "that was known");
+
+    let mut undone = world.dispatcher.clone();
+    let late = undone.undone_late(&calls[1..]).expect("it was undone");
+    // Only what it says of itself is looked at.
+    let _ = undone.handle(world.now, &Gates::default(), late);
+    assert_eq!(
+        undone.walk().and_then(|walk| walk.given_up).map(|given| given.words()),
+        Some("1 undone, 1 cannot be undone (`charge_card`)".to_owned())
+    );
+
+    world.put(world.dispatcher.not_undone_late(&calls[1]).expect("it was not"));
+    assert_eq!(told(&world), "0 undone, 2 cannot be undone (`charge_card`)");
+    let question = heard(&world).expect("both stay");
+    assert!(question.contains("2 could not be undone") && !question.contains("nobody knows"), "{question}");
+    assert_eq!(world.dispatcher.not_undone_late(&calls[1]), None, "that is told once");
 }

@@ -111,6 +111,23 @@ fn what_failed_before_its_move_was_stopped_is_told_as_what_it_was() {
 }
 
 #[test]
+fn a_move_of_which_nobody_can_tell_any_more_what_it_writes_is_not_made() {
+    let mut world = World::new(cleared("60s"));
+    let pay = world.wish("pay");
+    world.done();
+    assert_eq!(exits(&world).len(), 1, "it was weighed, and is cleared up after");
+    let why = "what it gave is not kept any more".to_owned();
+    world.put(Input::Weighed { of: pay.clone(), weighed: Weighed::Unclear { why } });
+    world.done();
+    world.done();
+    assert_eq!((world.count("move_made"), world.state().as_str()), (0, "created"));
+    assert_eq!(world.standing(), Standing::Unclear(&"pay".into()));
+    assert_eq!(world.answer(&pay).error().map(|error| error.certainty), Some(Certainty::Processed));
+    assert!(world.message(&pay).contains("what it gave is not kept any more"), "{}", world.message(&pay));
+    assert_eq!(world.dispatcher.state.questions.len(), 1, "a person hears of it");
+}
+
+#[test]
 fn each_try_clears_up_after_itself() {
     let mut world = World::new(cleared("60s"));
     world.wish("pay");
@@ -263,7 +280,7 @@ fn what_is_undone_is_heard_of_once() {
     world.says = vec![Weighed::Fail];
     world.done();
     for _ in 0..2 {
-        world.put(Input::Unwound { of: pay.clone(), undone: 1, failed: Vec::new() });
+        world.put(Input::Unwound { of: pay.clone(), undone: 1, failed: Vec::new(), doubtful: Vec::new() });
     }
     assert_eq!(world.count("walk_unwound"), 1);
 }

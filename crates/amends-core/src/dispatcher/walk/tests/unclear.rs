@@ -101,7 +101,7 @@ fn a_resolution_counts_for_what_cannot_be_judged_unless_it_would_do_it_again() {
     let (mut world, pay) = paid(spec);
     assert!(world.unwound);
     assert_eq!(world.dispatcher.open_questions(), 0);
-    world.put(Input::Unwound { of: pay, undone: 1, failed: Vec::new() });
+    world.put(Input::Unwound { of: pay, undone: 1, failed: Vec::new(), doubtful: Vec::new() });
     let reset = world.reset("reset_1");
     assert_eq!((world.kind(&reset), world.state().as_str()), ("none", "created"));
 }
