@@ -91,6 +91,8 @@ pub struct Action {
     pub input: Option<Value>,
     /// Whether it may be taken, over `state` and `inputs`.
     pub guard: Option<Expression>,
+    /// The parts of a guard over the inputs, joined with `&&`, that speak of the fields alone.
+    pub guard_over_fields: Vec<Expression>,
     /// How long it may take.
     pub timeout_ms: Option<u64>,
     /// What it writes into the fields, over `state`, `inputs` and `result`.

@@ -136,17 +136,15 @@ impl Action {
 
     /// Whether its guard holds as far as it does not speak of the inputs.
     fn may_hold(&self, at: &Position) -> bool {
-        let Some(guard) = self.guard.as_ref().filter(|guard| guard.mentions("inputs")) else {
+        if !self.guard.as_ref().is_some_and(|guard| guard.mentions("inputs")) {
             return self.admits(at, &Value::Null).is_ok();
-        };
-        let parts = guard.conjuncts();
-        if parts.len() == 1 {
+        }
+        if self.guard_over_fields.is_empty() {
             return true;
         }
         let state = at.state_value();
-        let parts = parts.into_iter().filter_map(|part| Expression::parse(part).ok());
         let holds = |part: &Expression| matches!(part.evaluate(&[("state", &state)]), Ok(Value::Bool(true)));
-        parts.filter(|part| !part.mentions("inputs")).all(|part| holds(&part))
+        self.guard_over_fields.iter().all(holds)
     }
 
     /// Where it leads, with what it gave. An expression that gives no answer leads nowhere.

@@ -107,6 +107,8 @@ impl Reader {
             );
         }
         let guard = spec.guard.as_ref();
+        let guard =
+            guard.and_then(|source| self.expression(&[&at[..], &["guard"]].concat(), source, &["state", "inputs"]));
         Action {
             description: spec.description.clone(),
             from: spec.from.iter().map(|state| StateName::new(state.as_str())).collect(),
@@ -114,8 +116,8 @@ impl Reader {
             does: self.does(name, spec),
             args: self.given(name, spec),
             input: spec.input.clone(),
-            guard: guard
-                .and_then(|source| self.expression(&[&at[..], &["guard"]].concat(), source, &["state", "inputs"])),
+            guard_over_fields: guard.as_ref().map(over_fields).unwrap_or_default(),
+            guard,
             timeout_ms: spec.timeout.map(|span| ms(span.0)),
             keeps_inputs: false,
             writes: self.expressions(&[&at[..], &["writes"]].concat(), &spec.writes, &spec.after()),
@@ -292,4 +294,13 @@ impl Reader {
 
 fn ms(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The parts of a guard over the inputs that speak of the fields alone: parsed here, since they are looked at with every answer.
+fn over_fields(guard: &Expression) -> Vec<Expression> {
+    if !guard.mentions("inputs") {
+        return Vec::new();
+    }
+    let parts = guard.conjuncts().into_iter().filter_map(|part| Expression::parse(part).ok());
+    parts.filter(|part| !part.mentions("inputs")).collect()
 }

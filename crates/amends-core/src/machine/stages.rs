@@ -79,6 +79,7 @@ fn plain(to: &str, does: Does) -> Action {
         args: BTreeMap::new(),
         input: None,
         guard: None,
+        guard_over_fields: Vec::new(),
         timeout_ms: None,
         writes: BTreeMap::new(),
         keeps_inputs: false,
