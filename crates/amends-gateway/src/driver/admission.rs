@@ -17,7 +17,7 @@ use amends_ledger::{digest, exactly, keyed_digest};
 use amends_wire::mcp::ToolCall;
 use amends_wire::object::Object;
 use amends_wire::splice::Splice;
-use amends_wire::twice;
+use amends_wire::twice::{self, Read};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -119,9 +119,10 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
         gates.refusal = Some(Box::new(Refusal::of(RefusalKind::InvalidArgument, words)));
     }
     let (value, twice) = parsed.and_then(Result::ok).map_or((None, None), |read| (Some(read.value), read.twice));
-    if let Some(field) = twice {
+    let ruled = tool.rules.contract.declared || permission::reads_arguments(&config, caller, tool);
+    if let Some(field) = twice.as_ref().filter(|_| ruled) {
         // What is judged and shown to a person would not be what its tool takes.
-        gates.refusal = Some(Box::new(given_twice(&tool.name, field)));
+        gates.refusal = Some(Box::new(given_twice(&tool.name, field.clone())));
     }
     if let (Some(schema), Some(value)) = (&tool.input, &value) {
         let faults = schema.check(value);
@@ -199,8 +200,8 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
     let (fingerprint, mut claims) = if reads && !is_found {
         (keyed_digest(&gateway.secret, &[b"read", arguments.as_bytes()]), Vec::new())
     } else {
-        let named =
-            value.as_ref().map_or_else(|| arguments.as_bytes().to_vec(), |value| named(contract, value, arguments));
+        let value = value.as_ref().filter(|_| twice.is_none());
+        let named = value.map_or_else(|| arguments.as_bytes().to_vec(), |value| named(contract, value, arguments));
         claims(gateway, principal, tool, meta.key.as_deref(), &named)
     };
     let known = value.clone().unwrap_or_else(|| Value::Object(Map::new()));
@@ -326,8 +327,10 @@ pub(super) fn is_for(
 ) -> bool {
     let params = Object::parse(params);
     let text = params.as_ref().and_then(|params| params.get("arguments")).map_or("{}", RawValue::get);
-    let arguments = serde_json::from_str(text).unwrap_or_else(|_| Value::Object(Map::new()));
-    let named = named(&tool.rules.contract, &arguments, text);
+    let named = match twice::read(text) {
+        Ok(Read { value, twice: None }) => named(&tool.rules.contract, &value, text),
+        Ok(_) | Err(_) => text.as_bytes().to_vec(),
+    };
     let (name, _) = claims(gateway, principal, tool, None, &named);
     held.iter().any(|claim| claim.name == name)
 }
