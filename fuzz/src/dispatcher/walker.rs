@@ -78,8 +78,10 @@ impl Walker {
             }
             8 => {
                 let of = latest(&self.unwound, bytes).unwrap_or_else(|| "none".into());
-                let failed = (0..bytes.below(3)).map(|n| CallId::new(format!("l{n}"))).collect();
-                Input::Unwound { of, undone: u32::from(bytes.byte()), failed }
+                let failed: Vec<CallId> = (0..bytes.below(3)).map(|n| CallId::new(format!("l{n}"))).collect();
+                let undone = u32::from(bytes.byte());
+                let doubtful = failed.iter().take(usize::from(undone % 3)).cloned().collect();
+                Input::Unwound { of, undone, failed, doubtful }
             }
             _ => {
                 let call = CallId::new(format!("m{}", self.moves.saturating_sub(bytes.below(3))));
@@ -105,7 +107,7 @@ impl Walker {
         }
         let of = self.unwound.pop()?;
         self.unwound.clear();
-        Some(Input::Unwound { of, undone: 0, failed: Vec::new() })
+        Some(Input::Unwound { of, undone: 0, failed: Vec::new(), doubtful: Vec::new() })
     }
 
     fn wish(&mut self, bytes: &mut Bytes<'_>, now: Timestamp) -> Input {
