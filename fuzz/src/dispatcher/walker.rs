@@ -80,7 +80,7 @@ impl Walker {
                 let of = latest(&self.unwound, bytes).unwrap_or_else(|| "none".into());
                 let failed: Vec<CallId> = (0..bytes.below(3)).map(|n| CallId::new(format!("l{n}"))).collect();
                 let undone = u32::from(bytes.byte());
-                let doubtful = failed.iter().take(usize::from(undone % 3)).cloned().collect();
+                let doubtful = failed.iter().take(undone as usize % 3).cloned().collect();
                 Input::Unwound { of, undone, failed, doubtful }
             }
             _ => {
