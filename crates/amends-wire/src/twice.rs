@@ -10,8 +10,8 @@ use serde_json::{Map, Number, Value};
 pub struct Read {
     /// The value, with the last of what is there twice.
     pub value: Value,
-    /// The first name that is there twice in the same object, with the names on the way there: `items.0.price`.
-    pub twice: Option<String>,
+    /// The first name that is there twice in the same object, after the names on the way there.
+    pub twice: Option<Vec<String>>,
 }
 
 /// Reads a JSON text once, and sees which of its names is there twice.
@@ -21,7 +21,7 @@ pub fn read(text: &str) -> serde_json::Result<Read> {
     let value = Reader(&mut found).deserialize(&mut deserializer)?;
     deserializer.end()?;
     found.reverse();
-    Ok(Read { value, twice: (!found.is_empty()).then(|| found.join(".")) })
+    Ok(Read { value, twice: (!found.is_empty()).then_some(found) })
 }
 
 /// Reads a value. It leaves the way to the first name that is there twice, from the inside out.
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_there_twice_is_found_however_deep() {
-        let twice = |text: &str| read(text).unwrap().twice;
+        let twice = |text: &str| read(text).unwrap().twice.map(|at| at.join("."));
         assert_eq!(twice(r#"{"a":1,"a":1}"#).as_deref(), Some("a"));
         assert_eq!(twice(r#"{"a":1,"\u0061":2}"#).as_deref(), Some("a"));
         assert_eq!(twice(r#"{"a":1,"b":[{"c":1},{"c":1,"c":2}],"a":3}"#).as_deref(), Some("b.1.c"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use amends_core::attempt::Payload;
 use amends_core::claim::{Claim, ClaimKind};
 use amends_core::contract::{Contract, Place};
+use amends_core::failure::bounded;
 use amends_core::gates::Patience;
 use amends_core::limits::ANSWER_WITHIN_MS;
 use amends_core::nearest::nearest;
@@ -120,9 +121,9 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
     }
     let (value, twice) = parsed.and_then(Result::ok).map_or((None, None), |read| (Some(read.value), read.twice));
     let ruled = tool.rules.contract.declared || permission::reads_arguments(&config, caller, tool);
-    if let Some(field) = twice.as_ref().filter(|_| ruled) {
+    if let Some(at) = twice.as_ref().filter(|_| ruled) {
         // What is judged and shown to a person would not be what its tool takes.
-        gates.refusal = Some(Box::new(given_twice(&tool.name, field.clone())));
+        gates.refusal = Some(Box::new(given_twice(&tool.name, at)));
     }
     if let (Some(schema), Some(value)) = (&tool.input, &value) {
         let faults = schema.check(value);
@@ -280,7 +281,8 @@ fn view(gateway: &Gateway, tool: &ServedTool, arguments: &str, read: Option<&Val
     }
 }
 
-fn given_twice(tool: &ToolName, field: String) -> Refusal {
+fn given_twice(tool: &ToolName, at: &[String]) -> Refusal {
+    let field = bounded(&at.join("."));
     let words = format!("`{field}` is given twice to `{tool}`, which may take either; nothing was sent");
     let refusal = Refusal::of(RefusalKind::InvalidArgument, words);
     let (expected, got) = ("to be given once".to_owned(), Some("the same name twice".to_owned()));

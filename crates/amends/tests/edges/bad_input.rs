@@ -56,6 +56,11 @@ fn wrong_calls() -> Vec<Bad> {
         with_arguments("arguments that are a string", "charge_card", r#""{\"order\":\"ord_1\"}""#),
         with_arguments("arguments twice", "charge_card", r#"{},"arguments":{"order":"ord_1","amount":5}"#),
         with_arguments("an argument twice", "charge_card", r#"{"order":"ord_1","amount":5000,"amount":5}"#),
+        with_arguments(
+            "an argument with a name of a megabyte twice",
+            "charge_card",
+            &format!(r#"{{"{long}":1,"{long}":2}}"#),
+        ),
         with_arguments("an argument twice for a read", "get_order", r#"{"order":"ord_1","order":"ord_2"}"#),
         call("a name that is no string", r#"{"name":7}"#, "malformed_name"),
         call("no name", r#"{"arguments":{}}"#, "malformed_name"),

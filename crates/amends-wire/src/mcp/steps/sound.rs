@@ -1,10 +1,11 @@
 //! What a JSON reader would silently make something else of: names that are there twice, and numbers that it cannot hold.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+
+use crate::twice::{self, Read};
 
 /// What is wrong with a text that is JSON, and where: the names on the way there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +16,11 @@ pub(super) enum Unsound {
     Beyond(Vec<String>, String),
 }
 
-/// The first thing in a text that a reader would make something else of. What is not JSON is for others to find.
+/// What in a text a reader would make something else of: the first name that is there twice, else the first such number. What is not JSON is for others to find.
 pub(super) fn unsound(text: &str) -> Option<Unsound> {
+    if let Ok(Read { twice: Some(at), .. }) = twice::read(text) {
+        return Some(Unsound::Twice(at));
+    }
     let mut found = None;
     let mut at = Vec::new();
     let look = Look { at: &mut at, found: &mut found };
@@ -25,7 +29,7 @@ pub(super) fn unsound(text: &str) -> Option<Unsound> {
     found
 }
 
-/// A look into a value. It ends with the first thing that it finds.
+/// A look into a value. It ends with the first number that it finds.
 struct Look<'a> {
     at: &'a mut Vec<String>,
     found: &'a mut Option<Unsound>,
@@ -66,13 +70,8 @@ impl<'de> Visitor<'de> for Look<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut names = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
-            self.at.push(name.clone());
-            if !names.insert(name) {
-                *self.found = Some(Unsound::Twice(self.at.clone()));
-                return Ok(());
-            }
+            self.at.push(name);
             map.next_value_seed(Look { at: self.at, found: self.found })?;
             if self.found.is_some() {
                 return Ok(());
