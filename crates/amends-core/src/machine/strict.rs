@@ -144,6 +144,13 @@ impl Machine {
             Does::Function(_) => "function",
             Does::Nothing | Does::Machine(_) => return,
         };
+        if let Does::Parallel(siblings) = &action.does
+            && siblings.contains_key("act")
+        {
+            let message = "the only call of an action goes by this name, and here are several";
+            let at = ["actions", name.as_str(), part, "act"];
+            found.push(Finding::error(&at, message, "call it by what it does: `stock = { tool = \"get_stock\" }`"));
+        }
         let function = matches!(&action.does, Does::Function(function) if function.as_str().is_empty());
         let allowed =
             matches!(&action.does, Does::Allowed(allowed) if allowed.tools.iter().any(|tool| tool.as_str().is_empty()));
@@ -330,6 +337,10 @@ mod tests {
             "actions": { "go": { "from": ["a"], "to": "b" }, "end": { "from": ["b"], "to": "z" } },
         });
         for (machine, said) in [
+            (
+                one(json!({}), json!({ "parallel": { "act": { "tool": "x" }, "also": { "tool": "y" } } })),
+                "actions.end.parallel.act: the only call of an action goes by this name, and here are several; call it by",
+            ),
             (one(json!({ "limits": { "steps": 0 } }), json!({})), "limits.steps: nothing can be done in it"),
             (one(json!({ "limits": { "loops": 0 } }), json!({})), "limits.loops: nothing can be done in it"),
             (one(json!({ "limits": { "time": "0s" } }), json!({})), "limits.time: nothing can be done in it"),

@@ -37,7 +37,7 @@ pub struct AnswerSpec {
 impl AnswerSpec {
     /// What is wrong with it, if anything is.
     pub(super) fn wrong(&self) -> Option<String> {
-        let Self { tool, result, error, message, timeout, in_doubt, recorded, .. } = self;
+        let Self { tool, result, error, message, timeout, in_doubt, recorded, took, .. } = self;
         if tool.is_empty() {
             return Some("an answer names no `tool`".into());
         }
@@ -48,6 +48,9 @@ impl AnswerSpec {
             )),
             1 if message.is_some() && error.is_none() => Some(format!(
                 "the answer of `{tool}` has a `message` and fails with no `error`; say which: `error = \"InputInvalid\"`, or drop it"
+            )),
+            1 if *timeout && took.is_some() => Some(format!(
+                "`{tool}` does not answer, so it takes no time; drop `took`, or say what comes after it: `result = {{}}`"
             )),
             1 => error.as_deref().and_then(|name| code(name).err()),
             _ => Some(format!("the answer of `{tool}` says two things at once")),

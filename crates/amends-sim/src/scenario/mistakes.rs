@@ -198,6 +198,13 @@ mod tests {
                 "line 6: step 1: the answer of `t` has a `message` and fails with no `error`; say which: `error = \"InputInvalid\"`, or drop it"
             ]
         );
+        let took = told(&format!(
+            "{HEAD}[[steps]]\naction = \"a\"\nanswers = [\n  {{ tool = \"t\", timeout = true, took = \"9s\" }},\n]\n"
+        ));
+        assert!(
+            took[0].starts_with("line 6: step 1: `t` does not answer, so it takes no time; drop `took`"),
+            "{took:?}"
+        );
         assert!(Scenario::read(&format!("{HEAD}[[steps]]\nreset = true\n")).is_ok());
     }
 }
