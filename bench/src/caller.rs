@@ -3,15 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context, Result, ensure};
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Request, Uri};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use anyhow::{Result, ensure};
 
+use crate::line::Line;
 use crate::proxy::child::Child;
 use crate::rpc;
 
@@ -35,15 +29,8 @@ pub(crate) enum Target {
 /// One caller, connected.
 #[derive(Debug)]
 pub(crate) enum Caller {
-    Http { line: Line, headers: HeaderMap, stateless: bool },
+    Http { line: Line, stateless: bool },
     Stdio(Arc<Child>),
-}
-
-/// A connection, opened again where it was closed while nothing was on its way: some servers do so after a few idle seconds.
-#[derive(Debug)]
-pub(crate) struct Line {
-    address: String,
-    connection: SendRequest<Full<Bytes>>,
 }
 
 impl Target {
@@ -52,25 +39,21 @@ impl Target {
         match self {
             Self::Stdio(child) => Ok(Caller::Stdio(Arc::clone(child))),
             Self::Http { address, stateless } => {
-                let mut line = Line { address: address.clone(), connection: dial(address).await? };
-                let mut headers = HeaderMap::new();
-                headers.insert(HOST, HeaderValue::from_str(address)?);
-                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-                let version = if *stateless { STATELESS } else { rpc::VERSION };
-                headers.insert("mcp-protocol-version", HeaderValue::from_static(version));
+                let mut line = Line::open(address).await?;
+                line.wear("content-type", "application/json");
+                line.wear("accept", "application/json, text/event-stream");
+                line.wear("mcp-protocol-version", if *stateless { STATELESS } else { rpc::VERSION });
                 if *stateless {
-                    headers.insert("mcp-method", HeaderValue::from_static("tools/call"));
-                    headers.insert("mcp-name", HeaderValue::from_str(tool)?);
+                    line.wear("mcp-method", "tools/call");
+                    line.wear("mcp-name", tool);
                 } else {
-                    let (_, session) = line.post(&headers, greeting(0)).await?;
-                    if let Some(session) = session {
-                        headers.insert(HeaderName::from_static("mcp-session-id"), session);
+                    if let Some(session) = line.post(&greeting(0)).await?.session {
+                        line.wear("mcp-session-id", &session);
                     }
                     // Some servers take nothing before this.
-                    line.post(&headers, INITIALIZED.into()).await?;
+                    line.post(INITIALIZED).await?;
                 }
-                Ok(Caller::Http { line, headers, stateless: *stateless })
+                Ok(Caller::Http { line, stateless: *stateless })
             }
         }
     }
@@ -89,10 +72,10 @@ impl Caller {
     }
 
     /// Sends a request under that number and gives what came back: over HTTP the whole body, which may be a stream of events.
-    pub(crate) async fn send(&mut self, n: u64, request: String) -> Result<Bytes> {
+    pub(crate) async fn send(&mut self, n: u64, request: String) -> Result<Vec<u8>> {
         match self {
-            Self::Http { line, headers, .. } => Ok(line.post(headers, request).await?.0),
-            Self::Stdio(child) => Ok(child.send(n, request).await?.into()),
+            Self::Http { line, .. } => Ok(line.post(&request).await?.body),
+            Self::Stdio(child) => child.send(n, request).await,
         }
     }
 }
@@ -134,30 +117,4 @@ fn request(n: u64, tool: &str, stateless: bool) -> String {
     let text = "order 1234: two boxes of paper clips to 12 High Street";
     let params = format!(r#"{{"name":"{tool}","arguments":{{"n":{n},"text":"{text}"}}{meta}}}"#);
     format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{params}}}"#)
-}
-
-impl Line {
-    async fn post(&mut self, headers: &HeaderMap, body: String) -> Result<(Bytes, Option<HeaderValue>)> {
-        let mut request = Request::new(Full::from(body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = Uri::from_static("/mcp");
-        *request.headers_mut() = headers.clone();
-        if self.connection.ready().await.is_err() {
-            self.connection = dial(&self.address).await?;
-        }
-        let response = self.connection.send_request(request).await?;
-        let session = response.headers().get("mcp-session-id").cloned();
-        let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
-        ensure!(status.is_success(), "status {status}: {}", String::from_utf8_lossy(&body));
-        Ok((body, session))
-    }
-}
-
-async fn dial(address: &str) -> Result<SendRequest<Full<Bytes>>> {
-    let stream = TcpStream::connect(address).await.with_context(|| format!("no `{address}`"))?;
-    stream.set_nodelay(true)?;
-    let (connection, driver) = http1::handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(driver);
-    Ok(connection)
 }

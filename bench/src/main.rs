@@ -6,6 +6,7 @@ mod cpu;
 mod echo;
 mod house;
 mod ledger;
+mod line;
 mod load;
 mod machines;
 mod nodes;

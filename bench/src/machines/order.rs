@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::peer::{Handle, Peer, Server};
 use crate::caller::{self, Caller, STATELESS};
@@ -20,6 +20,8 @@ pub(crate) struct Walker {
     handle: Handle,
     /// The handle it passes, once it has one.
     session: Option<String>,
+    /// What its requests say of themselves.
+    meta: String,
     next: usize,
 }
 
@@ -29,7 +31,14 @@ impl Walker {
         let caller = server.target.connect("step").await?;
         let handle = server.peer.handle(server.transport);
         let session = (handle == Handle::Chosen).then(|| format!("walker-{}", caller::number()));
-        let mut walker = Self { caller, peer: server.peer, handle, session, next: 0 };
+        let meta = match handle {
+            Handle::Given => format!(
+                r#","_meta":{{"{PREFIX}protocolVersion":"{STATELESS}","{PREFIX}clientCapabilities":{{}}}}"#,
+                PREFIX = "io.modelcontextprotocol/"
+            ),
+            Handle::Connection | Handle::Chosen => String::new(),
+        };
+        let mut walker = Self { caller, peer: server.peer, handle, session, meta, next: 0 };
         for _ in STEPS {
             walker.advance().await?;
         }
@@ -40,32 +49,26 @@ impl Walker {
     pub(crate) async fn advance(&mut self) -> Result<Duration> {
         let (action, leads_to) = STEPS[self.next];
         let n = caller::number();
-        let inputs = match action {
-            "take_order" => json!({ "item": "latte", "number": n }),
-            "pay" => json!({ "amount": n as f64 + 0.5 }),
-            _ => json!({}),
-        };
+        let request = self.request(n, action);
         let sent = Instant::now();
-        let body = self.call(n, "step", json!({ "action": action, "inputs": inputs })).await?;
+        let body = self.caller.send(n, request).await?;
         let took = sent.elapsed();
         self.arrived(n, &body, leads_to)?;
         self.next = (self.next + 1) % STEPS.len();
         Ok(took)
     }
 
-    async fn call(&mut self, n: u64, tool: &str, mut arguments: Value) -> Result<bytes::Bytes> {
-        if let Some(session) = &self.session {
-            arguments["session"] = json!(session);
-        }
-        let mut params = json!({ "name": tool, "arguments": arguments });
-        if self.handle == Handle::Given {
-            params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": STATELESS,
-                "io.modelcontextprotocol/clientCapabilities": {},
-            });
-        }
-        let request = json!({ "jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params });
-        self.caller.send(n, request.to_string()).await
+    fn request(&self, n: u64, action: &str) -> String {
+        let inputs = match action {
+            "take_order" => format!(r#"{{"item":"latte","number":{n}}}"#),
+            "pay" => format!(r#"{{"amount":{n}.5}}"#),
+            _ => "{}".to_owned(),
+        };
+        let session = self.session.as_ref().map(|session| format!(r#","session":"{session}""#)).unwrap_or_default();
+        let meta = &self.meta;
+        let arguments = format!(r#"{{"action":"{action}","inputs":{inputs}{session}}}"#);
+        let params = format!(r#"{{"name":"step","arguments":{arguments}{meta}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{params}}}"#)
     }
 
     /// Checks that the machine is where the call was to lead, and keeps the handle that it was given.

@@ -74,12 +74,19 @@ async fn read(stdout: ChildStdout, expected: Arc<Expected>) -> std::io::Result<(
     let mut reader = BufReader::with_capacity(64 * 1024, stdout);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line).await? > 0 {
-        let id = serde_json::from_slice::<Answer<'_>>(&line).map(|answer| answer.id);
-        let reply = id.ok().and_then(|id| expected.lock().unwrap_or_else(PoisonError::into_inner).remove(&id));
+        let reply = id(&line).and_then(|id| expected.lock().unwrap_or_else(PoisonError::into_inner).remove(&id));
         if let Some(reply) = reply {
             let _ = reply.send(std::mem::take(&mut line));
         }
         line.clear();
     }
     Ok(())
+}
+
+/// Whose answer a line is. Most begin alike, and need not be read to their end for that.
+fn id(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(br#"{"jsonrpc":"2.0","id":"#);
+    let digits = rest.and_then(|rest| rest.split(|byte| !byte.is_ascii_digit()).next());
+    let read = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    read.or_else(|| serde_json::from_slice::<Answer<'_>>(line).ok().map(|answer| answer.id))
 }
