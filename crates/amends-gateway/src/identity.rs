@@ -182,7 +182,8 @@ impl Identity {
         let shown = bearer(headers)?;
         match (self.tokens.find(shown), &self.oauth) {
             (Some(caller), _) => Ok(caller.clone()),
-            (None, Some(oauth)) => oauth.caller(shown).await,
+            // Its keys may have to be fetched: whoever is known here does not make room for that.
+            (None, Some(oauth)) => Box::pin(oauth.caller(shown)).await,
             (None, None) => Err(Denied::Token("it is not known here")),
         }
     }

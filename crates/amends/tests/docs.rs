@@ -279,3 +279,41 @@ fn nothing_is_ignored_where_calls_are_decided_and_driven_without_a_reason() {
     }
     assert!(bare.is_empty(), "an error is ignored without a word on why: {bare:#?}");
 }
+
+#[test]
+fn most_of_what_is_listed_as_warm_is_still_there() {
+    let sources = |name: &str| -> String {
+        let folder = Path::new("crates").join(name.replace('_', "-")).join("src");
+        files().iter().filter(|file| file.starts_with(&folder) && is(file, "rs")).map(|file| read(file)).collect()
+    };
+    let crates: Vec<(String, String)> =
+        ARROWS.iter().map(|(name, _)| name.replace('-', "_")).map(|name| (name.clone(), sources(&name))).collect();
+    let listed = read(Path::new("crates/amends/warm.ld"));
+    let ours: Vec<_> = listed.lines().filter_map(|line| line.strip_prefix(".text._ZN").and_then(named)).collect();
+    let ours: Vec<_> = ours
+        .iter()
+        .filter_map(|parts| {
+            Some((parts, &crates.iter().find(|(name, _)| Some(name.as_str()) == parts.first().copied())?.1))
+        })
+        .collect();
+    let is_there =
+        |parts: &[&str], source: &str| parts.last().is_some_and(|function| source.contains(&format!("fn {function}")));
+    let gone: Vec<_> =
+        ours.iter().filter(|(parts, source)| !is_there(parts, source)).map(|(parts, _)| parts.join("::")).collect();
+    assert!(ours.len() > 500, "only {} functions of ours are listed", ours.len());
+    assert!(gone.len() * 10 < ours.len(), "bench/warm/list.py has to be run again; gone are {gone:#?}");
+}
+
+/// The parts of a function's name as the compiler writes it, down to the last that is a plain word.
+fn named(mut name: &str) -> Option<Vec<&str>> {
+    let mut parts = Vec::new();
+    while let Some(digits) = name.find(|c: char| !c.is_ascii_digit()).filter(|digits| *digits > 0) {
+        let length: usize = name[..digits].parse().ok()?;
+        let Some(part) = name.get(digits..digits + length) else { break };
+        name = &name[digits + length..];
+        if part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            parts.push(part);
+        }
+    }
+    (parts.len() > 1).then_some(parts)
+}

@@ -109,7 +109,8 @@ async fn handle(
         return Ok(response);
     }
     let named = door.gateway.telemetry.as_ref().and_then(|_| Named::by(request.headers()));
-    let routed = route(&door, &connection, request);
+    // A connection that rests has no room for an answer.
+    let routed = Box::pin(route(&door, &connection, request));
     Ok(match named {
         Some(named) => named.scope(routed).await,
         None => routed.await,
@@ -131,6 +132,19 @@ async fn route(door: &Arc<Door>, connection: &Arc<Connection>, request: Request<
                 _ => stream::not_allowed(),
             },
         },
+        // MCP is not to be given the room of all that others may ask for.
+        _ => Box::pin(elsewhere(door, connection, request, &path)).await,
+    }
+}
+
+/// All that is not MCP.
+async fn elsewhere(
+    door: &Arc<Door>,
+    connection: &Arc<Connection>,
+    request: Request<Incoming>,
+    path: &str,
+) -> Response<Body> {
+    match (request.method(), path) {
         (&Method::POST, path) if path.starts_with("/call/") => {
             let tool = path.strip_prefix("/call/").unwrap_or_default().to_owned();
             match entry::caller(door, &request).await {
@@ -195,4 +209,20 @@ fn respond(status: StatusCode, content_type: &'static str, text: String) -> Resp
     *response.status_mut() = status;
     response.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static(content_type));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How large what a function promises is, which is what a task takes that waits for it.
+    fn promised<A, B, C, F: Future>(_: fn(A, B, C) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_connection_takes_little_room() {
+        let bytes = promised(handle);
+        assert!(bytes <= 1 << 10, "{bytes} bytes for each connection");
+    }
 }
