@@ -371,7 +371,11 @@ fn breaker_open(tool: &ServedTool, now: Timestamp) -> Option<Refusal> {
     Some(refusal)
 }
 
-fn unknown(gateway: &Gateway, listing: &Listing, name: &str) -> Refusal {
+/// The refusal of a name that an upstream may turn out to have whose tools are not known yet; nothing where it is known, or nobody may.
+pub(super) fn not_known_yet(gateway: &Gateway, listing: &Listing, name: &str) -> Option<Refusal> {
+    if listing.find(name).is_some() {
+        return None;
+    }
     // Only one whose names begin like this one may turn out to have it.
     let upstreams = gateway.upstreams();
     let missing: Vec<&str> = upstreams
@@ -379,10 +383,17 @@ fn unknown(gateway: &Gateway, listing: &Listing, name: &str) -> Refusal {
         .filter(|upstream| !listing.has_listed(&upstream.name) && name.starts_with(&upstream.config.prefix))
         .map(|upstream| upstream.name.as_str())
         .collect();
-    if !missing.is_empty() {
-        let message = format!("the tools of `{}` are not known yet", missing.join("`, `"));
-        let mut refusal = Refusal::of(RefusalKind::IndexNotReady, message);
-        refusal.retry_after_ms = Some(2000);
+    if missing.is_empty() {
+        return None;
+    }
+    let message = format!("the tools of `{}` are not known yet", missing.join("`, `"));
+    let mut refusal = Refusal::of(RefusalKind::IndexNotReady, message);
+    refusal.retry_after_ms = Some(2000);
+    Some(refusal)
+}
+
+fn unknown(gateway: &Gateway, listing: &Listing, name: &str) -> Refusal {
+    if let Some(refusal) = not_known_yet(gateway, listing, name) {
         return refusal;
     }
     let near = nearest(name, listing.names());

@@ -10,6 +10,7 @@ use amends_ledger::{Error, Letter, LetterId, ReversalRow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::admission::not_known_yet;
 use super::answer::Answered;
 use super::listener::Listener;
 use super::orphans::adopt;
@@ -27,6 +28,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 64;
 /// How long an unwinding waits for a call in doubt to be settled before it goes on without it.
 const SETTLE_WAIT: Duration = Duration::from_secs(60);
+/// How long an undoing waits for an upstream that has not said yet what tools it has.
+const KNOWN_WAIT: Duration = Duration::from_secs(60);
 
 /// What an operator asks for, from another process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -188,6 +191,17 @@ async fn redeem(gateway: &Arc<Gateway>, token: &str) -> Value {
     }
 }
 
+/// Redeems a token once the tool that undoes it is known, which it may not be right after a start.
+async fn redeem_once_known(gateway: &Arc<Gateway>, row: &ReversalRow) -> Value {
+    let began = tokio::time::Instant::now();
+    let tool = row.undo.as_ref().map(|undo| undo.tool.as_str());
+    let awaits = |tool| not_known_yet(gateway, &gateway.catalogue.now(), tool).is_some();
+    while tool.is_some_and(awaits) && began.elapsed() < KNOWN_WAIT {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    redeem(gateway, &undo::token(&gateway.secret, &row.call)).await
+}
+
 fn envelope(answered: Answered) -> Value {
     let value = answered.rendered.envelope_json();
     if let Some(delivery) = answered.delivery {
@@ -236,10 +250,8 @@ async fn unwind(gateway: &Arc<Gateway>, session: &SessionId, since: Timestamp) -
     let (mut undone, mut before) = (Vec::new(), 0_u32);
     for row in rows {
         let result = match row.state {
-            ReversalState::Redeeming => redeem(gateway, &undo::token(&gateway.secret, &row.call)).await,
-            ReversalState::Armed if !is_over(&row, clock::now()) => {
-                redeem(gateway, &undo::token(&gateway.secret, &row.call)).await
-            }
+            ReversalState::Redeeming => redeem_once_known(gateway, &row).await,
+            ReversalState::Armed if !is_over(&row, clock::now()) => redeem_once_known(gateway, &row).await,
             ReversalState::Armed => json!({ "refused": "its time is over" }),
             ReversalState::Minted => json!({ "refused": "it is in doubt" }),
             // An unwinding that a crash cut short had come so far, or the agent itself undid it.

@@ -24,6 +24,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
+use super::admission::not_known_yet;
 use super::answer::Answered;
 use super::deliveries::Moment;
 use super::listener::Listener;
@@ -295,7 +296,9 @@ impl Session {
         let inputs = Value::Object(wish.inputs.clone());
         let fields = walking.course.fields().as_object().cloned().unwrap_or_default();
         let at = Position { state: frame.state.clone(), fields, seq: frame.moves, taken: frame.taken.clone() };
-        let guarded = match action.admits(&at, &inputs) {
+        let admits = action.admits(&at, &inputs);
+        let admitted = admits.is_ok();
+        let guarded = match admits {
             Err(No::Guarded { guard, reason }) => Some((guard, reason, action.unmet(walking.course.fields(), &inputs))),
             Ok(()) | Err(_) => None,
         };
@@ -308,7 +311,9 @@ impl Session {
         });
         // Of inputs that do not fit, a guard may only fail to give an answer.
         let Some((guard, reason, unmet)) = guarded.filter(|(_, reason, _)| unfit.is_none() || reason.is_none()) else {
-            return unfit;
+            // Begun now, it would fail by what only we do not know yet, and its resolution would be followed.
+            let awaits = || action.tools().find_map(|tool| not_known_yet(&self.gateway, &listing, tool.as_str()));
+            return unfit.or_else(|| admitted.then(awaits).flatten());
         };
         let schema = schema(action, |tool| listing.find(tool.as_str()).cloned());
         let retake = Retake {

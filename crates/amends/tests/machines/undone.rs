@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{Place, eventually};
-use crate::till::{self, forbidden, holds, lets_go, look, queue, serve, serve_with, step, take, tools};
+use crate::till::{self, forbidden, holds, lets_go, look, queue, serve, serve_at_once, serve_with, step, take, tools};
 
 /// Something is put into the till, and then something is taken that may fail.
 const PUT: &str = r#"
@@ -194,4 +194,51 @@ fn an_undoing_in_doubt_that_a_person_says_did_not_happen_is_told_as_not_undone()
     let waits = json!({ "for": "given_up", "undone": 1, "not_undone": 1, "left": ["lend"] });
     eventually("the walk says so", || look(&gateway, &walk, "next")["waits"] == waits);
     assert!(queue(&place).iter().any(|asked| asked["question"].to_string().contains("1 could not be undone: `lend`")));
+}
+
+const BOUNDS: &str = "timeout = \"1500ms\"\ndeadline = \"3s\"";
+
+#[test]
+fn a_walk_is_not_given_up_because_its_tools_are_not_known_yet() {
+    let place = Place::new();
+    let mut gateway = serve_with(&place, BOUNDS, LENT);
+    let walk = put(&gateway, &place, "o1");
+    assert_eq!(take(&gateway, &walk, "lend")["data"]["state"]["name"], "lent");
+    till::says(&place, "take", "o1", &forbidden());
+    gateway.kill();
+    holds(&place, "list");
+    gateway = serve_at_once(&place, BOUNDS, LENT);
+    let no = take(&gateway, &walk, "take");
+    assert_eq!((&no["status"], &no["error"]["kind"]), (&json!("refused"), &json!("index_not_ready")), "{no}");
+    assert_eq!((&no["valid_next_actions"], &no["error"]["retryable"]), (&json!(["take"]), &json!(true)), "{no}");
+    assert_eq!(look(&gateway, &walk, "state")["state"]["name"], "lent");
+    assert_eq!(tools(&place), ["put", "lend"]);
+    lets_go(&place, "list");
+    eventually("it is taken", || take(&gateway, &walk, "take")["error"]["kind"] != "index_not_ready");
+    eventually("all is undone", || look(&gateway, &walk, "next")["waits"]["undone"] == 2);
+    assert_eq!(tools(&place), ["put", "lend", "take", "bring", "undo"]);
+    place.settled();
+}
+
+#[test]
+fn an_undoing_that_a_crash_cut_short_waits_until_the_tools_are_known() {
+    let place = Place::new();
+    let mut gateway = serve_with(&place, BOUNDS, LENT);
+    let walk = put(&gateway, &place, "o1");
+    assert_eq!(take(&gateway, &walk, "lend")["data"]["state"]["name"], "lent");
+    till::says(&place, "take", "o1", &forbidden());
+    holds(&place, "bring");
+    take(&gateway, &walk, "take");
+    eventually("it is brought back", || tools(&place).contains(&"bring".to_owned()));
+    gateway.kill();
+    lets_go(&place, "bring");
+    holds(&place, "list");
+    gateway = serve_at_once(&place, BOUNDS, LENT);
+    let no = take(&gateway, &walk, "take");
+    assert_eq!(no["status"], "refused", "{no}");
+    lets_go(&place, "list");
+    eventually("the rest is undone", || place.events_named("walk_unwound").len() == 1);
+    let waits = json!({ "for": "given_up", "undone": 1, "not_undone": 0, "left": [], "in_doubt": ["lend"] });
+    assert_eq!(look(&gateway, &walk, "next")["waits"], waits);
+    assert_eq!(tools(&place), ["put", "lend", "take", "bring", "undo"]);
 }

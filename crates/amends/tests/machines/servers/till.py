@@ -3,7 +3,7 @@
 Usage: till.py FOLDER
 
 What TOOL answers of ORDER stands in the file TOOL-ORDER.json there: `{"result": …}` or `{"error": …}`, or a list of those, one for each call, of which the
-last counts for all that follow; one with `"after": FILE` waits for that file. While there is none, `take` waits for it; the other tools answer at once, unless there is a file `hold-TOOL`. Every call is a
+last counts for all that follow; one with `"after": FILE` waits for that file. While there is none, `take` waits for it; the other tools answer at once, unless there is a file `hold-TOOL`; so does the list of tools, unless there is `hold-list`. Every call is a
 line in `done.jsonl` when it comes, and one in `answered.jsonl` when its answer is on its way.
 """
 
@@ -70,6 +70,8 @@ def main():
                 told = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "till", "version": "1"}}
                 say({"jsonrpc": "2.0", "id": request["id"], "result": told})
             case "tools/list":
+                while os.path.exists(os.path.join(FOLDER, "hold-list")):
+                    time.sleep(0.01)
                 tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
                 say({"jsonrpc": "2.0", "id": request["id"], "result": {"tools": tools}})
             case "tools/call":
