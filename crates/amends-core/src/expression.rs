@@ -6,8 +6,10 @@ mod conjuncts;
 mod cost;
 mod functions;
 mod kinds;
+mod mixed;
 mod names;
 mod sure;
+mod unanswered;
 mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,16 +22,22 @@ use thiserror::Error;
 
 use cost::Cost;
 pub use names::Path;
-use whole::Whole;
+use whole::{Whole, wholly};
 
 /// The functions that every expression may call. Declaring them takes longer than most expressions do.
-static STANDARD: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(cel::Env::stdlib()));
+static STANDARD: LazyLock<Arc<cel::Env>> = LazyLock::new(|| {
+    let mut env = cel::Env::stdlib();
+    mixed::declare(&mut env);
+    Arc::new(env)
+});
 
 /// A parsed CEL expression that remembers its source.
 #[derive(Clone)]
 pub struct Expression {
     source: Arc<str>,
     program: Arc<cel::Program>,
+    /// The same, which calculates with numbers of any kind.
+    mixing: Arc<cel::IdedExpr>,
     /// The variables it takes from outside; no other one is handed to it.
     variables: Arc<BTreeSet<String>>,
     /// How often its parts may run, by the size of what they run over.
@@ -75,7 +83,8 @@ impl Expression {
         })?;
         let cost = Cost::of(program.expression());
         let variables = Arc::new(names::variables(program.expression()));
-        Ok(Self { source: source.into(), program: Arc::new(program), variables, cost })
+        let mixing = Arc::new(mixed::mixing(program.expression()));
+        Ok(Self { source: source.into(), program: Arc::new(program), mixing, variables, cost })
     }
 
     /// The text it was parsed from.
@@ -157,6 +166,11 @@ impl Expression {
         kinds::kinds(self.program.expression(), known)
     }
 
+    /// Why it never gives an answer, whatever the values of those types are; nothing where it may.
+    pub(crate) fn never_answers(&self, known: &kinds::Known<'_>) -> Option<String> {
+        unanswered::never(self.program.expression(), known)
+    }
+
     /// Whether it can be true at all, as far as it says that itself: `inputs.n < inputs.n` never is. Of one that may be and may
     /// not, it can.
     pub(crate) fn can_hold(&self) -> bool {
@@ -184,12 +198,17 @@ impl Expression {
         if !self.cost.is_bearable(taken().map(|(_, value)| *value)) {
             return Err(no_answer("it would take too long over so much".into()));
         }
-        let mut context = cel::Context::with_env(STANDARD.clone());
-        for (name, value) in taken() {
-            context.add_variable(*name, Whole(value)).map_err(|error| no_answer(error.to_string()))?;
-        }
-        let value = self.program.execute(&context).map_err(|error| no_answer(error.to_string()))?;
-        value.json().map_err(|error| no_answer(format!("{error:?}")))
+        let answer = |expression: &cel::IdedExpr, as_seen: for<'a> fn(&'a Value) -> Whole<'a>| {
+            let mut context = cel::Context::with_env(STANDARD.clone());
+            for (name, value) in taken() {
+                context.add_variable(*name, as_seen(value)).map_err(|error| no_answer(error.to_string()))?;
+            }
+            let value = cel::Value::resolve(expression, &context).map_err(|error| no_answer(error.to_string()))?;
+            value.json().map_err(|error| no_answer(format!("{error:?}")))
+        };
+        // What CEL answers is left as it is. It gives no answer where numbers are of different kinds, which JSON does not know.
+        let said = answer(self.program.expression(), |value| Whole::as_written(value));
+        said.or_else(|error| answer(&self.mixing, |value| Whole::by_worth(value)).map(wholly).map_err(|_| error))
     }
 }
 
@@ -252,6 +271,83 @@ mod tests {
         assert_eq!(over("state.half + 0.5"), json!(1.0));
         assert_eq!(over("state.big > 0 && state.n == 3 && size(state.list) == state.list[1]"), json!(true));
         assert_eq!(over("state")["big"], json!(u64::MAX));
+    }
+
+    #[test]
+    fn numbers_of_different_kinds_are_calculated_with() {
+        let state = json!({
+            "five": 5, "as_five": 5.0, "ten": 1e1, "half": 2.5, "nil": 0.0, "large": 9_007_199_254_740_993_i64, "huge": 1e20,
+            "most": u64::MAX, "list": [1, 2.0, 2.5],
+        });
+        for (source, gives) in [
+            ("state.five + state.as_five", json!(10)),
+            ("state.five - state.ten", json!(-5)),
+            ("state.as_five * 3", json!(15)),
+            ("state.as_five / 2", json!(2)),
+            ("state.as_five % 2", json!(1)),
+            ("state.as_five % state.half", json!(0)),
+            ("state.nil + state.five", json!(5)),
+            ("state.five + state.half", json!(7.5)),
+            ("state.half + state.five + state.half", json!(10)),
+            ("state.five * 1.5", json!(7.5)),
+            ("state.five / 2.0", json!(2.5)),
+            ("state.half % 2", json!(0.5)),
+            ("double('2.5') + 1", json!(3.5)),
+            ("state.large + state.as_five", json!(9_007_199_254_740_998_i64)),
+            ("state.large + 1.0", json!(9_007_199_254_740_994_i64)),
+            ("state.five + state.huge", json!(1e20)),
+            ("state.most - state.five", json!(u64::MAX - 5)),
+            ("state.five + state.most - 7u", json!(null)),
+            ("state.list[state.list[0] + 0.0 == 1.0 ? state.ten - 9 : 0]", json!(2)),
+            ("state.list.map(n, n + 1)", json!([2, 3, 3.5])),
+            ("state.list.filter(n, n * 2 > 3.5).map(n, n / 2.0)", json!([1, 1.25])),
+            ("state.list.exists_one(n, n + 0.5 == 3.0)", json!(true)),
+            ("{ 'sum': state.five + 0.25, 'n': state.as_five }", json!({ "sum": 5.25, "n": 5 })),
+            ("state.five + 0.5 > 5", json!(true)),
+            ("'n' + string(state.five * 1.5)", json!("n7.5")),
+        ] {
+            let said = Expression::parse(source).unwrap().evaluate(&[("state", &state)]);
+            assert_eq!(said.unwrap_or_default(), gives, "{source}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_arithmetic_stays_without_an_answer() {
+        let state = json!({ "n": 5, "x": 5.5, "name": "a", "list": [1], "most": i64::MAX });
+        for source in [
+            "state.name + 1",
+            "state.n + state.name",
+            "state.list + 1",
+            "state.n / 0",
+            "state.n % 0",
+            "state.n / 0.0",
+            "state.x % 0",
+            "state.most + 1",
+            "state.list[state.x]",
+            "state.list[state.n]",
+            "state.lack + 1",
+            "-state.name",
+            "state.n * true",
+            "null + 1",
+        ] {
+            let error = Expression::parse(source).unwrap().evaluate(&[("state", &state)]);
+            assert!(error.is_err(), "{source}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn what_cel_answers_is_left_as_it_is() {
+        let state = json!({ "x": 5.0, "two": 2.0, "n": 5, "half": 0.5 });
+        for (source, gives) in [
+            ("state.x / state.two", json!(2.5)),
+            ("state.half + 0.5", json!(1.0)),
+            ("state.x", json!(5.0)),
+            ("type(state.x) == double", json!(true)),
+            ("state.n / 2", json!(2)),
+            ("state", state.clone()),
+        ] {
+            assert_eq!(Expression::parse(source).unwrap().evaluate(&[("state", &state)]).unwrap(), gives, "{source}");
+        }
     }
 
     #[test]

@@ -22,8 +22,10 @@ mod scope;
 mod spec;
 mod stage;
 mod stages;
+mod steps;
 mod strict;
 mod typed;
+mod unanswered;
 mod unmet;
 mod ways_out;
 

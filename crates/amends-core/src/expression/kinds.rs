@@ -33,11 +33,23 @@ pub(super) fn kinds(part: &IdedExpr, known: &Known<'_>) -> Option<BTreeSet<&'sta
         Expr::Map(_) => only("object"),
         Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {
             (operators::CONDITIONAL, [_, yes, no]) => Some(&kinds(yes, known)? | &kinds(no, known)?),
-            // Only what is of one kind is added, and it stays of that kind.
+            // Only texts are added to texts, and numbers to numbers.
             (operators::ADD, [one, other]) => {
-                let whole = |kinds: &BTreeSet<&str>| kinds.len() == 1;
-                let [one, other] = [kinds(one, known), kinds(other, known)].map(|kinds| kinds.filter(whole));
-                one.or(other).filter(|kinds| ["string", "integer"].iter().any(|kind| kinds.contains(kind)))
+                let sides = [kinds(one, known), kinds(other, known)];
+                let only = |side: &Option<BTreeSet<&'static str>>, kind: &'static str| {
+                    side.as_ref().is_some_and(|kinds| kinds.iter().eq([&kind]))
+                };
+                if sides.iter().any(|side| only(side, "string")) {
+                    Some(BTreeSet::from(["string"]))
+                } else if sides.iter().all(|side| only(side, "integer")) {
+                    Some(BTreeSet::from(["integer"]))
+                } else {
+                    sides.iter().any(|side| only(side, "integer")).then(|| BTreeSet::from(["number", "integer"]))
+                }
+            }
+            (operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE | operators::MODULO, [one, other]) => {
+                let whole = |part| kinds(part, known).is_some_and(|kinds| kinds.iter().eq([&"integer"]));
+                if whole(one) && whole(other) { only("integer") } else { number() }
             }
             ("size" | "int" | "uint", _) => only("integer"),
             ("double", _) => number(),

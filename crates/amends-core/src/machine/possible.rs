@@ -25,7 +25,7 @@ impl Machine {
     pub(super) fn hopeless(&self, name: &ActionName, action: &Action, others: &Machines, found: &mut Vec<Finding>) {
         let at = |part| ["actions", name.as_str(), part];
         if let Some(guard) = &action.guard
-            && (!guard.can_hold() || self.is_out_of_reach(guard, action, others))
+            && (!self.can_hold(guard, action) || self.is_out_of_reach(guard, action, others))
         {
             let message = format!("it can never be taken: `{}` never holds", guard.source());
             let fix = "mend the guard, the schema of the inputs, or what is written into the fields";
@@ -82,7 +82,7 @@ impl Machine {
     fn unchosen<'a>(&self, branches: &'a [Branch], action: &Action, others: &Machines) -> Vec<&'a Branch> {
         let mut chosen = self.chosen(branches, None, action, others);
         for (n, branch) in branches.iter().enumerate() {
-            let may = |when: &Expression| when.can_hold() && self.never(when, "boolean", action).is_none();
+            let may = |it: &Expression| self.can_hold(it, action) && self.never(it, "boolean", action).is_none();
             chosen[n] &= branch.when.as_ref().is_none_or(may);
         }
         // The last one must be there even where those before it say all there is to say.
@@ -397,6 +397,8 @@ mod tests {
             "size(inputs.text) < 0 && inputs.n > 3",
             "inputs.any != inputs.any",
             "inputs.n > 5 && inputs.n < 3 && size(inputs.text) > 1",
+            "inputs.n > 3 && inputs.text + 1 == 2",
+            "[1, 2][5] == inputs.n",
         ] {
             let found = errors(guarded(never));
             let said = format!("actions.go.guard: it can never be taken: `{never}` never holds");

@@ -76,6 +76,11 @@ pub(super) fn nothing_fits(schema: &Value) -> Option<String> {
     within.nothing(&within.layers([schema, &object]), 0)
 }
 
+/// Whether a value surely does not fit that part of a schema.
+pub(super) fn never_fits(value: &Value, root: &Value, part: &Value) -> bool {
+    Within::of(root).is_some_and(|within| within.fits(value, part, 0) == Some(false))
+}
+
 /// The types that a schema allows, by what it says itself.
 pub(super) fn kinds(schema: &Value) -> Vec<&'static str> {
     // Beside what it names elsewhere it may say nothing that counts.

@@ -1,8 +1,6 @@
 //! What is wrong with a declaration that an operator writes today. A walk goes on by the declaration it began with, so that what
 //! was taken once is still read; see [`Machine::read`] for what no machine can do without.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::flow::Flow;
@@ -11,11 +9,8 @@ use super::satisfiable::{nothing_fits, nothing_given};
 use super::typed::memberless;
 use super::{Action, Does, Finding, Machine, Machines};
 use crate::expression::{Expression, Path};
-use crate::id::{ActionName, MachineName, StateName};
+use crate::id::ActionName;
 use crate::nearest::nearest;
-
-/// How many actions each of some machines takes at least.
-type Leasts<'a> = BTreeMap<&'a MachineName, u32>;
 
 impl Machine {
     /// What is wrong with it beside what keeps it from being read, among the machines that it is declared with.
@@ -31,6 +26,8 @@ impl Machine {
             self.wordless(name, action, &mut found);
             self.unknown(name, action, others, &mut found);
             self.mistyped(name, action, &mut found);
+            self.unanswered(name, action, &mut found);
+            self.misbegun(name, action, others, &mut found);
         }
         found
     }
@@ -55,62 +52,6 @@ impl Machine {
                 found.push(Finding::error(&["actions", name.as_str(), bound], message, fix));
             }
         }
-    }
-
-    /// What lies further away than the machine may go.
-    fn out_of_steps(&self, others: &Machines, found: &mut Vec<Finding>) {
-        let Some(most) = self.bounds.steps_max.filter(|most| *most > 0) else { return };
-        let far = self.distances(others, &mut Leasts::new());
-        for (name, action) in &self.actions {
-            let nearest = action.from.iter().filter_map(|from| far.get(from)).min();
-            if let Some(moves) = nearest.filter(|moves| **moves >= most) {
-                let message =
-                    format!("it can never be taken: {moves} actions come before it, and `limits.steps` is {most}");
-                let fix = format!("allow at least {} steps", moves + 1);
-                found.push(Finding::error(&["actions", name.as_str(), "from"], message, fix));
-            }
-        }
-    }
-
-    /// How many actions it takes at least to reach each state, those within other machines among them. `leasts` are the machines
-    /// of which that is known.
-    fn distances<'a>(&self, others: &'a Machines, leasts: &mut Leasts<'a>) -> BTreeMap<&StateName, u32> {
-        let mut takes = |action: &Action| match &action.does {
-            // What is passed over is not entered.
-            Does::Machine(_) if action.may_be_passed_over() => 1,
-            Does::Machine(run) => others.get(run).map_or(1, |run| run.least(others, leasts).saturating_add(1)),
-            Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) | Does::Allowed(_) => 1,
-        };
-        let ways: Vec<(&Action, u32)> = self.actions.values().map(|action| (action, takes(action))).collect();
-        let mut far = BTreeMap::from([(&self.initial, 0_u32)]);
-        // Ends: every turn but the last brings a state nearer, and none comes nearer than it is.
-        loop {
-            let mut nearer = false;
-            for (action, moves) in &ways {
-                let Some(from) = action.from.iter().filter_map(|from| far.get(from)).min() else { continue };
-                let there = from.saturating_add(*moves);
-                for to in action.to.states() {
-                    if far.get(to).is_none_or(|far| *far > there) {
-                        far.insert(to, there);
-                        nearer = true;
-                    }
-                }
-            }
-            if !nearer {
-                return far;
-            }
-        }
-    }
-
-    /// How many actions it takes at least to its end. Each machine is gone through once, however many run it.
-    fn least<'a>(&'a self, others: &'a Machines, leasts: &mut Leasts<'a>) -> u32 {
-        if let Some(least) = leasts.get(&self.name) {
-            return *least;
-        }
-        let far = self.distances(others, leasts);
-        let least = self.terminal.iter().filter_map(|state| far.get(state)).min().copied().unwrap_or(0);
-        leasts.insert(&self.name, least);
-        least
     }
 
     /// Circles that begin behind an action that can be taken only so often.
@@ -497,6 +438,8 @@ mod tests {
         };
         let said = "actions.end.from: it can never be taken: 3 actions come before it, and `limits.steps` is 3; allow at least 4 steps";
         assert_eq!((order(3, json!({})), order(4, json!({}))), (vec![said.to_owned()], Vec::new()));
+        let said = "actions.go.machine: what it runs can never end: 0 actions come before it, it takes 3 with those within, and `limits.steps` is 2; allow at least 3 steps";
+        assert!(order(2, json!({})).contains(&said.to_owned()));
         // What is passed over is not entered.
         for passed in [json!({ "gate": "inputs.known ? 'skip' : 'proceed'" }), json!({ "resolution": "skip" })] {
             assert_eq!(order(2, passed), Vec::<String>::new());

@@ -16,19 +16,23 @@ impl Machine {
         let typed = |field: &str| self.schema.as_ref().and_then(|schema| property(schema, schema, field));
         for (field, write) in action.writes.iter().filter(|(_, write)| !write.variables().is_empty()) {
             let Some(schema) = typed(field) else { continue };
-            let Some(gives) = write.kinds(&|path| self.kinds_at(path, action)) else { continue };
-            let takes = of(schema);
-            if gives.is_disjoint(&takes) {
-                let message = format!(
-                    "`{}` is {}, and `state` says that `{field}` is {}",
-                    write.source(),
-                    words(&gives),
-                    words(&takes)
-                );
-                let fix = "mend it, or the schema: an action that writes what does not fit never arrives";
-                found.push(Finding::error(&["actions", name.as_str(), "writes", field], message, fix));
-            }
+            let Some((gives, takes)) = self.never_of(write, schema, action) else { continue };
+            let message = format!("`{}` is {gives}, and `state` says that `{field}` is {takes}", write.source());
+            let fix = "mend it, or the schema: an action that writes what does not fit never arrives";
+            found.push(Finding::error(&["actions", name.as_str(), "writes", field], message, fix));
         }
+    }
+
+    /// What an expression of an action is and what that schema wants instead, where they have no type in common.
+    pub(super) fn never_of(
+        &self,
+        expression: &Expression,
+        schema: &Value,
+        action: &Action,
+    ) -> Option<(String, String)> {
+        let gives = expression.kinds(&|path| self.kinds_at(path, action))?;
+        let takes = of(schema);
+        gives.is_disjoint(&takes).then(|| (words(&gives), words(&takes)))
     }
 
     /// What an expression of an action is instead, where it is never of that type.
@@ -38,7 +42,7 @@ impl Machine {
     }
 
     /// The types of what is at the end of a path, where its schema tells them.
-    fn kinds_at(&self, path: &Path, action: &Action) -> Option<BTreeSet<&'static str>> {
+    pub(super) fn kinds_at(&self, path: &Path, action: &Action) -> Option<BTreeSet<&'static str>> {
         if path.fields.is_empty() && ["state", "inputs", "setup"].contains(&path.variable.as_str()) {
             return Some(BTreeSet::from(["object"]));
         }
@@ -179,6 +183,94 @@ mod tests {
             ("free", "inputs.list.filter(x, x > 1)"),
         ] {
             assert_eq!(errors(json!({ "writes": { field: write } })), Vec::<String>::new(), "{write}");
+        }
+    }
+
+    #[test]
+    fn what_never_gives_an_answer_is_refused() {
+        for (more, at, said) in [
+            (json!({ "writes": { "free": "inputs.name + 1" } }), "writes.free", "a text and a number cannot be added"),
+            (json!({ "writes": { "free": "1 + 'a'" } }), "writes.free", "add"),
+            (json!({ "writes": { "free": "[1, 2][5]" } }), "writes.free", ""),
+            (json!({ "writes": { "count": "1 / 0" } }), "writes.count", ""),
+            (json!({ "writes": { "free": "int('x')" } }), "writes.free", ""),
+            (json!({ "writes": { "free": "inputs.n + [1][3]" } }), "writes.free", ""),
+            (
+                json!({ "writes": { "free": "size(inputs.list) * inputs.size" } }),
+                "writes.free",
+                "a number and a text cannot be calculated with",
+            ),
+            (
+                json!({ "writes": { "free": "inputs.name > inputs.x" } }),
+                "writes.free",
+                "a text and a number cannot be compared",
+            ),
+            (
+                json!({ "tool": "t", "writes": { "free": "string(result.n) + state.count" } }),
+                "writes.free",
+                "a text and a number",
+            ),
+            (json!({ "tool": "t", "args": { "n": "inputs.name - 1" } }), "args", "a text and a number"),
+            (json!({ "tool": "t", "args": { "n": "9223372036854775807 + 1" } }), "args", ""),
+            (json!({ "setup": [{ "tool": "t", "as": "s", "args": { "n": "1 % 0" } }] }), "setup", ""),
+        ] {
+            let found = errors(more.clone());
+            let begins = format!("actions.go.{at}: `");
+            assert!(found.len() == 1 && found[0].starts_with(&begins), "{more}: {found:#?}");
+            assert!(found[0].contains("` never gives an answer: ") && found[0].contains(said), "{found:?}");
+        }
+        for sound in [
+            "inputs.any + 1",
+            "inputs.n + 1.5",
+            "inputs.n / inputs.x - state.count % 2",
+            "inputs.n > 3 ? 1 / 0 : 2",
+            "inputs.n > 3 || inputs.name + 1 > 2",
+            "inputs.list.map(i, i + 'a' + inputs.name)",
+            "inputs.list.map(i, inputs.name + 1)",
+            "[1, 2][inputs.n]",
+            "int(inputs.name)",
+            "state.note + 'a'",
+            "inputs.list + [1]",
+            "{ 'a': 1, 'b': 'x' }[inputs.name] + 1",
+            "result.n + 1 > result.name - 2",
+            "inputs.n == inputs.name",
+            "inputs.name in ['a', 1]",
+            "has(inputs.name) ? 'x' : inputs.name - 1",
+        ] {
+            assert_eq!(errors(json!({ "tool": "t", "writes": { "free": sound } })), Vec::<String>::new(), "{sound}");
+        }
+    }
+
+    #[test]
+    fn a_machine_is_not_begun_with_what_never_fits_it() {
+        let runs = |given: &str| {
+            let specs: BTreeMap<crate::id::MachineName, MachineSpec> = serde_json::from_value(json!({
+                "m": {
+                    "initial": "a", "terminal": ["z"],
+                    "actions": { "go": {
+                        "from": ["a"], "to": "z", "machine": "inner", "args": { "q": given },
+                        "input": { "properties": { "name": { "type": "string" }, "n": { "type": "integer" } }, "required": ["name", "n"] },
+                    } },
+                },
+                "inner": {
+                    "initial": "s", "terminal": ["t"], "fields": { "q": 1 },
+                    "state": { "properties": { "q": { "type": "integer", "maximum": 9 } } },
+                    "actions": { "w": { "from": ["s"], "to": "t" } },
+                },
+            }))
+            .unwrap();
+            let machines = Machines::read(&specs).unwrap_or_else(|found| panic!("it is read: {found:?}"));
+            let found = machines.declared().flat_map(|machine| machines.look(machine, |_| None));
+            let found = found.filter(|finding| finding.weight == Weight::Error);
+            found.map(|finding| finding.to_string()).collect::<Vec<_>>()
+        };
+        for wrong in ["'text'", "10", "1.5", "null", "inputs.name", "[inputs.n]"] {
+            let found = runs(wrong);
+            let said = format!("actions.go.args.q: `{wrong}` does not fit the `q` that `state` of `inner` describes");
+            assert!(found.len() == 1 && found[0].starts_with(&said), "{wrong}: {found:?}");
+        }
+        for sound in ["2", "2.0", "inputs.n", "inputs.n + 1", "int(inputs.name)"] {
+            assert_eq!(runs(sound), Vec::<String>::new(), "{sound}");
         }
     }
 }
