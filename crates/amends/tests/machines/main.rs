@@ -23,6 +23,7 @@ mod late;
 mod listed;
 mod many;
 mod moves;
+mod numbers;
 mod once;
 mod order;
 mod private;
