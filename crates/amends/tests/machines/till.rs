@@ -77,14 +77,9 @@ pub(crate) fn serve_with(place: &Place, bounds: &str, machines: &str) -> Gateway
 
 /// The same, whether the till has said by then what tools it has or not.
 pub(crate) fn serve_at_once(place: &Place, bounds: &str, machines: &str) -> Gateway {
-    serve_declared(place, bounds, machines, ("", ""))
-}
-
-/// The same with another declaration in the place of one.
-pub(crate) fn serve_declared(place: &Place, bounds: &str, machines: &str, (one, other): (&str, &str)) -> Gateway {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/machines/servers/till.py");
     let command = ["python3".to_owned(), script.display().to_string(), place.path(".").display().to_string()];
-    served::serve(place, &format!("command = {command:?}\n{bounds}"), &format!("{}\n{machines}", TOOLS.replacen(one, other, 1)))
+    served::serve(place, &format!("command = {command:?}\n{bounds}"), &format!("{TOOLS}\n{machines}"))
 }
 
 /// Says what a tool answers of an order, from now on.
