@@ -25,7 +25,6 @@ mod again;
 mod alone;
 mod drift;
 mod given_up;
-mod half;
 mod intention;
 mod late;
 mod limits;
