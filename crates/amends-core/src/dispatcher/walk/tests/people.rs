@@ -1,7 +1,6 @@
 //! What people say of a move, and the time they take for it.
 
 use super::*;
-use crate::gates::{Approval, Patience};
 
 fn asked() -> World {
     let mut world = World::new(json!({ "order": {
@@ -44,31 +43,6 @@ fn a_no_is_heard_by_every_equal_wish_while_the_walk_stays_where_it_is() {
         world.wish("pay");
         assert_eq!(world.dispatcher.open_questions(), 1, "the walk has gone on since");
     }
-}
-
-#[test]
-fn people_who_are_asked_at_once_take_their_time_once() {
-    let mut world = World::new(json!({ "fan": {
-        "initial": "a", "terminal": ["b"], "limits": { "time": "40s" },
-        "actions": { "both": {
-            "from": ["a"], "to": "b", "timeout": "20s",
-            "parallel": { "one": { "tool": "charge_card" }, "two": { "tool": "charge_card" } },
-        } },
-    }}));
-    let approval =
-        Approval { queue: "ops".into(), persons: 1, policy: String::new(), requester_may: false, form: None };
-    let patience = Patience { hold_ms: 3_600_000, ..Patience::default() };
-    world.gates = Gates { approval: Some(Box::new(approval)), patience: Some(Box::new(patience)), ..Gates::default() };
-    let began = world.now;
-    world.wish("both");
-    assert_eq!(world.dispatcher.open_questions(), 2);
-    for took_ms in [10_000, 13_000] {
-        world.now = began + took_ms;
-        says(&mut world, choice::APPROVE);
-    }
-    assert_eq!(world.dispatcher.walk().unwrap().ends, Some(began + 53_000));
-    let open = world.dispatcher.state.walk.as_ref().unwrap().open.as_ref().unwrap();
-    assert_eq!(open.deadline, began + 33_000);
 }
 
 #[test]
