@@ -97,6 +97,13 @@ pub enum Data {
     Of(AttemptId),
     /// A value of our own.
     Value(Value),
+    /// A value of our own that somebody only looked at.
+    Shown {
+        /// The sentence that a text of it opens with.
+        lead: String,
+        /// The value.
+        value: Value,
+    },
 }
 
 /// The closed set of caveats.
@@ -224,7 +231,7 @@ impl Envelope {
         match (self.data(), self.error()) {
             (Some(Data::Of(id)), _) => Some(id),
             (_, Some(error)) => error.upstream_result.as_ref(),
-            (Some(Data::Value(_)) | None, None) => None,
+            (Some(Data::Value(_) | Data::Shown { .. }) | None, None) => None,
         }
     }
 
@@ -239,7 +246,7 @@ impl Envelope {
             outcome: self.outcome(),
             data: match self.data() {
                 Some(Data::Of(_)) => payload.map(WireData::Raw),
-                Some(Data::Value(value)) => Some(WireData::Value(value)),
+                Some(Data::Value(value) | Data::Shown { value, .. }) => Some(WireData::Value(value)),
                 None => None,
             },
             error: self.error().map(|error| error.wire(payload)),

@@ -33,7 +33,7 @@ use crate::time::Timestamp;
 
 pub(super) use call::{AttemptEnd, AttemptState, CallState, InquiryState, Phase};
 pub(super) use deed::Unwound;
-pub(super) use moving::{Budget, LegEnd, LegState, MoveState};
+pub(super) use moving::{Budget, LegEnd, LegState, MoveState, Told};
 pub(super) use question::Question;
 pub(super) use walk::{KEYED_MS, REPEATED_MS, WalkState};
 
@@ -256,7 +256,7 @@ impl Session {
                 self.calls.remove(call);
                 let (outcome, certainty, code) = (Outcome::Refused, Certainty::NotSent, Some(refusal.code));
                 let (granted, refused, doubts) = (false, Some(refusal.kind), Vec::new());
-                self.leg_ends(call, LegEnd { outcome, certainty, code, refused, granted, doubts });
+                self.leg_ends(call, LegEnd { outcome, certainty, code, refused, granted, doubts, told: None });
             }
             Fact::AttemptStarted { attempt, purpose, deadline, send_by, run, item, .. } => {
                 if let Some(call) = self.calls.get_mut(&attempt.call) {
@@ -322,6 +322,8 @@ impl Session {
                 let refused = self.calls.get(call).and_then(CallState::recorded).and_then(|end| end.refused);
                 let (outcome, certainty, granted) = (*outcome, *certainty, *granted);
                 let doubts = self.calls.get(call).map(CallState::doubted).unwrap_or_default();
+                let doubtful = self.calls.get(call).filter(|_| certainty == Certainty::InDoubt);
+                let told = doubtful.and_then(CallState::told_of_doubt).map(Box::new);
                 let redeems = self.calls.get(call).and_then(|state| state.received.redeems.clone());
                 if let Some(redeems) = redeems.filter(|_| certainty == Certainty::InDoubt) {
                     self.redeeming.insert(call.clone(), Redeeming { redeems, doubts: doubts.clone() });
@@ -329,7 +331,7 @@ impl Session {
                         self.redeeming.pop_first();
                     }
                 }
-                self.leg_ends(call, LegEnd { outcome, certainty, code, refused, granted, doubts });
+                self.leg_ends(call, LegEnd { outcome, certainty, code, refused, granted, doubts, told });
                 if let Some(state) = self.calls.remove(call)
                     && !state.received.claims.is_empty()
                     && !replayed

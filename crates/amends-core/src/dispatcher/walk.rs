@@ -7,6 +7,7 @@ mod ending;
 mod look;
 mod next;
 mod refuse;
+mod wording;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use crate::dispatcher::state::{KEYED_MS, LegState, MoveState, Question, REPEATED
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
-use crate::id::{CallId, Digest, MachineName};
+use crate::id::{CallId, Digest, InteractionId, MachineName};
 use crate::interaction::Subject;
 use crate::limits::EXIT_MS;
 use crate::machine::MachineSpec;
@@ -24,7 +25,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::time::Timestamp;
 use crate::walk::{Beginning, LegOf, LegWish, Part, Taking, Weighed};
 
-pub use look::{Leg, Look, Standing, Underway};
+pub use look::{Half, Leg, Look, Standing, Underway};
 use next::Next;
 
 /// How many things a move may lead to in one step, before it has to wait for something.
@@ -39,6 +40,17 @@ pub enum Met {
     Made(CallId),
     /// It may have been made, or was, and its agent does not know.
     Unsettled,
+}
+
+/// Who finds out what a move in doubt did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Settles {
+    /// Nobody any more.
+    Nobody,
+    /// Its calls, which are still open.
+    Calls,
+    /// A person, who is asked that.
+    Person(InteractionId),
 }
 
 /// What a wish is to those before it.
@@ -90,7 +102,7 @@ impl Dispatcher {
         let id = taking.id.clone();
         let kin = walk.kin(&taking, now);
         let no = match &kin {
-            Kin::None => walk.no(&taking, gates, now, self.settling()),
+            Kin::None => walk.no(&taking, gates, now, &self.settling()),
             Kin::Another => {
                 let message =
                     "this `amends/key` was used before for another action or with other inputs; send a fresh one";
@@ -128,20 +140,31 @@ impl Dispatcher {
         past.is_some_and(same).then_some(Met::Unsettled)
     }
 
-    /// Whether somebody still finds out what a move in doubt did: a call that is open, or a person who has time left to say so.
-    fn settling(&self) -> bool {
+    /// Who still finds out what a move in doubt did: a call that is open, or a person who has time left to say so.
+    fn settling(&self) -> Settles {
         let doubtful = self.state.walk.as_ref().and_then(|walk| walk.unsettled.as_ref());
         self.settles(doubtful.into_iter().flat_map(|past| &past.legs))
     }
 
-    /// The same of those calls. Whoever only has to take notice of one settles nothing.
-    fn settles<'a>(&self, mut legs: impl Iterator<Item = &'a LegState>) -> bool {
-        legs.any(|leg| {
-            let asks = |question: &Question| {
+    /// The same of those calls.
+    fn settles<'a>(&self, legs: impl Iterator<Item = &'a LegState> + Clone) -> Settles {
+        if let Some(asked) = self.asked_of(legs.clone()) {
+            return Settles::Person(asked.clone());
+        }
+        let mut open = legs.filter(|leg| self.state.calls.contains_key(&leg.call));
+        open.next().map_or(Settles::Nobody, |_| Settles::Calls)
+    }
+
+    /// What a person is asked about what one of those calls did, while there is time. Whoever only has to take notice of one
+    /// settles nothing.
+    fn asked_of<'a>(&self, mut legs: impl Iterator<Item = &'a LegState>) -> Option<&InteractionId> {
+        legs.find_map(|leg| {
+            let asks = |question: &&Question| {
                 let interaction = &question.interaction;
-                interaction.call == leg.call && interaction.subject == Subject::Doubt && !question.overdue
+                let settles = matches!(interaction.subject, Subject::Doubt | Subject::Resend);
+                interaction.call == leg.call && settles && !question.overdue
             };
-            self.state.calls.contains_key(&leg.call) || self.state.questions.values().any(asks)
+            self.state.questions.values().find(asks).map(|question| &question.interaction.id)
         })
     }
 

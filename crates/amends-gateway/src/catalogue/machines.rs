@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use amends_core::id::{ActionName, MachineName};
 use amends_core::machine::{Action, Does, Machine, Machines, Mode};
+use amends_core::nearest::nearest;
 use amends_core::recovery::Template;
 use amends_core::{Recovery, Refusal, RefusalKind, ToolName};
 use amends_wire::mcp::lists::Kind;
@@ -107,6 +108,13 @@ impl ServedMachines {
     /// Whether that tool is called only by machines.
     pub fn encloses(&self, tool: &str) -> bool {
         self.enclosed.contains_key(&ToolName::new(tool))
+    }
+
+    /// The tool that an action calls and whose name is nearest to that one, where no tool in a list is nearer.
+    pub fn nearly(&self, name: &str) -> Option<String> {
+        let acts = self.enclosed.iter().filter(|(_, by)| by.undoes.is_none()).map(|(tool, _)| tool.as_str());
+        let near = nearest(name, acts.chain(self.listed())).into_iter().next()?;
+        self.encloser(&near).is_some().then_some(near)
     }
 
     /// The action that calls a tool which only machines call; nothing where that tool undoes something.

@@ -143,7 +143,9 @@ impl Asker<'_> {
         let gave = matches!(&order.what, Wish::Step { inputs, .. } if !inputs.value.is_empty());
         let no_root = |refusal| match run {
             true => self.refused(tool, to_be_placed(tool, action), self.unbegun(action)),
-            false => self.refused(tool, to_be_named(refusal, tool, action, gave), self.unbegun(action)),
+            false => {
+                self.refused(tool, to_be_named(refusal, tool, action, gave, self.roots().len()), self.unbegun(action))
+            }
         };
         let Some(own) = self.own else {
             return match root(self.gateway, machine) {
@@ -397,10 +399,12 @@ pub(crate) fn root(gateway: &Gateway, named: Option<&str>) -> Result<MachineName
 }
 
 /// The refusal of a step that does not say with which machine to begin, with the call in which it does.
-fn to_be_named(mut refusal: Box<Refusal>, tool: &str, action: &str, gave: bool) -> Box<Refusal> {
+fn to_be_named(mut refusal: Box<Refusal>, tool: &str, action: &str, gave: bool, roots: usize) -> Box<Refusal> {
     let args = Map::from_iter([("action".to_owned(), Value::String(action.to_owned()))]);
     // Which of the inputs are private is for the machine to say, so that none is said again here.
-    let missing = ["machine"].into_iter().chain(gave.then_some("inputs")).map(str::to_owned).collect();
+    // Where there is only one machine, the tool takes no name of one.
+    let machine = (roots > 1).then_some("machine");
+    let missing = machine.into_iter().chain(gave.then_some("inputs")).map(str::to_owned).collect();
     let template = Template { tool: tool.to_owned(), args, missing };
     refusal.recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
     refusal

@@ -22,10 +22,12 @@ pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, no
             let asked = look.open.as_ref().is_some_and(|open| open.asked);
             (Vec::new(), Some(Waits::Open { action: action.to_string(), asked }))
         }
-        Standing::InDoubt(action) => (Vec::new(), Some(Waits::Unsettled { action: action.to_string(), done: false })),
+        Standing::InDoubt(action) => {
+            (Vec::new(), Some(Waits::Unsettled { action: action.to_string(), done: false, asked: look.asked }))
+        }
         Standing::Done(action) => {
             let again = named(machine, action.as_str()).into_iter().collect();
-            (again, Some(Waits::Unsettled { action: action.to_string(), done: true }))
+            (again, Some(Waits::Unsettled { action: action.to_string(), done: true, asked: false }))
         }
         // Only beginning again leads on, and what its agent cannot do.
         Standing::Unclear(action) => (Vec::new(), Some(Waits::Unclear { action: action.to_string() })),
@@ -53,6 +55,7 @@ pub fn view(session: &SessionId, look: &Look<'_>, fields: Map<String, Value>, no
         next: if over { Vec::new() } else { next },
         waits: given_up.or(waits),
         frames: look.frames.to_vec(),
+        halves: look.halves.clone(),
     })
 }
 

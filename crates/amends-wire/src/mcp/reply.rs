@@ -222,7 +222,7 @@ pub fn protocol_error(envelope: &Envelope) -> Option<(i64, String, Box<RawValue>
 fn own_data(envelope: &Envelope, payload: Option<&RawValue>) -> Option<String> {
     match envelope.data()? {
         Data::Of(_) => payload.map(|payload| payload.get().to_owned()),
-        Data::Value(value) => Some(value.to_string()),
+        Data::Value(value) | Data::Shown { value, .. } => Some(value.to_string()),
     }
 }
 

@@ -20,9 +20,12 @@ pub fn text(envelope: &Envelope, payload: Option<&RawValue>) -> String {
     let mut lines = Vec::new();
     match &envelope.body {
         Body::Success { outcome, data } => {
-            lines.push(match outcome {
-                Outcome::Succeeded => "It was done.".to_owned(),
-                _ => "It was done; it took more than the first attempt to know it. Do not call it again.".to_owned(),
+            lines.push(match (data, outcome) {
+                (Data::Shown { lead, .. }, _) => lead.clone(),
+                (_, Outcome::Succeeded) => "It was done.".to_owned(),
+                (_, _) => {
+                    "It was done; it took more than the first attempt to know it. Do not call it again.".to_owned()
+                }
             });
             lines.extend(data_text(Some(data), payload));
         }
@@ -134,7 +137,10 @@ fn next(error: &Trouble, settling: bool) -> String {
             (_, _) if settling => "we are finding out whether it happened. Tell the user that this is not known yet.",
             (_, WhoMustAct::Person) => "a person has to find out whether it happened. Tell the user.",
             (_, WhoMustAct::Operator) => "the operator has to find out whether it happened. Tell the user.",
-            (_, WhoMustAct::Agent | WhoMustAct::Nobody) => {
+            (_, WhoMustAct::Nobody) => {
+                "that is being found out. Tell the user that it is not known yet whether it happened."
+            }
+            (_, WhoMustAct::Agent) => {
                 "first find out whether it happened, with a tool that only reads, or ask the user."
             }
         };
@@ -200,7 +206,7 @@ fn quote(error: &Trouble) -> Option<String> {
 fn data_text(data: Option<&Data>, payload: Option<&RawValue>) -> Option<String> {
     let text = match data? {
         Data::Of(_) => payload?.get().to_owned(),
-        Data::Value(value) => value.to_string(),
+        Data::Value(value) | Data::Shown { value, .. } => value.to_string(),
     };
     (text.len() <= DATA_BYTES_MAX).then_some(text)
 }

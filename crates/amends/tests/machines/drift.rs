@@ -284,3 +284,24 @@ fn what_may_be_done_next_is_said_as_the_walk_will_follow() {
     assert_eq!(forgot["data"]["state"]["name"], "dropped", "{forgot}");
     place.settled();
 }
+
+#[test]
+fn a_walk_that_is_over_begins_again_whatever_became_of_its_machine() {
+    for drift in ["migrate", "refuse"] {
+        let place = Place::new();
+        let mut gateway = serve(&place, &drifting(drift, ORDER));
+        let session = step(&gateway, json!({ "action": "drop_order" }))["data"]["session"].clone();
+        gateway.kill();
+        let gateway = serve(&place, &drifting(drift, &ORDER.replace("\"dropped\"", "\"gone\"")));
+        let no = step(&gateway, json!({ "action": "take_order", "session": session }));
+        assert_refused(&no, "schema_drift", &[]);
+        assert_eq!(no["error"]["who_must_act"], "agent", "{drift}: {no}");
+        let forked = gateway.call("fork", &json!({ "session": session }).to_string()).1;
+        assert_eq!(forked["error"]["who_must_act"], "agent", "{drift}: {forked}");
+        let call = &no["error"]["recovery"]["call"];
+        assert_eq!((&call["tool"], &forked["error"]["recovery"]["call"]), (&json!("reset"), call), "{drift}: {no}");
+        let reset = gateway.call("reset", &call["args"].to_string()).1;
+        assert_eq!(reset["data"]["state"]["name"], "created", "{drift}: {reset}");
+        assert_legal(&reset["data"], &BEGIN);
+    }
+}

@@ -22,12 +22,19 @@ fn a_result_that_comes_late_is_recorded_and_settles_its_move_and_the_agent_makes
         let place = Place::new();
         let mut gateway = serve(&place, SALE);
         let (session, late) = doubted(&gateway, "o1");
-        assert_eq!(late["waits"], json!({ "for": "unsettled", "action": "pay", "done": false }), "{late}");
+        assert_eq!(
+            late["waits"],
+            json!({ "for": "unsettled", "action": "pay", "done": false, "asked": true }),
+            "{late}"
+        );
         assert_eq!(queue(&place).len(), 1, "a person is asked, as the contract of `take` has it");
         for action in ["leave", "pay"] {
             let held = take(&gateway, &session, action);
             assert_refused(&held, "in_flight", &[]);
-            assert!(held["error"]["message"].as_str().is_some_and(|words| words.contains("not settled yet")), "{held}");
+            assert!(
+                held["error"]["message"].as_str().is_some_and(|words| words.contains("a person is asked")),
+                "{held}"
+            );
         }
 
         says(&place, "take", "o1", &json!({ "result": { "id": "t_7" } }));

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::bare::Bare;
-use crate::order::{FAULTS, ORDER, assert_legal, assert_refused};
+use crate::order::{FAULTS, ORDER, assert_legal, assert_refused, serve};
 use crate::support::http::post_raw;
 use crate::support::{Gateway, Place, eventually};
 use crate::till::{self, SALE, done, look, named};
@@ -344,4 +344,32 @@ fn an_action_that_the_fields_alone_forbid_leads_on_to_others() {
     }
     let unlocked = till::step(&gateway, json!({ "action": "unlock" }));
     assert_legal(&unlocked["data"], &["close", "leave", "pay"]);
+}
+
+#[test]
+fn an_action_that_is_called_as_a_tool_is_shown_as_an_action_and_a_misspelt_tool_of_one_as_that() {
+    let place = Place::new();
+    let gateway = serve(&place, ORDER);
+    let inputs = json!({ "item": "latte", "order": "ord_1" });
+    let before = gateway.call("take_order", &inputs.to_string()).1;
+    assert_refused(&before, "invalid_transition", &["drop_order", "take_order"]);
+    let template = &before["error"]["recovery"]["template"];
+    assert_eq!((&template["tool"], &template["args"]["action"]), (&json!("step"), &json!("take_order")), "{before}");
+    assert_eq!((&template["args"]["inputs"], &template["missing"]), (&inputs, &json!([])), "{before}");
+    let ordered = gateway.call("step", &template["args"].to_string()).1;
+    assert_eq!(ordered["data"]["state"]["name"], "ordered", "{ordered}");
+    let session = &ordered["data"]["session"];
+    for tool in ["charge_card", "chrge_card", "chargecard"] {
+        let stray = gateway.call(tool, &json!({ "session": session, "amount": 5 }).to_string()).1;
+        assert_refused(&stray, "invalid_transition", &["drop_order", "pay"]);
+        let template = &stray["error"]["recovery"]["template"];
+        let args = json!({ "action": "pay", "inputs": { "amount": 5 }, "session": session });
+        assert_eq!((&template["tool"], &template["args"]), (&json!("step"), &args), "{stray}");
+        assert!(stray["error"]["message"].as_str().is_some_and(|said| said.contains("`charge_card`")), "{stray}");
+    }
+    assert_eq!(place.requests("charge_card"), 0);
+    let odd = gateway.call("step", &json!({ "action": "drop_order", "inputs": {}, "machine": "zz" }).to_string()).1;
+    assert_eq!(odd["error"]["kind"], "validation_failed", "{odd}");
+    let missing = &odd["error"]["recovery"]["template"]["missing"];
+    assert!(!missing.as_array().is_some_and(|missing| missing.contains(&json!("machine"))), "{odd}");
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::asking::{Server, again, by_url, call_alone, done, only_key, params, params_of};
 use crate::order::{ORDER, assert_legal, assert_refused, serve};
 use crate::support::{Gateway, Place, eventually, served};
+use crate::till;
 
 fn step(gateway: &Gateway, args: Value) -> Value {
     gateway.call("step", &args.to_string()).1
@@ -386,4 +387,76 @@ fn what_was_done_and_cannot_be_judged_is_told_and_holds_nobody_for_good() {
     assert_eq!(reset["data"].get("result"), None, "nothing was made: {reset}");
     assert_legal(&reset["data"], &["drop_order", "take_order"]);
     place.settled();
+}
+
+/// Two calls at once, and a way out.
+const PAIR: &str = r#"
+[machines.pair]
+initial = "open"
+terminal = ["shut"]
+
+[machines.pair.actions.both]
+from = ["open"]
+to = "shut"
+input = { type = "object", properties = { order = { type = "string" } }, required = ["order"] }
+parallel = { p = { tool = "burn", args = { order = "inputs.order" } }, q = { tool = "take", args = { order = "inputs.order" } } }
+
+[machines.pair.actions.leave]
+from = ["open"]
+to = "shut"
+"#;
+
+#[test]
+fn a_doubt_that_a_person_settles_is_their_move_and_what_was_done_beside_it_is_told_to_the_end() {
+    let place = Place::new();
+    let gateway = till::serve(&place, PAIR);
+    till::says(&place, "take", "ord_1", &json!({ "error": { "why": "no such card" } }));
+    let doubt = step(&gateway, json!({ "action": "both", "inputs": { "order": "ord_1" } }));
+    let error = &doubt["error"];
+    assert_eq!((&error["certainty"], &error["who_must_act"]), (&json!("in_doubt"), &json!("person")), "{doubt}");
+    assert_eq!(error["verdict"], "in_doubt", "{doubt}");
+    assert!(error["upstream"]["text"].as_str().is_some_and(|said| said.contains("no such card")), "{doubt}");
+    let asked = queue(&place);
+    assert_eq!((asked.len(), &asked[0]["id"]), (1, &error["interaction"]), "{asked:?}");
+    let waits = json!({ "for": "unsettled", "action": "both", "done": false, "asked": true, "was_done": ["p"] });
+    assert_eq!(doubt["waits"], waits, "{doubt}");
+    let says = |told: &Value, what: &str| told.as_str().is_some_and(|told| told.contains(what));
+    let not_again = "`p` was done, and is not done again";
+    assert!(says(&error["message"], not_again) && says(&doubt["next_hint"], not_again), "{doubt}");
+    let other = step(&gateway, json!({ "action": "leave", "session": doubt["session"] }));
+    assert_refused(&other, "in_flight", &[]);
+    assert_eq!(other["error"]["who_must_act"], "person", "{other}");
+    assert!(says(&other["error"]["message"], "a person is asked"), "{other}");
+    let look = &other["error"]["recovery"]["call"];
+    assert_eq!(gateway.call("walk", &look["args"].to_string()).1["data"]["waits"], waits, "{look}");
+
+    self::says(&place, &asked[0], "did_not_happen");
+    let session = &doubt["session"];
+    eventually("it is settled", || till::look(&gateway, session, "next")["waits"]["for"] == "later");
+    let next = till::look(&gateway, session, "next");
+    assert!(next["waits"]["was_done"] == json!(["p"]) && says(&next["next_hint"], not_again), "{next}");
+    let early = step(&gateway, json!({ "action": "both", "inputs": { "order": "ord_1" }, "session": session }));
+    assert_refused(&early, "retry_later", &["leave"]);
+    assert!(says(&early["error"]["message"], not_again), "{early}");
+    let left = step(&gateway, json!({ "action": "leave", "session": session }));
+    assert!(says(&left["data"]["next_hint"], "Of `both`, which was not made, `p` was done."), "{left}");
+    let history = till::look(&gateway, session, "history");
+    let calls = history["moves"][0]["calls"].as_array().unwrap_or_else(|| panic!("{history}"));
+    let told: Vec<_> = calls.iter().map(|call| (&call["as"], &call["certainty"])).collect();
+    let known = [(json!("p"), json!("processed")), (json!("q"), json!("not_processed"))];
+    assert_eq!(told, known.iter().map(|(name, known)| (name, known)).collect::<Vec<_>>(), "{history}");
+}
+
+#[test]
+fn a_look_at_a_walk_opens_with_where_it_is_and_not_with_something_done() {
+    let place = Place::new();
+    let gateway = serve(&place, ORDER);
+    let session = ordered(&gateway, "ord_lost");
+    pay(&gateway, &session);
+    for what in ["next", "state", "history", "graph.mmd", "trace"] {
+        let call = params("walk", &json!({ "session": session, "what": what }));
+        let (_, shown) = call_alone(&gateway, &call);
+        let text = shown["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{shown}"));
+        assert!(text.starts_with("Whether `pay` happened is not known, and a person is asked"), "{what}: {text}");
+    }
 }

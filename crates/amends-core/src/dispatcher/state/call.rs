@@ -10,6 +10,7 @@ use crate::contract::{Contract, EffectKind};
 use crate::dispatcher::Deadline;
 use crate::dispatcher::admit::key_usable_ms;
 use crate::dispatcher::cancel::CancelReason;
+use crate::dispatcher::state::moving::Told;
 use crate::evidence::Changed;
 use crate::gates::{Approval, Cost, Gates, Patience, Ruling};
 use crate::id::{Digest, InteractionId, ToolName};
@@ -353,6 +354,12 @@ impl CallState {
         let found = self.acts().rev().find_map(failed).or_else(|| self.attempts.iter().rev().find_map(failed));
         // A repeat failed as the call did whose answer it was given.
         found.or_else(|| self.recorded()?.code)
+    }
+
+    /// What its last attempt told of a failure that leaves it in doubt.
+    pub(super) fn told_of_doubt(&self) -> Option<Told> {
+        let (_, end) = self.last_act()?;
+        Some(Told { verdict: end.verdict, failure: end.report.failure.clone()? })
     }
 
     /// How the call ended whose answer it was given.

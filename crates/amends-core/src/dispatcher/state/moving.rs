@@ -2,12 +2,14 @@
 
 use crate::certainty::Certainty;
 use crate::dispatcher::cancel::CancelReason;
+use crate::failure::Failure;
 use crate::id::{CallId, InteractionId, MachineName};
 use crate::machine::{Does, Machines};
 use crate::outcome::Outcome;
 use crate::refusal::RefusalKind;
 use crate::registry::Code;
 use crate::time::Timestamp;
+use crate::verdict::Verdict;
 use crate::walk::{Part, Taking, Weighed};
 
 /// A move that is being made.
@@ -89,6 +91,15 @@ pub(in crate::dispatcher) struct LegEnd {
     pub(in crate::dispatcher) granted: bool,
     /// The attempts of which nobody knows what they did.
     pub(in crate::dispatcher) doubts: Vec<u32>,
+    /// What is told of its failure, where it is in doubt.
+    pub(in crate::dispatcher) told: Option<Box<Told>>,
+}
+
+/// What a failure was taken for, and what was said of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::dispatcher) struct Told {
+    pub(in crate::dispatcher) verdict: Option<Verdict>,
+    pub(in crate::dispatcher) failure: Failure,
 }
 
 /// A move that may have been made, or was made and not told.
@@ -141,6 +152,11 @@ impl Unsettled {
     /// Whether all of it was done, so that the next equal wish can go on with it.
     pub(in crate::dispatcher) fn done(&self) -> bool {
         self.legs.iter().all(|leg| leg.certainty() == Certainty::Processed)
+    }
+
+    /// The calls of it that changed something, where another one beside them was not done.
+    pub(in crate::dispatcher) fn done_alone(&self) -> Vec<&str> {
+        done_alone(self.legs.iter())
     }
 
     /// Whether every call that its action wants made was made.
@@ -214,13 +230,18 @@ impl MoveState {
     }
 
     /// The calls of this try.
-    pub(in crate::dispatcher) fn last_try(&self) -> impl Iterator<Item = &LegState> {
+    pub(in crate::dispatcher) fn last_try(&self) -> impl Iterator<Item = &LegState> + Clone {
         self.legs.iter().filter(|leg| leg.attempt == self.attempt)
     }
 
     /// Those for that part.
-    pub(in crate::dispatcher) fn part(&self, part: Part) -> impl Iterator<Item = &LegState> {
+    pub(in crate::dispatcher) fn part(&self, part: Part) -> impl Iterator<Item = &LegState> + Clone {
         self.last_try().filter(move |leg| leg.part == part)
+    }
+
+    /// The calls of its last try that changed something, where another one beside them was not done.
+    pub(in crate::dispatcher) fn done_alone(&self) -> Vec<&str> {
+        done_alone(self.part(Part::Act))
     }
 
     /// Whether it certainly changed something.
@@ -247,4 +268,12 @@ impl MoveState {
             Certainty::NotProcessed
         }
     }
+}
+
+fn done_alone<'a>(legs: impl Iterator<Item = &'a LegState> + Clone) -> Vec<&'a str> {
+    let is_done = |leg: &&LegState| leg.certainty() == Certainty::Processed;
+    if legs.clone().all(|leg| is_done(&leg)) {
+        return Vec::new();
+    }
+    legs.filter(is_done).filter(|leg| !leg.reads).map(|leg| leg.name.as_str()).collect()
 }

@@ -52,6 +52,8 @@ pub(in crate::dispatcher) struct WalkState {
     pub(in crate::dispatcher) recent: VecDeque<Made>,
     /// How often what an action did is done again on purpose, since it was last taken.
     pub(in crate::dispatcher) redone: BTreeMap<(MachineName, ActionName), u32>,
+    /// What was done of actions that were not made, since another call beside that was not done.
+    pub(in crate::dispatcher) halves: BTreeMap<(MachineName, ActionName), Vec<String>>,
     /// The move with which it was given up.
     pub(in crate::dispatcher) aborted_by: Option<CallId>,
     /// What was done in it is not undone yet.
@@ -109,6 +111,7 @@ impl WalkState {
             begins_under: None,
             recent: VecDeque::new(),
             redone: BTreeMap::new(),
+            halves: BTreeMap::new(),
             aborted_by: None,
             unwinding: false,
             deeds: Deeds::new(at),
@@ -336,6 +339,7 @@ impl WalkState {
                 self.redone.retain(|(machine, _), _| enters.as_ref() != Some(machine));
                 if let Some(open) = &self.open {
                     self.redone.remove(&(open.machine.clone(), action.clone()));
+                    self.halves.remove(&(open.machine.clone(), action.clone()));
                     self.later.remove(&(open.machine.clone(), action.clone()));
                     let (id, taking) = (of.clone(), open.taking.clone());
                     self.remember(Made { id, taking, at, delivered: false, failed: false });
@@ -357,6 +361,10 @@ impl WalkState {
                     self.spend_turn(&open.machine);
                 }
                 let doubtful = *certainty == Certainty::InDoubt;
+                if !doubtful {
+                    let of = (open.machine.clone(), open.taking.action.clone());
+                    self.leave_half(of, open.done_alone().into_iter().map(str::to_owned).collect());
+                }
                 let untold = *outcome == Outcome::Unresolved && *certainty == Certainty::Processed;
                 if *certainty == Certainty::Processed && open.is_not_well() {
                     // It was done and is known not to help: taken again, it is done again. Who was not told that repeats it.
@@ -389,6 +397,7 @@ impl WalkState {
                 self.moves = *moves;
                 (self.unsettled, self.granted, self.denied, self.aborted_by) = (None, None, None, None);
                 self.redone.clear();
+                self.halves.clear();
                 self.unwound = None;
                 self.deeds.begin_again(at);
                 // What failed for now did so whatever is begun again.
@@ -401,6 +410,8 @@ impl WalkState {
             }
             Fact::WalkAborted { of } => {
                 self.aborted_by = Some(of.clone());
+                // All of it is undone, as far as it can be.
+                self.halves.clear();
                 self.unwinding = true;
             }
             Fact::WalkUnwound { undone, failed, doubtful, left, more, .. } => {
@@ -553,9 +564,19 @@ impl WalkState {
 
     /// What turned out not to be done, or only in part, stands in nobody's way.
     fn forget_settled(&mut self) {
-        if self.unsettled.as_ref().is_some_and(|past| !past.in_doubt() && !past.done()) {
-            self.unsettled = None;
+        if let Some(past) = self.unsettled.take_if(|past| !past.in_doubt() && !past.done()) {
+            let done = past.done_alone().into_iter().map(str::to_owned).collect();
+            self.leave_half((past.machine.clone(), past.taking.action), done);
         }
+    }
+
+    /// Keeps what was done of a move that was not made, if anything was.
+    fn leave_half(&mut self, of: (MachineName, ActionName), done: Vec<String>) {
+        let known = self.halves.entry(of).or_default();
+        known.extend(done);
+        known.sort_unstable();
+        known.dedup();
+        self.halves.retain(|_, done| !done.is_empty());
     }
 }
 

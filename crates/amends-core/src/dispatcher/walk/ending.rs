@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::next::End;
 use super::refuse::not_allowed;
+use super::wording::{Known, trouble};
 use crate::certainty::Certainty;
 use crate::dispatcher::approve::COME_BACK_MS;
 use crate::dispatcher::cancel::CancelReason;
-use crate::dispatcher::state::{Budget, CallState, LegState, MoveState, Question, Unwound, WalkState};
+use crate::dispatcher::state::{Budget, CallState, LegState, MoveState, Question, Told, Unwound, WalkState};
 use crate::dispatcher::{Dispatcher, Input};
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Data, Envelope, Trouble};
@@ -18,12 +19,10 @@ use crate::interaction::{Interaction, InteractionKind, Subject, choice};
 use crate::limits::ANSWER_WITHIN_MS;
 use crate::machine::Resolution;
 use crate::outcome::Outcome;
-use crate::recovery::Recovery;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::registry::{Class, Code, WhoMustAct};
+use crate::registry::{Class, Code};
 use crate::time::Timestamp;
-use crate::verdict::Verdict;
-use crate::walk::{GivenUp, Left, Part, Weighed};
+use crate::walk::{Left, Part, Weighed};
 
 /// How many calls a person is told of that could not be undone.
 const TOLD_MAX: usize = 32;
@@ -399,15 +398,6 @@ impl Dispatcher {
 }
 
 impl MoveState {
-    /// The calls of its last try that changed something, where another one beside them was not done.
-    fn done_alone(&self) -> Vec<&str> {
-        let is_done = |leg: &&LegState| leg.certainty() == Certainty::Processed;
-        if self.part(Part::Act).all(|leg| is_done(&leg)) {
-            return Vec::new();
-        }
-        self.part(Part::Act).filter(is_done).filter(|leg| !leg.reads).map(|leg| leg.name.as_str()).collect()
-    }
-
     /// What is told of a move that was made though it was passed over: why, and what of it was done.
     fn passed_over(&self) -> Option<Value> {
         let tried = || self.last_try().filter(|leg| leg.part != Part::Exit);
@@ -440,8 +430,14 @@ impl MoveState {
         Some(told)
     }
 
+    /// What was told of the call of it that is in doubt.
+    pub(super) fn doubtful(&self) -> Option<&Told> {
+        let mut ends = self.part(Part::Act).filter_map(|leg| leg.end.as_ref());
+        ends.find_map(|end| end.told.as_deref().filter(|_| end.certainty == Certainty::InDoubt))
+    }
+
     /// That its time is over, and which time that was.
-    fn out_of_time(&self) -> String {
+    pub(super) fn out_of_time(&self) -> String {
         let (action, Budget { ms, of }) = (&self.taking.action, &self.budget);
         let left = of
             .as_ref()
@@ -462,129 +458,4 @@ impl MoveState {
                 End::NotWell | End::Unclear { .. } | End::Granted => false,
             }
     }
-}
-
-/// What happened below, without what follows from it: that is said of the move as a whole.
-fn first_clause(message: &str) -> String {
-    message.split("; ").next().unwrap_or(message).to_owned()
-}
-
-/// What follows from the end of a move.
-struct Known {
-    outcome: Outcome,
-    /// When it can be taken again.
-    not_before: Option<Timestamp>,
-    /// What was told of the call that failed.
-    quoted: Option<Trouble>,
-    /// What becomes of the walk, where that is given up.
-    given_up: Option<GivenUp>,
-    /// Whether somebody finds out what it did, where nobody knows.
-    settles: bool,
-}
-
-/// What went wrong with a move. What failed below keeps its class and its code.
-fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp) -> Trouble {
-    let Known { outcome, not_before, quoted, given_up, settles } = known;
-    let action = &open.taking.action;
-    let certainty = open.certainty();
-    let below = quoted.as_ref().map(|trouble| trouble.message.as_str());
-    let (kind, code, what) = match end {
-        End::Cancelled | End::Granted => {
-            let code = open.cancel.map_or(Code::ToolCancelled, crate::dispatcher::cancel::CancelReason::code);
-            (code.kind(), code, format!("`{action}` was stopped"))
-        }
-        // Its call had no more time than the move, and was given up first.
-        End::Failed { code: Some(code @ (Code::NetworkTimeout | Code::ExecutionTimeout)), .. }
-            if now >= open.deadline =>
-        {
-            (RefusalKind::ActionTimeout.as_str(), *code, open.out_of_time())
-        }
-        End::Failed { leg, code } => {
-            let code = code.or(quoted.as_ref().map(|trouble| trouble.code)).unwrap_or(Code::ActionError);
-            let name = open.legs.get(*leg).map_or("", |leg| leg.name.as_str());
-            let which = if name == "act" { String::new() } else { format!(" in `{name}`") };
-            let refused = open.legs.get(*leg).and_then(|leg| leg.end.as_ref()?.refused);
-            let means = refused.map_or_else(|| code.means_upstream(), RefusalKind::means);
-            let words = below.map_or_else(|| means.trim_end_matches('.').to_owned(), first_clause);
-            (RefusalKind::ActionError.as_str(), code, format!("`{action}` failed{which}: {words}"))
-        }
-        End::TimedOut { .. } => {
-            (RefusalKind::ActionTimeout.as_str(), RefusalKind::ActionTimeout.code(), open.out_of_time())
-        }
-        End::NotWell => {
-            (RefusalKind::ActionError.as_str(), Code::ActionError, format!("`{action}` did not do what it should"))
-        }
-        End::Unclear { why } if open.wrote() => {
-            let message =
-                format!("`{action}` was done, and its machine cannot tell what follows from it: {}", bounded(why));
-            (RefusalKind::ActionError.as_str(), Code::OutputMalformed, message)
-        }
-        End::Unclear { why } => {
-            let message = format!("`{action}` cannot be judged: {}", bounded(why));
-            (RefusalKind::ActionError.as_str(), Code::OutputMalformed, message)
-        }
-    };
-    let done = open.done_alone();
-    let consequence = match certainty {
-        Certainty::InDoubt if !settles => {
-            "; it may have happened, and nobody finds out any more: take it again with the same inputs, which does nothing twice, let a person say what became of it where one was asked, or reset the walk".to_owned()
-        }
-        Certainty::InDoubt => {
-            "; it may have happened and is being settled: the machine stays where it is, and nothing else can be done in it until then".to_owned()
-        }
-        Certainty::Processed if outcome == Outcome::Unresolved => {
-            "; do not do it again: nothing else can be done in this walk until the machine is mended or the walk is reset, which undoes nothing".to_owned()
-        }
-        Certainty::Processed if !open.wrote() => "; nothing was changed".to_owned(),
-        Certainty::Processed if !done.is_empty() => {
-            format!("; `{}` was done, and is not done again where the same is taken again", done.join("`, `"))
-        }
-        Certainty::Processed => "; it was done".to_owned(),
-        Certainty::NotProcessed => "; nothing was done".to_owned(),
-        Certainty::NotSent => "; nothing was sent".to_owned(),
-    };
-    let where_it_is = match &given_up {
-        _ if certainty == Certainty::InDoubt => String::new(),
-        Some(given_up) => format!(", and the walk is given up: {}", given_up.words()),
-        None if certainty == Certainty::Processed && outcome == Outcome::Unresolved => String::new(),
-        None => ", and the machine stays where it is".to_owned(),
-    };
-    // What only read may always be read again.
-    let safe = certainty.nothing_happened() || (certainty == Certainty::Processed && !open.wrote());
-    let mut trouble = Trouble {
-        kind,
-        code,
-        verdict: match end {
-            End::Cancelled => Some(Verdict::Cancelled),
-            _ => quoted.as_ref().and_then(|trouble| trouble.verdict),
-        },
-        requested: action.to_string(),
-        message: format!("{what}{consequence}{where_it_is}"),
-        certainty,
-        retryable: safe && code.retryable() && given_up.is_none(),
-        safe_to_repeat: safe,
-        who_must_act: match outcome {
-            Outcome::Unresolved if certainty == Certainty::InDoubt && settles => WhoMustAct::Nobody,
-            Outcome::Unresolved if certainty == Certainty::InDoubt => WhoMustAct::Agent,
-            _ if matches!(end, End::Unclear { .. }) => WhoMustAct::Operator,
-            _ => quoted.as_ref().map_or(code.who_must_act(), |trouble| trouble.who_must_act),
-        },
-        retry_after_ms: quoted.as_ref().and_then(|trouble| trouble.retry_after_ms),
-        details: quoted.as_ref().map(|trouble| trouble.details.clone()).unwrap_or_default(),
-        recovery: Some(Recovery::default()),
-        upstream: quoted.as_ref().and_then(|trouble| trouble.upstream.clone()),
-        upstream_result: None,
-        item: None,
-        changed: quoted.as_ref().map(|trouble| trouble.changed.clone()).unwrap_or_default(),
-        interaction: quoted.as_ref().and_then(|trouble| trouble.interaction.clone()),
-        timeout_ms: (kind == RefusalKind::ActionTimeout.as_str()).then_some(open.budget.ms),
-        advice: None,
-    };
-    if let Some(until) = not_before {
-        trouble.kind = RefusalKind::RetryLater.as_str();
-        trouble.retry_after_ms = Some(until.since_ms(now));
-        trouble.retryable = safe;
-        trouble.recovery.get_or_insert_default().not_before = Some(until.ms());
-    }
-    trouble
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Settles;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::state::{LegState, WalkState};
 use crate::id::{ActionName, CallId, Digest, MachineName};
@@ -40,8 +41,23 @@ pub struct Look<'a> {
     pub open: Option<Underway<'a>>,
     /// The same for the calls of a move that is not settled.
     pub unsettled: Vec<Leg<'a>>,
+    /// Whether a person is asked what a move in doubt did.
+    pub asked: bool,
+    /// What was done of moves that were not made.
+    pub halves: Vec<Half>,
     /// What became of what was done in it, where it was given up.
     pub given_up: Option<GivenUp>,
+}
+
+/// What was done of a move that was not made, since another call beside that was not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Half {
+    /// The machine whose action that is.
+    pub machine: MachineName,
+    /// The action.
+    pub action: ActionName,
+    /// The names of the calls that were done.
+    pub done: Vec<String>,
 }
 
 /// A move that is being made.
@@ -120,9 +136,12 @@ impl Dispatcher {
     /// The session's walk, if it has one.
     pub fn walk(&self) -> Option<Look<'_>> {
         let walk = self.state.walk.as_ref()?;
+        let settling = self.settling();
         let standing = match (&walk.open, &walk.unsettled) {
             (Some(open), _) => Standing::Open(&open.taking.action),
-            (None, Some(past)) if past.in_doubt() && self.settling() => Standing::InDoubt(&past.taking.action),
+            (None, Some(past)) if past.in_doubt() && settling != Settles::Nobody => {
+                Standing::InDoubt(&past.taking.action)
+            }
             (None, Some(past)) if past.in_doubt() => Standing::Unknown(&past.taking.action),
             (None, Some(past)) if past.unclear.is_some() => Standing::Unclear(&past.taking.action),
             (None, Some(past)) => Standing::Done(&past.taking.action),
@@ -157,8 +176,25 @@ impl Dispatcher {
             postponed: walk.postponed(),
             open,
             unsettled: past.map(leg).collect(),
+            asked: matches!(settling, Settles::Person(_)),
+            halves: walk.half_done(),
             given_up: walk.given_up(),
         })
+    }
+}
+
+impl WalkState {
+    /// What was done of moves that were not made, or are in doubt.
+    fn half_done(&self) -> Vec<Half> {
+        let mut halves = self.halves.clone();
+        if let Some(past) = self.unsettled.as_ref().filter(|past| past.in_doubt()) {
+            let known = halves.entry((past.machine.clone(), past.taking.action.clone())).or_default();
+            known.extend(past.done_alone().into_iter().map(str::to_owned));
+            known.sort_unstable();
+            known.dedup();
+        }
+        let told = halves.into_iter().filter(|(_, done)| !done.is_empty());
+        told.map(|((machine, action), done)| Half { machine, action, done }).collect()
     }
 }
 

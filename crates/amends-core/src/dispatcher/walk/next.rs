@@ -161,7 +161,11 @@ impl WalkState {
             match &leg.end {
                 None if leg.overdue => return Legs::Overdue(n),
                 None => waits = true,
-                Some(end) if !end.done() => failed = failed.or(Some(n)),
+                // What is in doubt is told before what certainly failed.
+                Some(end) if !end.done() => {
+                    let doubtful = |n: &usize| open.legs[*n].certainty() == Certainty::InDoubt;
+                    failed = failed.filter(|before| doubtful(before) || !doubtful(&n)).or(Some(n));
+                }
                 Some(_) => {}
             }
         }

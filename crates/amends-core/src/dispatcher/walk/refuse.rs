@@ -1,5 +1,6 @@
 //! Our No to a wish, as far as the order of moves can say it.
 
+use super::Settles;
 use crate::dispatcher::state::{LegState, WalkState};
 use crate::failure::bounded;
 use crate::gates::Gates;
@@ -14,7 +15,7 @@ use crate::walk::Taking;
 impl WalkState {
     /// Why that wish is not granted; nothing where it is. A move in doubt holds the others up while somebody settles it; once
     /// nobody does any more, the same wish may go on with it, by the keys of its calls, and the walk may begin again.
-    pub(super) fn no(&self, taking: &Taking, gates: &Gates, now: Timestamp, settling: bool) -> Option<Refusal> {
+    pub(super) fn no(&self, taking: &Taking, gates: &Gates, now: Timestamp, settling: &Settles) -> Option<Refusal> {
         // A machine that is declared otherwise by now is not told about as it was.
         if let Some(drifted) = gates.refusal.as_deref().filter(|refusal| refusal.kind == RefusalKind::SchemaDrift) {
             return Some(drifted.clone());
@@ -59,10 +60,15 @@ impl WalkState {
         if let Some(past) = &self.unsettled {
             let its = &past.taking.action;
             let same = past.taking.fingerprint == taking.fingerprint;
-            if past.in_doubt() && settling {
+            if past.in_doubt() && *settling != Settles::Nobody {
+                let (who, after_ms) = match settling {
+                    Settles::Person(_) => (", and a person is asked whether it did", None),
+                    Settles::Calls | Settles::Nobody => (", and that is being found out", Some(5_000)),
+                };
+                let also = not_again(&past.done_alone());
                 let message =
-                    format!("`{its}` may have happened and is not settled yet; nothing else can be done until it is");
-                return Some(busy(message, Some(5_000)));
+                    format!("`{its}` may have happened{who}; nothing else can be done until that is known{also}");
+                return Some(busy(message, after_ms));
             }
             if past.in_doubt() && !same && !taking.reset {
                 let message = format!(
@@ -119,7 +125,9 @@ impl WalkState {
         }
         let named = (machine.name().clone(), taking.action.clone());
         if let Some(until) = self.later.get(&named).filter(|until| **until > now) {
-            let message = format!("`{action}` failed for now, and can be taken again later");
+            let done: Vec<&str> = self.halves.get(&named).into_iter().flatten().map(String::as_str).collect();
+            let also = not_again(&done);
+            let message = format!("`{action}` failed for now, and can be taken again later{also}");
             let mut refusal = Refusal::of(RefusalKind::RetryLater, message);
             refusal.retry_after_ms = Some(until.since_ms(now));
             refusal.recovery = Some(Recovery { not_before: Some(until.ms()), ..Recovery::default() });
@@ -162,6 +170,14 @@ pub(super) fn not_allowed(kind: RefusalKind, action: &str) -> Refusal {
         _ => format!("nobody said yes to `{action}` in time; nothing was sent"),
     };
     Refusal::of(kind, message)
+}
+
+/// That what was done of a move beside what was not is not done again; nothing where nothing was.
+pub(super) fn not_again(done: &[&str]) -> String {
+    match done {
+        [] => String::new(),
+        done => format!("; `{}` was done, and is not done again where the same is taken again", done.join("`, `")),
+    }
 }
 
 fn busy(message: String, retry_after_ms: Option<u64>) -> Refusal {

@@ -25,6 +25,7 @@ mod again;
 mod alone;
 mod drift;
 mod given_up;
+mod half;
 mod intention;
 mod late;
 mod limits;

@@ -9,7 +9,7 @@ use amends_core::machine::Machine;
 use amends_core::machine::graph::{self, Marks};
 use amends_core::walk::Frame;
 use amends_core::{Envelope, Outcome, Principal, Refusal, RefusalKind, SessionId};
-use amends_wire::mcp::steps::{Names, Next, View, What, history, next_body, state_body};
+use amends_wire::mcp::steps::{Names, Next, View, What, hint, history, next_body, state_body};
 use serde_json::{Map, Value, json};
 
 use super::OwnWalks;
@@ -22,29 +22,26 @@ const TOLD_MAX: usize = 500;
 /// How many bytes they may have.
 const TOLD_BYTES_MAX: usize = 256 << 10;
 
-/// What of a walk was asked for: data, or a text of its own type.
+/// What of a walk was asked for: data, or a text of its own type, with the sentence that says where the walk is.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Shown {
-    Data(Value),
-    Text(String),
+pub(crate) struct Shown {
+    lead: String,
+    value: Value,
 }
 
 impl Shown {
     /// As the text of a resource.
     pub(crate) fn text(&self) -> String {
-        match self {
-            Self::Data(value) => value.to_string(),
-            Self::Text(text) => text.clone(),
+        match &self.value {
+            Value::String(text) => text.clone(),
+            data => data.to_string(),
         }
     }
 
     /// As the answer of a tool. Nothing was done for it, so that nothing is recorded.
     pub(super) fn answered(self) -> Answered {
-        let value = match self {
-            Self::Data(value) => value,
-            Self::Text(text) => Value::String(text),
-        };
-        let envelope = Envelope::of(Body::Success { outcome: Outcome::Succeeded, data: Data::Value(value) });
+        let Self { lead, value } = self;
+        let envelope = Envelope::of(Body::Success { outcome: Outcome::Succeeded, data: Data::Shown { lead, value } });
         let form = Form::Envelope { envelope: Box::new(envelope), payload: None };
         let rendered = Rendered { form, replayed: false };
         Answered { rendered, receipt: None, last: true, delivery: None, declares_output: false }
@@ -77,21 +74,22 @@ pub(crate) async fn look(
 ) -> Result<Shown, Box<Refusal>> {
     let listing = gateway.catalogue.now();
     let names = listing.machines().names();
-    let Some(session) = session else { return before(gateway, what) };
+    let Some(session) = session else { return Ok(before(gateway, what)) };
     let Seen { view, machines } = walks::look_at(gateway, principal, &session).await?;
-    match what {
-        What::Next => Ok(Shown::Data(next_body(&view, names))),
-        What::State => Ok(Shown::Data(state_body(&view, names))),
+    let value = match what {
+        What::Next => next_body(&view, names),
+        What::State => state_body(&view, names),
         What::Graph | What::GraphMermaid | What::GraphDot => {
             let machine = machines.get(&view.machine).ok_or_else(|| gone(&view.machine))?;
-            Ok(drawn(machine, &view, what))
+            drawn(machine, &view, what)
         }
-        What::History | What::Trace => told(gateway, &session, what).await,
-    }
+        What::History | What::Trace => told(gateway, &session, what).await?,
+    };
+    Ok(Shown { lead: hint(&view, names), value })
 }
 
 /// What is shown where no walk has begun: where each machine would begin.
-fn before(gateway: &Gateway, what: What) -> Result<Shown, Box<Refusal>> {
+fn before(gateway: &Gateway, what: What) -> Shown {
     let listing = gateway.catalogue.now();
     let config = gateway.config();
     let machines: Vec<&Machine> =
@@ -104,16 +102,21 @@ fn before(gateway: &Gateway, what: What) -> Result<Shown, Box<Refusal>> {
             json!({ "machines": shown.collect::<Map<_, _>>() })
         }
     };
-    match what {
-        What::Next => Ok(Shown::Data(each(&|view| next_body(view, names)))),
-        What::State => Ok(Shown::Data(each(&|view| state_body(view, names)))),
-        What::History => Ok(Shown::Data(json!({ "moves": [] }))),
-        What::Trace => Ok(Shown::Data(json!({ "events": [] }))),
+    let value = match what {
+        What::Next => each(&|view| next_body(view, names)),
+        What::State => each(&|view| state_body(view, names)),
+        What::History => json!({ "moves": [] }),
+        What::Trace => json!({ "events": [] }),
         What::Graph | What::GraphMermaid | What::GraphDot => match machines.as_slice() {
-            [only] => Ok(drawn(only, &unbegun(only), what)),
-            several => Ok(drawn_together(several, what)),
+            [only] => drawn(only, &unbegun(only), what),
+            several => drawn_together(several, what),
         },
-    }
+    };
+    let lead = match machines.as_slice() {
+        [only] => hint(&unbegun(only), names),
+        several => hint(&nowhere(several, names), names),
+    };
+    Shown { lead, value }
 }
 
 /// A walk that has not begun: it has no handle yet.
@@ -135,6 +138,7 @@ pub(super) fn unbegun(machine: &Machine) -> View {
         next: next.collect(),
         waits: None,
         frames: vec![frame],
+        halves: Vec::new(),
         state: at.state,
         fields: at.fields,
     }
@@ -166,13 +170,14 @@ pub(super) fn nowhere(machines: &[&Machine], names: &Names) -> View {
         next: next.into_values().collect(),
         waits: None,
         frames: Vec::new(),
+        halves: Vec::new(),
     }
 }
 
-fn drawn(machine: &Machine, view: &View, what: What) -> Shown {
+fn drawn(machine: &Machine, view: &View, what: What) -> Value {
     let taken = view.frames.last().map(|frame| frame.taken.keys().cloned().collect()).unwrap_or_default();
     let marks = Marks { now: Some(view.state.clone()), taken };
-    Shown::Text(match what {
+    Value::String(match what {
         What::GraphMermaid => machine.mermaid(&marks),
         What::GraphDot => machine.dot(&marks),
         What::Graph | What::Next | What::History | What::State | What::Trace => machine.svg(&marks),
@@ -180,12 +185,12 @@ fn drawn(machine: &Machine, view: &View, what: What) -> Shown {
 }
 
 /// Each of several machines, where it would begin.
-fn drawn_together(machines: &[&Machine], what: What) -> Shown {
+fn drawn_together(machines: &[&Machine], what: What) -> Value {
     let begins = |machine: &Machine| Marks { now: Some(machine.initial().clone()), ..Marks::default() };
     let each = |draw: &dyn Fn(&Machine, &Marks) -> String| {
         machines.iter().map(|machine| draw(machine, &begins(machine))).collect::<Vec<_>>().join("\n")
     };
-    Shown::Text(match what {
+    Value::String(match what {
         What::GraphMermaid => each(&|machine, marks| format!("%% {}\n{}", machine.name(), machine.mermaid(marks))),
         What::GraphDot => each(&|machine, marks| machine.dot(marks)),
         What::Graph | What::Next | What::History | What::State | What::Trace => {
@@ -201,7 +206,7 @@ fn gone(machine: &MachineName) -> Box<Refusal> {
 }
 
 /// What the ledger tells of a walk.
-async fn told(gateway: &Gateway, session: &SessionId, what: What) -> Result<Shown, Box<Refusal>> {
+async fn told(gateway: &Gateway, session: &SessionId, what: What) -> Result<Value, Box<Refusal>> {
     let unread = |error: amends_ledger::Error| {
         tracing::warn!(%error, "a walk could not be read");
         Box::new(Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot be read"))
@@ -231,7 +236,7 @@ async fn told(gateway: &Gateway, session: &SessionId, what: What) -> Result<Show
         let words = format!("the {left_out} oldest are left out; `amends trace {session}` has all of them");
         (body["left_out"], body["note"]) = (left_out.into(), words.into());
     }
-    Ok(Shown::Data(body))
+    Ok(body)
 }
 
 /// The newest of what is told of a walk, oldest first, as many as go into an answer.

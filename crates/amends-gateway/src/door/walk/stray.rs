@@ -1,10 +1,11 @@
 //! Calls of what is no tool of ours and yet means a walk: of an action that has no tool any more, of a tool that only machines
 //! call, and of an action's tool that is misspelt.
 
+use amends_core::failure::bounded;
 use amends_core::nearest::nearest;
-use amends_core::{Refusal, SessionId};
+use amends_core::{Refusal, RefusalKind, SessionId};
 use amends_wire::mcp::ToolCall;
-use amends_wire::mcp::steps::{EXPECT_SEQ, Given, Moved, SESSION, Wanted, read_action, session_of};
+use amends_wire::mcp::steps::{EXPECT_SEQ, Given, Moved, SESSION, Tool, Wanted, read_action, session_of};
 use serde_json::{Map, Value};
 
 use super::{Asker, Came, call as step, instead};
@@ -39,8 +40,19 @@ pub(crate) async fn stray(asker: &Asker<'_>, call: &ToolCall<'_>, listener: List
         return Stray::Came(step(asker, call, wanted, listener).await);
     }
     let config = asker.gateway.config();
-    let refusal = machines.refusal(name, &config.machines).filter(|_| enclosed);
     let near = nearest(name, machines.listed());
+    // An action that is taken by the tool for all of them, or a tool that only machines call and whose name was nearly said.
+    let acts = || config.machines.all().any(|machine| machine.action(name).is_some());
+    let takes = machines.names().own(Tool::Step).filter(|_| listing.find(name).is_none() && acts());
+    let meant = match enclosed {
+        true => Some(name.to_owned()),
+        false => machines.nearly(name).filter(|_| takes.is_none()),
+    };
+    let refusal = match (takes, &meant) {
+        (Some(step), _) => Some(no_tool(name, step)),
+        (None, Some(meant)) => machines.refusal(meant, &config.machines).map(|refusal| misspelt(refusal, name, meant)),
+        (None, None) => None,
+    };
     if refusal.is_none() && near.is_empty() {
         return Stray::Passes(listener, None);
     }
@@ -53,7 +65,10 @@ pub(crate) async fn stray(asker: &Asker<'_>, call: &ToolCall<'_>, listener: List
         moved.action = name.to_owned();
         return Stray::Passes(listener, Some(moved));
     };
-    if let Some(action) = machines.encloser(name) {
+    if takes.is_some() {
+        moved.action = name.to_owned();
+        refusal = elsewhere(refusal, &moved);
+    } else if let Some(action) = meant.and_then(|tool| machines.encloser(&tool)) {
         moved.action = action.to_string();
         let begun = !moved.view.session.as_str().is_empty();
         // What the walk offers is the way on; its beginning is known without it.
@@ -98,11 +113,26 @@ fn given(call: &ToolCall<'_>) -> Given {
     Given { inputs, withheld: Vec::new() }
 }
 
+/// The refusal of a call of an action as if it were a tool: it is taken by the tool for all of them.
+fn no_tool(name: &str, step: &str) -> Refusal {
+    let words =
+        format!("there is no tool `{name}`; the action of that name is taken with `{step}`", name = bounded(name));
+    Refusal::of(RefusalKind::InvalidTransition, words)
+}
+
+/// The refusal of a tool that only machines call, also where its name was not quite said.
+fn misspelt(mut refusal: Refusal, name: &str, meant: &str) -> Refusal {
+    if meant != name {
+        refusal.message = format!("there is no tool `{}`, did you mean `{meant}`? {}", bounded(name), refusal.message);
+    }
+    refusal
+}
+
 /// The refusal of a tool that only an action calls, which says whether that action can be taken now.
 fn elsewhere(mut refusal: Refusal, moved: &Moved) -> Refusal {
     let view = &moved.view;
     if !view.is_nowhere() && !view.legal().contains(&moved.action) {
-        refusal.message.push_str(&format!(", which cannot be taken from `{}`", view.state));
+        refusal.message.push_str(&format!("; `{}` cannot be taken from `{}`", moved.action, view.state));
     }
     refusal
 }

@@ -184,7 +184,9 @@ pub(super) fn gave(rendered: &Rendered) -> Option<(Value, Option<Box<RawValue>>)
         Form::Envelope { payload: Some(raw), .. } => Some((serde_json::from_str(raw.get()).ok()?, Some(raw.clone()))),
         // What a person said that it gave.
         Form::Envelope { envelope, payload: None } => match envelope.data()? {
-            Data::Value(value) => Some((value.clone(), serde_json::value::to_raw_value(value).ok())),
+            Data::Value(value) | Data::Shown { value, .. } => {
+                Some((value.clone(), serde_json::value::to_raw_value(value).ok()))
+            }
             Data::Of(_) => None,
         },
         Form::Stored { json } => {

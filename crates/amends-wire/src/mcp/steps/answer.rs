@@ -64,7 +64,7 @@ fn fill(bare: &RawValue, envelope: &Envelope, moved: &Moved, names: &Names, hint
             set("timeout_ms", ms.to_string());
         }
         if let Some(waits) = &moved.view.waits(names) {
-            set("waits", waiting(waits).to_string());
+            set("waits", waiting(waits, &moved.view, names).to_string());
         }
     } else {
         let body = Done {
@@ -77,7 +77,7 @@ fn fill(bare: &RawValue, envelope: &Envelope, moved: &Moved, names: &Names, hint
             valid_next_actions: moved.view.offered(names),
             next_action_schemas: moved.view.schemas(names),
             next_hint: hint,
-            waits: moved.view.waits(names).as_ref().map(waiting),
+            waits: moved.view.waits(names).as_ref().map(|waits| waiting(waits, &moved.view, names)),
         };
         set("data", written(&body));
     }
@@ -106,7 +106,7 @@ struct Done<'a> {
 pub(super) fn skipped(envelope: &Envelope) -> Option<&Value> {
     match envelope.data()? {
         Data::Value(value) => value.get("skipped"),
-        Data::Of(_) => None,
+        Data::Of(_) | Data::Shown { .. } => None,
     }
 }
 
@@ -154,7 +154,7 @@ fn name_walk(body: &mut Value, view: &View, names: &Names) {
         body["session"] = json!(view.session);
     }
     if let Some(waits) = &view.waits(names) {
-        body["waits"] = waiting(waits);
+        body["waits"] = waiting(waits, view, names);
     }
 }
 
@@ -175,11 +175,26 @@ pub(super) fn written(part: &impl Serialize) -> String {
     serde_json::to_string(part).unwrap_or_else(|_| "null".to_owned())
 }
 
-fn waiting(waits: &Waits) -> Value {
+/// Why nothing, or only one thing, may be done, with what was done of that already.
+fn waiting(waits: &Waits, view: &View, names: &Names) -> Value {
+    let mut told = words_of(waits);
+    let half = view.halves.iter().find(|half| told["action"] == names.called(&half.machine, half.action.as_str()));
+    if let Some(half) = half.filter(|half| half.machine == view.machine) {
+        told["was_done"] = json!(half.done);
+    }
+    told
+}
+
+fn words_of(waits: &Waits) -> Value {
     match waits {
         Waits::Open { action, asked: false } => json!({ "for": "open", "action": action }),
         Waits::Open { action, asked: true } => json!({ "for": "open", "action": action, "asked": true }),
-        Waits::Unsettled { action, done } => json!({ "for": "unsettled", "action": action, "done": done }),
+        Waits::Unsettled { action, done, asked: false } => {
+            json!({ "for": "unsettled", "action": action, "done": done })
+        }
+        Waits::Unsettled { action, done, asked: true } => {
+            json!({ "for": "unsettled", "action": action, "done": done, "asked": true })
+        }
         Waits::Unknown { action } => json!({ "for": "unknown", "action": action }),
         Waits::Unclear { action } => json!({ "for": "unclear", "action": action }),
         Waits::Later { action, not_before_ms } => {

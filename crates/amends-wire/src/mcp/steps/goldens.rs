@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use amends_core::dispatcher::walk::Half;
 use amends_core::envelope::{Body, Data, Trouble};
-use amends_core::id::{InteractionId, MachineName, StateName, ToolName};
+use amends_core::id::{ActionName, InteractionId, MachineName, StateName, ToolName};
 use amends_core::machine::Machine;
 use amends_core::walk::{Frame, GivenUp};
 use amends_core::{Certainty, Code, Envelope, Outcome, Refusal, RefusalKind, SessionId, Verdict, WhoMustAct};
@@ -66,6 +67,7 @@ fn view(state: &str, seq: u64) -> View {
         next: next.collect(),
         waits: None,
         frames: vec![frame],
+        halves: Vec::new(),
         state: at,
     }
 }
@@ -105,6 +107,27 @@ fn failed(kind: RefusalKind, certainty: Certainty, message: &str) -> Envelope {
     Envelope::of(Body::Error { outcome: Some(Outcome::Unresolved), error: Box::new(trouble) })
 }
 
+/// A walk in which `charge` of `pay` was done, and what it waits for.
+fn half(waiting: bool, waits: Option<Waits>) -> View {
+    let (machine, action) = (MachineName::new("order"), ActionName::new("pay"));
+    let halves = vec![Half { machine, action, done: vec!["charge".into()] }];
+    let there = view("ordered", 1);
+    View { waits, halves, next: if waiting { Vec::new() } else { there.next.clone() }, ..there }
+}
+
+fn asked_person() -> Waits {
+    Waits::Unsettled { action: "pay".into(), done: false, asked: true }
+}
+
+fn half_in_doubt() -> Envelope {
+    let mut envelope = failed(RefusalKind::ActionError, Certainty::InDoubt, "`pay` failed in `note`");
+    if let Body::Error { error, .. } = &mut envelope.body {
+        error.who_must_act = WhoMustAct::Person;
+        error.interaction = Some(InteractionId::new("int_1"));
+    }
+    envelope
+}
+
 fn asked(message: &str) -> Envelope {
     let mut error = Trouble::refused("pay", &Refusal::of(RefusalKind::AwaitingPerson, message));
     error.interaction = Some(InteractionId::new("int_1"));
@@ -120,12 +143,13 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
     let no = refused;
     let paid = Moved { result: Some(raw(r#"{ "charge":"ch_1","amount":5.00 }"#)), ..moved("pay", view("paid", 2)) };
     let waiting = |waits: Waits| View { waits: Some(waits), next: Vec::new(), ..view("ordered", 1) };
-    let again = View { waits: Some(Waits::Unsettled { action: "pay".into(), done: true }), ..view("ordered", 1) };
+    let again =
+        View { waits: Some(Waits::Unsettled { action: "pay".into(), done: true, asked: false }), ..view("ordered", 1) };
     let mut within = view("created", 3);
     within.machine = MachineName::new("delivery");
     within.frames.push(Frame { machine: within.machine.clone(), ..within.frames[0].clone() });
     let doubt = "no answer from `shop` in 5 s; it may have happened, and is still being settled";
-    let unsettled = || waiting(Waits::Unsettled { action: "pay".into(), done: false });
+    let unsettled = || waiting(Waits::Unsettled { action: "pay".into(), done: false, asked: false });
     let given_up = |undone| {
         let left = vec![ToolName::new("charge_card")];
         View {
@@ -190,6 +214,18 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
             moved("pay", waiting(Waits::Open { action: "pay".into(), asked: true })),
         ),
         ("action_timeout", failed(RefusalKind::ActionTimeout, Certainty::InDoubt, doubt), moved("pay", unsettled())),
+        ("half_done", half_in_doubt(), moved("pay", half(true, Some(asked_person())))),
+        (
+            "in_flight_asked",
+            no("drop", RefusalKind::InFlight, "a person is asked"),
+            moved("drop", half(true, Some(asked_person()))),
+        ),
+        ("half_done_over", done(), moved("hand_over", View { over: true, ..half(true, None) })),
+        (
+            "drifted_over",
+            no("pay", RefusalKind::SchemaDrift, "it is declared otherwise by now"),
+            moved("pay", view("fulfilled", 3)),
+        ),
         (
             "action_error",
             failed(RefusalKind::ActionError, Certainty::NotProcessed, "`charge_card` reported an error"),
@@ -344,6 +380,38 @@ fn where_a_walk_is_over_the_way_to_begin_again_is_named() {
 }
 
 #[test]
+fn what_waits_for_a_person_is_said_to_be_a_persons_move() {
+    for name in ["half_done", "in_flight_asked"] {
+        let (_, envelope, moved) = answers().into_iter().find(|(known, ..)| *known == name).unwrap();
+        let error = guided(&envelope, &moved, &names(false)).error().unwrap().clone();
+        assert_eq!(error.who_must_act, WhoMustAct::Person, "{name}");
+        let text = text(&envelope, &moved, &names(false), &hint(&moved.view, &names(false)));
+        assert!(text.contains("a person is asked") && text.contains("`charge` was done"), "{text}");
+        assert!(!text.contains("There is nothing to do about it now"), "{text}");
+    }
+}
+
+#[test]
+fn a_walk_that_is_over_begins_again_whatever_its_machine_is_by_now() {
+    let (_, envelope, moved) = answers().into_iter().find(|(name, ..)| *name == "drifted_over").unwrap();
+    let error = guided(&envelope, &moved, &names(false)).error().unwrap().clone();
+    let call = error.recovery.and_then(|recovery| recovery.call).unwrap();
+    assert_eq!((call.tool.as_str(), error.who_must_act), ("reset", WhoMustAct::Agent));
+}
+
+#[test]
+fn a_look_at_a_walk_opens_with_where_it_is() {
+    let value = next_body(&view("ordered", 1), &names(false));
+    let lead = hint(&view("ordered", 1), &names(false));
+    let data = Data::Shown { lead: lead.clone(), value };
+    let envelope = Envelope::of(Body::Success { outcome: Outcome::Succeeded, data });
+    let reply: Value = serde_json::from_str(&reply::envelope(&envelope, None, None, NATIVE, false)).unwrap();
+    let text = reply["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with(&lead) && !text.contains("It was done"), "{text}");
+    assert_eq!(reply["structuredContent"]["data"]["next_hint"], lead, "{reply}");
+}
+
+#[test]
 fn nothing_invites_to_repeat_what_is_in_doubt() {
     let (_, envelope, moved) = answers().into_iter().find(|(name, ..)| *name == "action_timeout").unwrap();
     let text = text(&envelope, &moved, &names(false), &hint(&moved.view, &names(false)));
@@ -364,7 +432,7 @@ fn what_time_does_not_settle_is_not_to_be_tried_again() {
     let open = Waits::Open { action: "pay".into(), asked: false };
     for (waits, helps) in [
         (open, true),
-        (Waits::Unsettled { action: "pay".into(), done: false }, false),
+        (Waits::Unsettled { action: "pay".into(), done: false, asked: false }, false),
         (Waits::Unknown { action: "pay".into() }, false),
         (Waits::Unclear { action: "pay".into() }, false),
     ] {

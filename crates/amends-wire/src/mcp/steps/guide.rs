@@ -13,8 +13,23 @@ use super::view::{Moved, Next, View, Waits};
 /// How many moves a sentence names.
 const NAMED_MAX: usize = 8;
 
-/// What to do now, in a sentence.
+/// What to do now, in a sentence, and what was done of what was not made.
 pub fn hint(view: &View, names: &Names) -> String {
+    let mut hint = next_move(view, names);
+    for half in view.halves.iter().take(NAMED_MAX) {
+        let (done, action) = (half.done.join("`, `"), names.called(&half.machine, half.action.as_str()));
+        hint.push_str(&match !view.over && half.machine == view.machine {
+            true => format!(
+                " Of `{action}`, `{done}` was done, and is not done again where `{action}` is taken again with the same \
+                 inputs; with others it would be."
+            ),
+            false => format!(" Of `{action}`, which was not made, `{done}` was done."),
+        });
+    }
+    hint
+}
+
+fn next_move(view: &View, names: &Names) -> String {
     let (machine, state) = (&view.machine, &view.state);
     let tool = |tool| names.own(tool).unwrap_or_default();
     if view.is_nowhere() {
@@ -48,12 +63,17 @@ pub fn hint(view: &View, names: &Names) -> String {
             "`{action}` is being made. Wait for its answer, or call `{}` to stop it; nothing else can be done meanwhile.",
             tool(Tool::Cancel)
         ),
-        Some(Waits::Unsettled { action, done: false }) => format!(
+        Some(Waits::Unsettled { action, done: false, asked: true }) => format!(
+            "Whether `{action}` happened is not known, and a person is asked; nothing else can be done until they answer. Do not \
+             take it again; tell the user, and look with `{}` later.",
+            tool(Tool::Walk)
+        ),
+        Some(Waits::Unsettled { action, done: false, asked: false }) => format!(
             "Whether `{action}` happened is being found out; nothing else can be done until then. Do not take it again; \
              look with `{}`, and tell the user if it takes long.",
             tool(Tool::Walk)
         ),
-        Some(Waits::Unsettled { action, done: true }) => format!(
+        Some(Waits::Unsettled { action, done: true, .. }) => format!(
             "`{action}` was done, and nobody was told. Take `{action}` again with the same inputs: it is not done twice, \
              what it gave is applied."
         ),
@@ -145,6 +165,13 @@ fn guide(error: &mut Trouble, moved: &Moved, names: &Names) {
         // Who declares the machine made it another one; to begin again is for whoever walks it.
         error.who_must_act = WhoMustAct::Agent;
     }
+    if error.kind == RefusalKind::SchemaDrift.as_str() && view.begins_again() {
+        error.who_must_act = WhoMustAct::Agent;
+    }
+    let asked = matches!(&view.waits, Some(Waits::Unsettled { done: false, asked: true, .. }));
+    if error.kind == RefusalKind::InFlight.as_str() && asked {
+        error.who_must_act = WhoMustAct::Person;
+    }
     let waits_in_vain =
         matches!(&view.waits, Some(Waits::Unsettled { .. } | Waits::Unknown { .. } | Waits::Unclear { .. }));
     if error.kind == RefusalKind::InFlight.as_str() && waits_in_vain {
@@ -207,6 +234,9 @@ fn next_of(error: &Trouble, view: &View) -> Option<Way> {
     ];
     if let Some(Waits::Drifted { resets, .. }) = &view.waits {
         return Some(if *resets { Way::Reset } else { Way::Look });
+    }
+    if is(RefusalKind::SchemaDrift) && view.over {
+        return Some(if view.begins_again() { Way::Reset } else { Way::Look });
     }
     if steps.into_iter().any(is) {
         let stuck = view.over || (view.next.is_empty() && matches!(view.waits, None | Some(Waits::Undone { .. })));

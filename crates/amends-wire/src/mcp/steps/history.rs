@@ -62,6 +62,12 @@ pub struct Called {
     pub call: CallId,
     /// The tool.
     pub tool: ToolName,
+    /// What it is for the action: the name of one of several that are called at once.
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What is known of what it did; nothing while it is being made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<Certainty>,
 }
 
 /// What was done in a walk, oldest first.
@@ -93,12 +99,30 @@ pub fn history<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<Entry> {
             Fact::CallReceived { received, .. } => received.leg.as_ref().map(|leg| &leg.of),
             fact => fact.call(),
         };
+        if let Some((call, certainty)) = known(&event.fact) {
+            let mut calls = entries.iter_mut().rev().flat_map(|entry| &mut entry.calls);
+            if let Some(called) = calls.find(|called| called.call == *call) {
+                called.certainty = Some(certainty);
+                continue;
+            }
+        }
         let entry = of.and_then(|of| entries.iter_mut().rev().find(|entry| entry.id == *of));
         if let Some(entry) = entry {
             entry.add(&event.fact);
         }
     }
     entries
+}
+
+/// What that says of what a call did.
+const fn known(fact: &Fact) -> Option<(&CallId, Certainty)> {
+    match fact {
+        Fact::CallRefused { call, .. } => Some((call, Certainty::NotSent)),
+        Fact::CallEnded { call, certainty, .. } | Fact::DoubtResolved { call, certainty, .. } => {
+            Some((call, *certainty))
+        }
+        _ => None,
+    }
 }
 
 impl Entry {
@@ -126,7 +150,10 @@ impl Entry {
             }
             Fact::WalkAborted { .. } => self.aborted = true,
             Fact::CallReceived { received, .. } => {
-                self.calls.push(Called { call: received.call.clone(), tool: received.tool.clone() });
+                let leg = received.leg.as_ref().filter(|leg| leg.is_sibling());
+                let name = leg.map(|leg| leg.name.clone());
+                let (call, tool) = (received.call.clone(), received.tool.clone());
+                self.calls.push(Called { call, tool, name, certainty: None });
             }
             _ => {}
         }

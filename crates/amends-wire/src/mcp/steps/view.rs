@@ -1,6 +1,7 @@
 //! Where a walk is, and what may be done there.
 
 use amends_core::SessionId;
+use amends_core::dispatcher::walk::Half;
 use amends_core::id::{MachineName, StateName};
 use amends_core::walk::{Frame, GivenUp};
 use serde::{Serialize, Serializer};
@@ -32,6 +33,8 @@ pub struct View {
     pub waits: Option<Waits>,
     /// The machines it is in, the walked one first.
     pub frames: Vec<Frame>,
+    /// What was done of moves that were not made, or are in doubt.
+    pub halves: Vec<Half>,
 }
 
 /// An action that may be taken now.
@@ -61,6 +64,8 @@ pub enum Waits {
         action: String,
         /// Whether it is known that it was done; else that is being found out.
         done: bool,
+        /// Whether it is a person who finds that out.
+        asked: bool,
     },
     /// A move may have been made, and nobody finds out any more.
     Unknown {
@@ -183,6 +188,12 @@ impl View {
         if undone > 0 && self.waits.is_none() {
             self.waits = Some(Waits::Undone { undone: u32::try_from(undone).unwrap_or(u32::MAX) });
         }
+    }
+
+    /// Whether it is over and can begin again, whatever its machine is by now: nothing of it is still being undone.
+    pub(super) fn begins_again(&self) -> bool {
+        let undoing = matches!(&self.waits, Some(Waits::GivenUp(given_up)) if given_up.undone.is_none());
+        self.over && !undoing
     }
 
     /// Whether it is in no machine: there are several that it could begin with, and none was named.
