@@ -320,7 +320,8 @@ impl Dispatcher {
             Input::Unwound { of, undone, failed, doubtful } => self.unwound(now, of, undone, failed, doubtful),
             Input::Retire { reason } => self.retire(now, reason),
         }
-        if !self.step.events.is_empty() {
+        // What left no input behind cannot be decided again, so nothing follows from it; what is due meanwhile waits for its tick.
+        if self.step.events.iter().any(|event| !event.fact.is_remark()) {
             self.walk_on(now);
         }
         std::mem::take(&mut self.step)

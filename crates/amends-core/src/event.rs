@@ -44,8 +44,9 @@ impl Decider {
     /// of a walk that is given up, settles a doubt by a result that comes after the end of its call, and lets a walk go on from a
     /// move that could not be judged; the fifth goes on with a move by what was looked at for it then, clears up after it once,
     /// and lets a person's No to a move stand; the sixth does with a move that failed what its stage says, though its agent is gone,
-    /// and takes it again only once what was not done so far cannot arrive any more.
-    pub const THIS: Self = Self(6);
+    /// and takes it again only once what was not done so far cannot arrive any more; the seventh counts the time of people who are
+    /// asked at once once, and does nothing else in a step that has nothing to decide.
+    pub const THIS: Self = Self(7);
 
     /// Whether it is the one that wrote no name of its own.
     pub fn is_first(&self) -> bool {

@@ -101,7 +101,7 @@ fn follow(
         let (input, gates) = match input_of(&event.fact, rules)? {
             Some(found) => found,
             // What was ignored left no input behind to decide again.
-            None if matches!(event.fact, Fact::Ignored { .. } | Fact::SuppressedError { .. }) => {
+            None if event.fact.is_remark() => {
                 let expected = dispatcher.state.seq + 1 + skipped as u64;
                 if event.seq != expected {
                     return Err(TraceError::Gap { expected, found: event.seq });

@@ -381,7 +381,7 @@ impl Session {
                     matches!(question.interaction.subject, Subject::Move | Subject::Call | Subject::SignIn)
                 });
                 if let (Some(question), Some(walk)) = (asked, &mut self.walk) {
-                    walk.people_had(at.since_ms(question.interaction.opened), at);
+                    walk.people_had(question.interaction.opened, at);
                 }
                 let of = withdrawn.filter(|question| question.interaction.subject == Subject::SignIn);
                 if let Some(call) = of.and_then(|question| self.calls.get_mut(&question.interaction.call)) {

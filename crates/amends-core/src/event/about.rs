@@ -4,6 +4,11 @@ use super::Fact;
 use crate::id::CallId;
 
 impl Fact {
+    /// Whether it only says something: it changes nothing, and the input that it tells of is not in the trace.
+    pub(crate) const fn is_remark(&self) -> bool {
+        matches!(self, Self::Ignored { .. } | Self::SuppressedError { .. })
+    }
+
     /// Its name on the wire.
     pub const fn name(&self) -> &'static str {
         match self {

@@ -109,7 +109,7 @@ impl<C: Fn(&Received, Timestamp) -> Option<Call>> World<C> {
             }
             let Some(event) = events.get(at + skipped) else { break };
             let Some((input, gates)) = self.input(event)? else {
-                if !matches!(event.fact, Fact::Ignored { .. } | Fact::SuppressedError { .. }) {
+                if !event.fact.is_remark() {
                     return Err(TraceError::Illegal { seq: event.seq, name: event.fact.name() });
                 }
                 self.dispatcher.state.apply(event, None);

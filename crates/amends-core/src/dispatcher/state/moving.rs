@@ -1,5 +1,6 @@
 //! A move as its session knows it: the calls it is made of, and what is not settled of an earlier one.
 
+use super::clock::Waits;
 use crate::certainty::Certainty;
 use crate::dispatcher::cancel::CancelReason;
 use crate::failure::Failure;
@@ -22,6 +23,7 @@ pub(in crate::dispatcher) struct MoveState {
     pub(in crate::dispatcher) deadline: Timestamp,
     /// How long it may take.
     pub(in crate::dispatcher) budget: Budget,
+    pub(super) waits: Waits,
     /// The question whether it may be made.
     pub(in crate::dispatcher) question: Option<InteractionId>,
     pub(in crate::dispatcher) approved: bool,
@@ -205,6 +207,7 @@ impl MoveState {
             machine: machine.clone(),
             deadline,
             budget,
+            waits: Waits::default(),
             question: None,
             approved: false,
             lapsed: false,

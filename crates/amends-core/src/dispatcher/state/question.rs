@@ -112,7 +112,7 @@ impl Session {
         let took_ms = at.since_ms(question.interaction.opened);
         // Nobody waits for a notice.
         if let Some(walk) = self.walk.as_mut().filter(|_| question.interaction.subject != Subject::Notice) {
-            walk.person_took(id, &question.interaction.call, took_ms, at);
+            walk.person_took(id, &question.interaction.call, question.interaction.opened, at);
         }
         if matches!(question.interaction.subject, Subject::Call | Subject::SignIn)
             && let Some(call) = self.calls.get_mut(&question.interaction.call)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::clock::Clock;
+use super::clock::{Clock, Waits};
 use super::deed::{Deeds, Unwound};
 use super::moving::{LegEnd, LegState, MoveState, Unsettled};
 use crate::certainty::Certainty;
@@ -36,6 +36,7 @@ pub(in crate::dispatcher) struct WalkState {
     pub(in crate::dispatcher) moves: u64,
     /// The time of each machine it is in, as the frames are.
     pub(super) clocks: Vec<Clock>,
+    pub(super) waits: Waits,
     pub(in crate::dispatcher) open: Option<MoveState>,
     pub(in crate::dispatcher) unsettled: Option<Unsettled>,
     /// When actions of a machine can be taken again that failed for now, whatever else is done meanwhile.
@@ -102,6 +103,7 @@ impl WalkState {
             frames,
             moves,
             clocks,
+            waits: Waits::default(),
             open: None,
             unsettled: None,
             later,

@@ -1,6 +1,7 @@
 //! What people say of a move, and the time they take for it.
 
 use super::*;
+use crate::gates::{Approval, Patience};
 
 fn asked() -> World {
     let mut world = World::new(json!({ "order": {
@@ -43,6 +44,44 @@ fn a_no_is_heard_by_every_equal_wish_while_the_walk_stays_where_it_is() {
         world.wish("pay");
         assert_eq!(world.dispatcher.open_questions(), 1, "the walk has gone on since");
     }
+}
+
+#[test]
+fn what_is_due_waits_for_its_tick_where_there_is_nothing_to_decide() {
+    let mut world = asked();
+    world.now = world.now + 20_000;
+    let answer =
+        PersonAnswer { choice: choice::APPROVE.into(), by: "ann".into(), note: None, at: world.now, content: None };
+    world.put(Input::Answer { interaction: "int_gone".into(), answer: Box::new(answer) });
+    assert_eq!((world.count("ignored"), world.count("interim_answered")), (1, 0));
+    assert_eq!(world.dispatcher.deadline().map(|due| due.at), Some(world.now), "a tick is wanted at once");
+    world.put(Input::Tick);
+    assert_eq!(world.count("interim_answered"), 1);
+}
+
+#[test]
+fn people_who_are_asked_at_once_take_their_time_once() {
+    let mut world = World::new(json!({ "fan": {
+        "initial": "a", "terminal": ["b"], "limits": { "time": "40s" },
+        "actions": { "both": {
+            "from": ["a"], "to": "b", "timeout": "20s",
+            "parallel": { "one": { "tool": "charge_card" }, "two": { "tool": "charge_card" } },
+        } },
+    }}));
+    let approval =
+        Approval { queue: "ops".into(), persons: 1, policy: String::new(), requester_may: false, form: None };
+    let patience = Patience { hold_ms: 3_600_000, ..Patience::default() };
+    world.gates = Gates { approval: Some(Box::new(approval)), patience: Some(Box::new(patience)), ..Gates::default() };
+    let began = world.now;
+    world.wish("both");
+    assert_eq!(world.dispatcher.open_questions(), 2);
+    for took_ms in [10_000, 13_000] {
+        world.now = began + took_ms;
+        says(&mut world, choice::APPROVE);
+    }
+    assert_eq!(world.dispatcher.walk().unwrap().ends, Some(began + 53_000));
+    let open = world.dispatcher.state.walk.as_ref().unwrap().open.as_ref().unwrap();
+    assert_eq!(open.deadline, began + 33_000);
 }
 
 #[test]
