@@ -361,8 +361,9 @@ impl Watch {
     fn may_have_been_done(&self, of: &CallId) -> bool {
         let not_done = |end: &EndView| end.certainty == Certainty::NotProcessed;
         self.doubtful_acts(of).any(|call| {
+            // One that went on with its key speaks for both: by what it was answered, or by what a person said where it sent nothing.
             let mut same = self.calls.values().filter(|other| other.received.effect_key == call.received.effect_key);
-            !(call.superseded && same.any(|other| !other.refused && other.ended.as_ref().is_some_and(not_done)))
+            !same.any(|other| !other.refused && other.ended.as_ref().is_some_and(not_done))
         })
     }
 
