@@ -289,7 +289,7 @@ fn most_of_what_is_listed_as_warm_is_still_there() {
     let crates: Vec<(String, String)> =
         ARROWS.iter().map(|(name, _)| name.replace('-', "_")).map(|name| (name.clone(), sources(&name))).collect();
     let listed = read(Path::new("crates/amends/warm.ld"));
-    let ours: Vec<_> = listed.lines().filter_map(|line| line.strip_prefix(".text._ZN").and_then(named)).collect();
+    let ours: Vec<_> = listed.lines().filter_map(|line| line.strip_prefix(".text._R").and_then(named)).collect();
     let ours: Vec<_> = ours
         .iter()
         .filter_map(|parts| {
@@ -304,16 +304,31 @@ fn most_of_what_is_listed_as_warm_is_still_there() {
     assert!(gone.len() * 10 < ours.len(), "bench/warm/list.py has to be run again; gone are {gone:#?}");
 }
 
-/// The parts of a function's name as the compiler writes it, down to the last that is a plain word.
-fn named(mut name: &str) -> Option<Vec<&str>> {
+/// The parts of the name of a function, or of what is inside of one, as the compiler writes it: its crate, the modules, the function.
+fn named(name: &str) -> Option<Vec<&str>> {
+    let name = name.strip_prefix("NC").unwrap_or(name);
+    let mut rest = name.strip_prefix("NvN").or(name.strip_prefix("NvM"))?;
     let mut parts = Vec::new();
-    while let Some(digits) = name.find(|c: char| !c.is_ascii_digit()).filter(|digits| *digits > 0) {
-        let length: usize = name[..digits].parse().ok()?;
-        let Some(part) = name.get(digits..digits + length) else { break };
-        name = &name[digits + length..];
-        if part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+    while let Some(first) = rest.chars().next() {
+        // What tells crates apart, what tells equal names apart, and what points back in the name.
+        if let Some(after) = rest.strip_prefix("Cs*_").or(rest.strip_prefix("B*_")) {
+            // The last crate is the one that the function is compiled in.
+            if rest.starts_with('C') && !parts.is_empty() {
+                break;
+            }
+            rest = after;
+        } else if first == 's' {
+            rest = rest.split_once('_')?.1;
+        } else if first.is_ascii_digit() {
+            let (digits, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+            let after = after.strip_prefix('_').unwrap_or(after);
+            let Some((part, after)) = digits.parse().ok().and_then(|length| after.split_at_checked(length)) else { break };
             parts.push(part);
+            rest = after;
+        } else {
+            rest = &rest[first.len_utf8()..];
         }
     }
+    parts.retain(|part| !part.is_empty());
     (parts.len() > 1).then_some(parts)
 }
