@@ -322,7 +322,9 @@ fn named(name: &str) -> Option<Vec<&str>> {
         } else if first.is_ascii_digit() {
             let (digits, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
             let after = after.strip_prefix('_').unwrap_or(after);
-            let Some((part, after)) = digits.parse().ok().and_then(|length| after.split_at_checked(length)) else { break };
+            let Some((part, after)) = digits.parse().ok().and_then(|length| after.split_at_checked(length)) else {
+                break;
+            };
             parts.push(part);
             rest = after;
         } else {

@@ -3,6 +3,7 @@
 use crate::attempt::{Purpose, Report, Suppressed};
 use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::answer::Late;
 use crate::dispatcher::state::{Phase, Question};
 use crate::dispatcher::wording;
 use crate::effect::Effect;
@@ -56,6 +57,7 @@ impl Dispatcher {
         // Only its upstream knows what became of what may have been sent.
         let not_done = report.answered && report.certainty.nothing_happened();
         let certainty = report.certainty;
+        let undo = report.undo.clone();
         self.emit(now, Fact::LateResult { attempt: attempt.clone(), report });
         let asks = |question: &&Question| {
             // What one attempt did not do, another one may have done.
@@ -70,7 +72,7 @@ impl Dispatcher {
             let interaction = question.interaction.id.clone();
             self.emit(now, Fact::InteractionWithdrawn { interaction: interaction.clone() });
             self.step.effects.push(Effect::Withdraw(interaction));
-            return self.resolve(now, &question, certainty, Some(&attempt));
+            return self.resolve(now, &question, certainty, Some(Late { attempt: &attempt, undo }));
         }
         // Nor was anybody about an undoing that may be sent again: what it did is undone all the same.
         let redeeming = self.state.redeeming.get(&attempt.call);
@@ -86,7 +88,7 @@ impl Dispatcher {
             let (call, by) = (attempt.call.clone(), Some(attempt.clone()));
             let (of, interaction, arrives_by) = (call.clone(), None, None);
             self.emit(now, Fact::DoubtResolved { call: of, certainty, interaction, by, arrives_by });
-            self.reply(call, wording::came_late(&attempt), true);
+            self.reply(call, wording::came_late(&attempt, None), true);
         }
     }
 

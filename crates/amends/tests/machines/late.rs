@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::order::{assert_legal, assert_refused};
 use crate::support::{Gateway, Place, eventually};
-use crate::till::{SALE, answered, done, forbidden, look, named, queue, says, serve, serve_with, signal, take};
+use crate::till::{
+    SALE, answered, done, forbidden, holds, lets_go, look, named, queue, says, serve, serve_with, signal, take,
+};
 
 /// Has a payment taken that nobody answers in time.
 fn doubted(gateway: &Gateway, order: &str) -> (Value, Value) {
@@ -161,6 +163,27 @@ fn the_repeat_of_a_call_whose_result_came_late_gets_that_result() {
         assert_eq!(done(&place).len(), 1, "it is sent once");
         place.settled();
     }
+}
+
+#[test]
+fn a_call_whose_result_came_late_can_be_undone_by_whoever_repeats_it() {
+    let place = Place::new();
+    let gateway = serve_with(&place, HASTY, "");
+    let call = || gateway.call("put", r#"{"order":"o1"}"#).1;
+    holds(&place, "put");
+    assert_eq!(call()["error"]["certainty"], "in_doubt");
+    lets_go(&place, "put");
+    eventually("its result settles it", || place.events_named("doubt_resolved").len() == 1);
+    let again = call();
+    assert_eq!((&again["status"], &again["replayed"]), (&json!("success"), &json!(true)), "{again}");
+    assert_eq!(again["reversal"]["tool"], "undo", "{again}");
+    let token = json!({ "token": again["reversal"]["token"] }).to_string();
+    let undone = gateway.call("amends_reverse", &token).1;
+    assert_eq!(undone["status"], "success", "{undone}");
+    assert_eq!(gateway.call("amends_reverse", &token).1["error"]["kind"], "reversal_refused", "it counts once");
+    let done = done(&place);
+    assert_eq!((done.len(), &done[1]["tool"], &done[1]["id"]), (2, &json!("undo"), &again["data"]["id"]), "{done:?}");
+    place.settled();
 }
 
 #[test]
