@@ -120,7 +120,7 @@ impl Dispatcher {
             return;
         };
         let envelope = match call.phase {
-            Phase::Approving => approve::awaiting(call, now),
+            _ if call.waits_for_a_yes() => approve::awaiting(call, now),
             _ if call.signing_in => approve::awaiting(call, now),
             _ if call.cancel.is_some() => wording::cancelled(call, None),
             _ => wording::failed(call, None),

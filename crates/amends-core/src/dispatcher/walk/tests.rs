@@ -29,6 +29,7 @@ mod half;
 mod intention;
 mod late;
 mod limits;
+mod overtaken;
 mod people;
 mod stages;
 mod unclear;
