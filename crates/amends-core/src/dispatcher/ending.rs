@@ -9,7 +9,7 @@ use crate::dispatcher::Dispatcher;
 use crate::dispatcher::approve;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::shaping;
-use crate::dispatcher::state::{CallState, Phase};
+use crate::dispatcher::state::CallState;
 use crate::dispatcher::wording;
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Envelope, ReversalNote, Trouble};
