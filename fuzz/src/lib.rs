@@ -4,7 +4,7 @@
 //! runs each for a moment over its corpus; `guided` hands the same functions to libFuzzer. docs/testing.md says how.
 //!
 //! The order to read in: how bytes become choices ([`bytes`]); what reads messages ([`scan`], [`lines`], [`events`],
-//! [`message`], [`tools`], [`call`]); what is made of them ([`classify`], [`schema`], [`envelope`]); what an operator writes
+//! [`message`], [`tools`], [`call`], [`steps`]); what is made of them ([`classify`], [`schema`], [`envelope`]); what an operator writes
 //! ([`config`], [`expression`]); what is masked ([`privacy`]); and what decides ([`trace`], [`dispatcher`], [`walk`]).
 
 pub mod bytes;
@@ -20,6 +20,7 @@ pub mod message;
 pub mod privacy;
 pub mod scan;
 pub mod schema;
+pub mod steps;
 pub mod tools;
 pub mod trace;
 pub mod walk;
@@ -28,13 +29,14 @@ pub mod walk;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its module and of its folder in `corpus`.
-pub const TARGETS: [(&str, Target); 15] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("scan", scan::target),
     ("lines", lines::target),
     ("events", events::target),
     ("message", message::target),
     ("tools", tools::target),
     ("call", call::target),
+    ("steps", steps::target),
     ("classify", classify::target),
     ("schema", schema::target),
     ("envelope", envelope::target),

@@ -109,6 +109,18 @@ pub struct Report {
     /// The errors that were ignored on purpose while it was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suppressed: Vec<Suppressed>,
+    /// For a result that came after its call was over: how what it did is undone, where that can be told from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<Box<Undo>>,
+}
+
+/// How what a write did is undone, as its contract says and its result allows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undo {
+    /// The tool that undoes it, by its served name.
+    pub tool: String,
+    /// For how long.
+    pub within_ms: u64,
 }
 
 /// An error that is ignored on purpose.
@@ -219,6 +231,7 @@ impl Report {
             shape: None,
             inquiry: None,
             suppressed: Vec::new(),
+            undo: None,
         }
     }
 
@@ -241,6 +254,7 @@ impl Report {
             shape: None,
             inquiry: None,
             suppressed: Vec::new(),
+            undo: None,
         }
     }
 
@@ -258,6 +272,7 @@ impl Report {
             shape: None,
             inquiry: None,
             suppressed: Vec::new(),
+            undo: None,
         }
     }
 }

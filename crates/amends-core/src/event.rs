@@ -45,7 +45,8 @@ impl Decider {
     /// move that could not be judged; the fifth goes on with a move by what was looked at for it then, clears up after it once,
     /// and lets a person's No to a move stand; the sixth does with a move that failed what its stage says, though its agent is gone,
     /// and takes it again only once what was not done so far cannot arrive any more; the seventh counts the time of people who are
-    /// asked at once once, and does nothing else in a step that has nothing to decide.
+    /// asked at once once, does nothing else in a step that has nothing to decide, lets what comes late count against what a person said
+    /// and for what can be undone, and makes no move whose agent was told that it is over.
     pub const THIS: Self = Self(7);
 
     /// Whether it is the one that wrote no name of its own.

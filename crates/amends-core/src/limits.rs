@@ -64,6 +64,8 @@ pub const STAGE_LEGS_MAX: usize = 8;
 pub const EXIT_MS: u64 = 5_000;
 /// How many calls of a walk are remembered by name for the day on which it is given up; those before them are counted.
 pub const DEEDS_MAX: usize = 256;
+/// How many times in which people were waited for are remembered, so that those asked at once are waited for once.
+pub const WAITS_MAX: usize = 256;
 /// How long an expression may be. The evaluator recurses along it, and a long enough sum would use the stack up.
 pub const EXPRESSION_BYTES_MAX: usize = 1024;
 

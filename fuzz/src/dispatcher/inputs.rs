@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use amends_core::attempt::{Payload, Recorded};
+use amends_core::attempt::{Payload, Recorded, Undo};
 use amends_core::claim::ClaimKind;
 use amends_core::contract::{KeyPlace, Place, Reverse, StatusReader};
 use amends_core::dispatcher::cancel::CancelReason;
@@ -318,6 +318,7 @@ fn report(bytes: &mut Bytes<'_>) -> Report {
         suppressed: Vec::new(),
         granted: bytes.once_in(4).then(String::new),
         inquiry: (!failed && bytes.once_in(4)).then(|| Box::new(inquiry(bytes))),
+        undo: (!failed && bytes.once_in(4)).then(|| Box::new(Undo { tool: "undo".into(), within_ms: bytes.number() })),
     }
 }
 

@@ -38,6 +38,7 @@ targets! {
     message: 20_000;
     tools: 5_000;
     call: 20_000;
+    steps: 5_000;
     classify: 3_000;
     schema: 10_000;
     envelope: 2_000;

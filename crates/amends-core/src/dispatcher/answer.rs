@@ -1,5 +1,6 @@
 //! A person answered.
 
+use crate::attempt::Undo;
 use crate::certainty::Certainty;
 use crate::claim::{ClaimChange, ClaimKind, ClaimState};
 use crate::dispatcher::Dispatcher;
@@ -8,6 +9,7 @@ use crate::dispatcher::ending::{KEY_KEPT_MS, SIBLING_KEPT_MS};
 use crate::dispatcher::state::Question;
 use crate::dispatcher::wording;
 use crate::effect::{Answer, Effect, Reply};
+use crate::envelope::ReversalNote;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::{AttemptId, CallId, InteractionId};
@@ -16,6 +18,13 @@ use crate::outcome::Outcome;
 use crate::refusal::RefusalKind;
 use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
+
+/// A result that came after its call was over, and shows what became of it.
+pub(super) struct Late<'a> {
+    pub(super) attempt: &'a AttemptId,
+    /// How what it did is undone.
+    pub(super) undo: Option<Box<Undo>>,
+}
 
 impl Dispatcher {
     pub(super) fn answer(&mut self, now: Timestamp, gates: &Gates, id: InteractionId, mut answer: Box<PersonAnswer>) {
@@ -54,13 +63,7 @@ impl Dispatcher {
 
     /// A person says what became of a call that ended in doubt, or a late result of that attempt shows it: its claims go where
     /// they would have gone.
-    pub(super) fn resolve(
-        &mut self,
-        now: Timestamp,
-        question: &Question,
-        certainty: Certainty,
-        by: Option<&AttemptId>,
-    ) {
+    pub(super) fn resolve(&mut self, now: Timestamp, question: &Question, certainty: Certainty, by: Option<Late<'_>>) {
         let (call, interaction) = (question.interaction.call.clone(), Some(question.interaction.id.clone()));
         let happened = certainty == Certainty::Processed;
         // It has not happened so far. While what was sent can still arrive, it may. Its own answer says that it did.
@@ -69,7 +72,7 @@ impl Dispatcher {
             Some(walk) if walk.is_sibling(&call) => SIBLING_KEPT_MS,
             _ => KEY_KEPT_MS,
         };
-        let (by_late, of) = (by.cloned(), call.clone());
+        let (by_late, of) = (by.as_ref().map(|late| late.attempt.clone()), call.clone());
         self.emit(now, Fact::DoubtResolved { call: of, certainty, interaction, by: by_late, arrives_by });
         for claim in &question.claims {
             let (name, call) = (claim.name.clone(), call.clone());
@@ -82,11 +85,19 @@ impl Dispatcher {
             };
             self.step.claims.push(change);
         }
+        let mut note = None;
         if let Some(token) = question.reversal.clone() {
-            // What a person saw happen left no result from which it could be undone; and when its result comes late, the
-            // contract that says how is no longer at hand.
-            self.emit(now, Fact::ReversalVoided { call: call.clone(), token: token.clone() });
-            self.step.reversals.push(ReversalChange::Void { token });
+            let undo = by.as_ref().and_then(|late| late.undo.as_deref()).filter(|_| happened);
+            if let Some(Undo { tool, within_ms }) = undo {
+                let until = now + *within_ms;
+                note = Some(ReversalNote { token: String::new(), tool: tool.clone(), until });
+                self.emit(now, Fact::ReversalArmed { call: call.clone(), token: token.clone(), until });
+                self.step.reversals.push(ReversalChange::Arm { token, until });
+            } else {
+                // What a person saw happen left no result from which it could be undone.
+                self.emit(now, Fact::ReversalVoided { call: call.clone(), token: token.clone() });
+                self.step.reversals.push(ReversalChange::Void { token });
+            }
         }
         if let Some(redeems) = &question.redeems {
             let token = redeems.token.clone();
@@ -100,7 +111,7 @@ impl Dispatcher {
         }
         if happened {
             let answer = match by {
-                Some(attempt) => wording::came_late(attempt),
+                Some(late) => wording::came_late(late.attempt, note),
                 None => Answer::Envelope(wording::settled_by_person()),
             };
             self.step.effects.push(Effect::Reply(Box::new(Reply { call, answer, last: true })));

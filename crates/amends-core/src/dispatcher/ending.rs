@@ -9,7 +9,7 @@ use crate::dispatcher::Dispatcher;
 use crate::dispatcher::approve;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::shaping;
-use crate::dispatcher::state::{CallState, Phase};
+use crate::dispatcher::state::CallState;
 use crate::dispatcher::wording;
 use crate::effect::{Answer, Effect, Reply};
 use crate::envelope::{Body, Envelope, ReversalNote, Trouble};
@@ -120,7 +120,7 @@ impl Dispatcher {
             return;
         };
         let envelope = match call.phase {
-            Phase::Approving => approve::awaiting(call, now),
+            _ if call.waits_for_a_yes() => approve::awaiting(call, now),
             _ if call.signing_in => approve::awaiting(call, now),
             _ if call.cancel.is_some() => wording::cancelled(call, None),
             _ => wording::failed(call, None),

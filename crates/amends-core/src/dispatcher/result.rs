@@ -3,13 +3,14 @@
 use crate::attempt::{Purpose, Report, Suppressed};
 use crate::certainty::Certainty;
 use crate::dispatcher::Dispatcher;
+use crate::dispatcher::answer::Late;
 use crate::dispatcher::state::{Phase, Question};
 use crate::dispatcher::wording;
 use crate::effect::Effect;
 use crate::event::Fact;
 use crate::gates::Gates;
 use crate::id::AttemptId;
-use crate::interaction::Subject;
+use crate::interaction::{Interaction, Subject};
 use crate::outcome::Outcome;
 use crate::reversal::ReversalChange;
 use crate::time::Timestamp;
@@ -56,6 +57,7 @@ impl Dispatcher {
         // Only its upstream knows what became of what may have been sent.
         let not_done = report.answered && report.certainty.nothing_happened();
         let certainty = report.certainty;
+        let undo = report.undo.clone();
         self.emit(now, Fact::LateResult { attempt: attempt.clone(), report });
         let asks = |question: &&Question| {
             // What one attempt did not do, another one may have done.
@@ -70,7 +72,13 @@ impl Dispatcher {
             let interaction = question.interaction.id.clone();
             self.emit(now, Fact::InteractionWithdrawn { interaction: interaction.clone() });
             self.step.effects.push(Effect::Withdraw(interaction));
-            return self.resolve(now, &question, certainty, Some(&attempt));
+            return self.resolve(now, &question, certainty, Some(Late { attempt: &attempt, undo }));
+        }
+        // Whoever said that it did not happen spoke of what was so by then.
+        let said = |said: &&Question| said.interaction.call == attempt.call && said.doubts.contains(&attempt.n);
+        if let Some(said) = self.state.refuted.iter().find(said).filter(|_| done).cloned() {
+            self.tell_refuted(now, &said);
+            return self.resolve(now, &said, certainty, Some(Late { attempt: &attempt, undo }));
         }
         // Nor was anybody about an undoing that may be sent again: what it did is undone all the same.
         let redeeming = self.state.redeeming.get(&attempt.call);
@@ -86,7 +94,18 @@ impl Dispatcher {
             let (call, by) = (attempt.call.clone(), Some(attempt.clone()));
             let (of, interaction, arrives_by) = (call.clone(), None, None);
             self.emit(now, Fact::DoubtResolved { call: of, certainty, interaction, by, arrives_by });
-            self.reply(call, wording::came_late(&attempt), true);
+            self.reply(call, wording::came_late(&attempt, None), true);
+        }
+    }
+
+    /// Tells a person that what somebody said did not happen did. What was done in its place since was done beside it.
+    fn tell_refuted(&mut self, now: Timestamp, said: &Question) {
+        let Interaction { call, tool, queue, principal, view, .. } = said.interaction.clone();
+        let question =
+            format!("take notice: `{tool}` happened after all ({call}), though somebody had said that it did not");
+        let notice = self.notice(now, &call, "_after_all", tool, question);
+        if self.can_ask() && !self.state.questions.contains_key(&notice.id) {
+            self.put_to_people(now, Interaction { queue, principal, view, ..notice });
         }
     }
 

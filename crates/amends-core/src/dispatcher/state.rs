@@ -8,7 +8,7 @@ mod moving;
 mod question;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::approval::Scope;
@@ -54,6 +54,8 @@ pub(super) struct Session {
     /// The calls that ended without anybody knowing whether they undid what they should.
     pub(super) redeeming: BTreeMap<CallId, Redeeming>,
     pub(super) questions: BTreeMap<InteractionId, Question>,
+    /// The questions about what happened to which a person said that it did not.
+    pub(super) refuted: VecDeque<Question>,
     /// The tools for which a person said yes for the whole session, each with who had to.
     pub(super) allowed: Vec<(ToolName, Approval)>,
     /// Its way through a machine.
@@ -93,6 +95,7 @@ impl Session {
             ended: BTreeMap::new(),
             redeeming: BTreeMap::new(),
             questions: BTreeMap::new(),
+            refuted: VecDeque::new(),
             allowed: Vec::new(),
             walk: None,
             retired: false,
@@ -171,14 +174,16 @@ impl Session {
             | Fact::DoubtSettled { call, .. }
             | Fact::CallEnded { call, .. }
             | Fact::EvidenceCompared { call, .. }
-            | Fact::ReversalMinted { call, .. }
-            | Fact::ReversalArmed { call, .. } => known(call),
+            | Fact::ReversalMinted { call, .. } => known(call),
             Fact::CallApproved { call, .. } => {
                 self.calls.get(call).is_some_and(|call| call.approval.is_some() && !call.approved)
             }
             Fact::InterimAnswered { call } | Fact::CancelRequested { call, .. } => known(call) || moves(call),
             Fact::InteractionOpened { interaction } => {
-                let of = known(&interaction.call) || moves(&interaction.call) || self.unwinds(&interaction.call);
+                let of = known(&interaction.call)
+                    || moves(&interaction.call)
+                    || self.unwinds(&interaction.call)
+                    || self.refuted.iter().any(|said| said.interaction.call == interaction.call);
                 of && !self.questions.contains_key(&interaction.id)
             }
             Fact::WalkBegan { beginning } => self.walk.is_none() && WalkState::can_begin(beginning),
@@ -201,6 +206,7 @@ impl Session {
             | Fact::InteractionWithdrawn { interaction } => self.questions.contains_key(interaction),
             Fact::AnswerDelivered { .. }
             | Fact::DoubtResolved { .. }
+            | Fact::ReversalArmed { .. }
             | Fact::ReversalVoided { .. }
             | Fact::ReversalRefused { .. }
             | Fact::ReversalRedeemed { .. }
@@ -371,6 +377,7 @@ impl Session {
             Fact::InteractionOpened { interaction } => self.open_question(interaction),
             Fact::InteractionAnswered { interaction, answer, .. } => {
                 self.note_yes(interaction, answer);
+                self.note_refuted(interaction, answer);
                 self.close_question(interaction, at, true);
             }
             Fact::InteractionLapsed { interaction, .. } => self.close_question(interaction, at, false),
@@ -443,6 +450,9 @@ impl Session {
                     call.key_age_lost |= gates.clock_behind;
                 }
             }
+            Fact::DoubtResolved { call, certainty, .. } => {
+                self.refuted.retain(|said| said.interaction.call != *call || certainty.nothing_happened());
+            }
             Fact::SessionRetired { .. } => {
                 self.retired = true;
                 self.ended.clear();
@@ -451,7 +461,6 @@ impl Session {
             | Fact::WorkNamed { .. }
             | Fact::Ticked { .. }
             | Fact::LateResult { .. }
-            | Fact::DoubtResolved { .. }
             | Fact::ReversalMinted { .. }
             | Fact::ReversalArmed { .. }
             | Fact::ReversalVoided { .. }

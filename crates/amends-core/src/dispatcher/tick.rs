@@ -82,12 +82,12 @@ impl Dispatcher {
                 }
                 self.start(now, gates, id, next, None);
             }
-            Phase::Approving => {
+            Phase::Approving | Phase::Asking => {
                 if call.told_at().is_some_and(|at| at <= now) && !call.is_left() {
                     self.answer_interim(now, id);
                 }
             }
-            Phase::Waiting { .. } | Phase::Received | Phase::Asking | Phase::Inquiring => {}
+            Phase::Waiting { .. } | Phase::Received | Phase::Inquiring => {}
         }
     }
 
@@ -106,7 +106,7 @@ impl Dispatcher {
         let Some(call) = self.state.calls.get(id) else {
             return;
         };
-        if call.answered || call.paused.is_some() || call.deadline > now || call.phase == Phase::Approving {
+        if call.answered || call.paused.is_some() || call.deadline > now || call.waits_for_a_yes() {
             return;
         }
         if call.may_have_acted() || call.phase == Phase::Asking {

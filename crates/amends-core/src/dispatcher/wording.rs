@@ -7,7 +7,7 @@ use crate::contract::EffectKind;
 use crate::dispatcher::cancel::CancelReason;
 use crate::dispatcher::state::{AttemptState, CallState, Phase};
 use crate::effect::Answer;
-use crate::envelope::{AttemptLine, Body, Data, DegradationReason, Envelope, Trouble};
+use crate::envelope::{AttemptLine, Body, Data, DegradationReason, Envelope, ReversalNote, Trouble};
 use crate::failure::Failure;
 use crate::id::AttemptId;
 use crate::interaction::Subject;
@@ -45,9 +45,10 @@ pub(super) fn settled_by_person() -> Envelope {
 }
 
 /// What a call gave, once it is known after its end.
-pub(super) fn came_late(attempt: &AttemptId) -> Answer {
+pub(super) fn came_late(attempt: &AttemptId, reversal: Option<ReversalNote>) -> Answer {
     let (outcome, data) = (Outcome::SucceededAfterCompensation, Data::Of(attempt.clone()));
-    Answer::Forward { attempt: attempt.clone(), envelope: Envelope::of(Body::Success { outcome, data }) }
+    let envelope = Envelope { reversal, ..Envelope::of(Body::Success { outcome, data }) };
+    Answer::Forward { attempt: attempt.clone(), envelope }
 }
 
 /// A question about a call, in a sentence.

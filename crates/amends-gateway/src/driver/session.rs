@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use amends_core::attempt::Suppressed;
-use amends_core::contract::Contract;
+use amends_core::attempt::{Suppressed, Undo};
+use amends_core::contract::{Contract, EffectKind};
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::evidence::EvidenceSource;
 use amends_core::failure::bounded;
@@ -472,14 +472,18 @@ impl Session {
         }
     }
 
-    /// Says so if nobody could tell how to undo what was done: its token will not be shown.
+    /// Says so if nobody could tell how to undo what was done: its token will not be shown. When its call is over, says how.
     fn look_for_undo(&self, attempt: &AttemptId, report: &mut Report) {
         let done = report.failure.is_none() && report.certainty == Certainty::Processed;
         let Some(live) = self.live.get(&attempt.call).filter(|_| done) else { return };
-        let Some(reverse) = live.rules.contract.reverse.as_ref() else { return };
+        let contract = &live.rules.contract;
+        let Some(reverse) = contract.reverse.as_ref() else { return };
         if let Err(error) = undo::arguments(reverse, live) {
             let doing = "finding out how to undo it".to_owned();
             report.suppressed.push(Suppressed { doing, reason: bounded(&error.to_string()) });
+        } else if contract.effect == EffectKind::Write && !self.dispatcher.is_open(&attempt.call) {
+            // Nothing else can have been sent in its place: one effect, one token.
+            report.undo = Some(Box::new(Undo { tool: reverse.tool.clone(), within_ms: reverse.within_ms }));
         }
     }
 

@@ -204,6 +204,7 @@ impl Session {
             gates.declared = look.and_then(|look| drift::begins_under(&self.gateway, &look)).map(Box::new);
         } else {
             gates.refusal = self.keep_up().or_else(|| self.objection(&wish)).map(Box::new);
+            gates.patience = self.asks_first(action.as_str()).then(|| Box::new(config.people.patience.clone()));
         }
         let inputs = Value::Object(wish.inputs);
         let live = LiveMove {
@@ -494,6 +495,13 @@ impl Session {
             Some(timeout_ms) => timeout_ms.saturating_add(PATIENCE_MS),
             None => tools_ms.unwrap_or_default().max(DEADLINE_MS),
         }
+    }
+
+    /// Whether a person is asked before that action is taken.
+    fn asks_first(&self, action: &str) -> bool {
+        let look = self.dispatcher.walk();
+        let machine = look.as_ref().and_then(|look| look.machines.get(&look.frames.last()?.machine));
+        machine.and_then(|machine| machine.action(action)).is_some_and(|(_, action)| action.queue.is_some())
     }
 
     /// What was done in the walk was undone, some of it.

@@ -213,6 +213,7 @@ impl Maker<'_> {
             shape,
             inquiry: report.inquiry.clone().map(|inquiry| self.inquiry(&inquiry)),
             suppressed: Vec::new(),
+            undo: report.undo.clone(),
         })
     }
 

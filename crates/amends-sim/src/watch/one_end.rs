@@ -19,6 +19,7 @@ impl Watch {
             Fact::DoubtResolved { .. } => in_doubt,
             // They follow from what was said, or what came late.
             Fact::ReversalVoided { .. } => !view.refused && !in_doubt,
+            Fact::ReversalArmed { .. } => view.done_late && !in_doubt,
             Fact::ReversalRedeemed { .. } => !view.refused && (!in_doubt || view.done_late),
             _ => false,
         };

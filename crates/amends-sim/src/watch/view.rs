@@ -111,7 +111,7 @@ impl CallView {
     pub(crate) fn was_done(&self) -> bool {
         let done =
             |attempt: &AttemptView| attempt.end.as_ref().is_some_and(|end| end.certainty == Certainty::Processed);
-        self.acts().any(done) || (self.inherited && !self.inherits_doubt)
+        self.acts().any(done) || (self.inherited && !self.inherits_doubt) || self.done_late
     }
 
     /// The attempts to act of which it is not known what they did.

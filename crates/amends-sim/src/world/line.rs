@@ -1,5 +1,7 @@
 //! The line between a node and the world: what is sent, what arrives, what comes back.
 
+use amends_core::attempt::Undo;
+use amends_core::contract::EffectKind;
 use amends_core::{
     Attempt, AttemptId, Certainty, ClaimState, Code, Effect, Failure, Held, Input, Purpose, Report, SessionId,
 };
@@ -203,8 +205,13 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn answer_in(&mut self, ms: u64, request: &Request, report: Box<Report>) {
+    pub(super) fn answer_in(&mut self, ms: u64, request: &Request, mut report: Box<Report>) {
         let (node, life) = request.from;
+        let contract = self.tools[request.tool].contract();
+        if contract.effect == EffectKind::Write && report.failure.is_none() {
+            let undo = contract.reverse.as_ref();
+            report.undo = undo.map(|undo| Box::new(Undo { tool: undo.tool.clone(), within_ms: undo.within_ms }));
+        }
         let news = News::Answer(request.session.clone(), request.attempt.clone(), report);
         self.later(ms, Happening::Node(node, life, news));
     }
@@ -219,6 +226,10 @@ impl World {
     ) -> Result<(), Box<Broken>> {
         if self.aborted.contains(&attempt) && self.chance.percent(50) {
             return Ok(());
+        }
+        let driver = self.nodes[node].drivers.get(session);
+        if driver.is_none_or(|driver| driver.dispatcher.is_open(&attempt.call)) {
+            report.undo = None;
         }
         self.watch.hears(&attempt, &report);
         self.mishear(&attempt, &mut report);

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::order::{assert_legal, assert_refused};
 use crate::support::{Gateway, Place, eventually};
-use crate::till::{SALE, answered, done, forbidden, look, named, queue, says, serve, serve_with, signal, take};
+use crate::till::{
+    SALE, answered, done, forbidden, holds, lets_go, look, named, queue, says, serve, serve_with, signal, take,
+};
 
 /// Has a payment taken that nobody answers in time.
 fn doubted(gateway: &Gateway, order: &str) -> (Value, Value) {
@@ -164,6 +166,27 @@ fn the_repeat_of_a_call_whose_result_came_late_gets_that_result() {
 }
 
 #[test]
+fn a_call_whose_result_came_late_can_be_undone_by_whoever_repeats_it() {
+    let place = Place::new();
+    let gateway = serve_with(&place, HASTY, "");
+    let call = || gateway.call("put", r#"{"order":"o1"}"#).1;
+    holds(&place, "put");
+    assert_eq!(call()["error"]["certainty"], "in_doubt");
+    lets_go(&place, "put");
+    eventually("its result settles it", || place.events_named("doubt_resolved").len() == 1);
+    let again = call();
+    assert_eq!((&again["status"], &again["replayed"]), (&json!("success"), &json!(true)), "{again}");
+    assert_eq!(again["reversal"]["tool"], "undo", "{again}");
+    let token = json!({ "token": again["reversal"]["token"] }).to_string();
+    let undone = gateway.call("amends_reverse", &token).1;
+    assert_eq!(undone["status"], "success", "{undone}");
+    assert_eq!(gateway.call("amends_reverse", &token).1["error"]["kind"], "reversal_refused", "it counts once");
+    let done = done(&place);
+    assert_eq!((done.len(), &done[1]["tool"], &done[1]["id"]), (2, &json!("undo"), &again["data"]["id"]), "{done:?}");
+    place.settled();
+}
+
+#[test]
 fn the_repeat_of_a_call_that_a_person_and_its_result_settled_at_once_gets_one_answer() {
     for crash in [false, true] {
         let place = Place::new();
@@ -192,4 +215,84 @@ fn the_repeat_of_a_call_that_a_person_and_its_result_settled_at_once_gets_one_an
         assert_eq!((done(&place).len(), place.events_named("doubt_resolved").len()), (1, 1));
         place.settled();
     }
+}
+
+/// Something is given that arrives within some seconds, if it does.
+const GIFT: &str = r#"
+[tools.give]
+effect = "write"
+settles_within = "5s"
+
+[machines.gift]
+initial = "open"
+terminal = ["given"]
+
+[machines.gift.actions.give]
+from = ["open"]
+to = "given"
+tool = "give"
+timeout = "1s"
+writes = { id = "result.id" }
+"#;
+
+#[test]
+fn what_a_person_said_did_not_happen_and_did_is_not_done_again() {
+    let place = Place::new();
+    let gateway = serve(&place, GIFT);
+    holds(&place, "give");
+    let (_, late) = gateway.call("step", r#"{"action":"give"}"#);
+    assert_eq!(late["error"]["certainty"], "in_doubt", "{late}");
+    let session = late["session"].clone();
+    let asked = queue(&place)[0]["id"].as_str().expect("a person is asked").to_owned();
+    assert_eq!(place.amends(&["answer", &asked, "did_not_happen", "--by", "ada"]).0, 0);
+    eventually("it may still arrive", || look(&gateway, &session, "next")["waits"]["for"] == "later");
+    lets_go(&place, "give");
+    eventually("it does", || place.events_named("late_result").len() == 1);
+    let told =
+        |asked: &Value| asked["question"].as_str().is_some_and(|words| words.contains("`give` happened after all"));
+    eventually("a person hears of it", || queue(&place).iter().any(told));
+    eventually("the walk goes on from it", || take(&gateway, &session, "give")["data"]["state"]["name"] == "given");
+    assert_eq!(look(&gateway, &session, "state")["state"]["fields"]["id"], "give_1");
+    assert_eq!(done(&place).len(), 1, "it is given once");
+    place.settled();
+}
+
+/// Something is put into the till, which is locked again however that went.
+const LOCKED: &str = r#"
+[machines.deposit]
+initial = "open"
+terminal = ["full"]
+
+[machines.deposit.actions.put]
+from = ["open"]
+to = "full"
+tool = "put"
+timeout = "1s"
+exit = [{ tool = "burn", as = "lock" }]
+"#;
+
+#[test]
+fn what_comes_while_its_move_is_cleared_up_after_does_not_make_it() {
+    let place = Place::new();
+    let gateway = serve(&place, LOCKED);
+    holds(&place, "put");
+    holds(&place, "burn");
+    let late = std::thread::scope(|scope| {
+        let late = scope.spawn(|| gateway.call("step", r#"{"action":"put"}"#).1);
+        eventually("its time is over", || done(&place).len() == 2);
+        lets_go(&place, "put");
+        eventually("it was done", || answered(&place, "put"));
+        eventually("that is known", || place.events_named("doubt_resolved").len() == 1);
+        lets_go(&place, "burn");
+        late.join().expect("an answer")
+    });
+    assert_eq!((&late["status"], &late["error"]["kind"]), (&json!("error"), &json!("action_timeout")), "{late}");
+    assert_eq!(late["error"]["certainty"], "processed", "{late}");
+    assert_eq!(late["waits"], json!({ "for": "unsettled", "action": "put", "done": true }), "{late}");
+    let session = late["session"].clone();
+    assert_eq!(look(&gateway, &session, "state")["state"]["name"], "open", "nothing moves behind the agent's back");
+    assert_eq!(take(&gateway, &session, "put")["data"]["state"]["name"], "full");
+    let tools: Vec<_> = done(&place).iter().map(|call| call["tool"].clone()).collect();
+    assert_eq!(tools, ["put", "burn"]);
+    place.settled();
 }

@@ -196,6 +196,39 @@ fn an_undoing_in_doubt_that_a_person_says_did_not_happen_is_told_as_not_undone()
     assert!(queue(&place).iter().any(|asked| asked["question"].to_string().contains("1 could not be undone: `lend`")));
 }
 
+#[test]
+fn what_was_done_late_is_undone_as_well_when_its_walk_is_given_up() {
+    let machine = PUT.replacen("tool = \"put\"", "tool = \"put\"\ntimeout = \"1500ms\"", 1);
+    for crash in [false, true] {
+        let place = Place::new();
+        let mut gateway = serve_with(&place, BOUNDS, &machine);
+        holds(&place, "put");
+        let late = step(&gateway, json!({ "action": "put", "inputs": { "order": "o1" } }));
+        assert_eq!(late["error"]["certainty"], "in_doubt", "{late}");
+        let walk = late["session"].clone();
+        assert!(place.events_named("reversal_armed").is_empty(), "nobody knows whether there is anything to undo");
+        till::says(&place, "put", "o1", &json!({ "result": { "id": "p_1" } }));
+        lets_go(&place, "put");
+        eventually("its result settles it", || place.events_named("doubt_resolved").len() == 1);
+        assert_eq!(place.events_named("reversal_armed").len(), 1);
+        if crash {
+            gateway.kill();
+            gateway = serve_with(&place, BOUNDS, &machine);
+        }
+        let put = step(&gateway, json!({ "action": "put", "inputs": { "order": "o1" }, "session": walk }));
+        assert_eq!(put["data"]["state"]["name"], "full", "{put}");
+        till::says(&place, "take", "o1", &forbidden());
+        let failed = take(&gateway, &walk, "take");
+        assert_eq!(failed["error"]["kind"], "action_error", "{failed}");
+        let waits = json!({ "for": "given_up", "undone": 1, "not_undone": 0, "left": [] });
+        eventually("it is undone", || look(&gateway, &walk, "next")["waits"] == waits);
+        assert_eq!(tools(&place), ["put", "take", "undo"]);
+        assert_eq!(till::done(&place)[2]["id"], "p_1", "by what it gave late");
+        assert!(queue(&place).is_empty(), "nobody has to look after anything");
+        place.settled();
+    }
+}
+
 const BOUNDS: &str = "timeout = \"1500ms\"\ndeadline = \"3s\"";
 
 #[test]

@@ -204,7 +204,12 @@ impl CallState {
     /// Whether a move waits for the person who is asked about it. What is called last is done without, if it must be.
     pub(in crate::dispatcher) fn holds_its_move_up(&self) -> bool {
         let leg = self.received.leg.as_ref();
-        self.phase == Phase::Approving && leg.is_some_and(|leg| leg.part != Part::Exit)
+        self.waits_for_a_yes() && leg.is_some_and(|leg| leg.part != Part::Exit)
+    }
+
+    /// Whether a person is asked whether it is sent, or, where it is of a move, sent again: their time is not its own.
+    pub(in crate::dispatcher) fn waits_for_a_yes(&self) -> bool {
+        self.phase == Phase::Approving || (self.phase == Phase::Asking && self.received.leg.is_some())
     }
 
     /// What a yes to it is based on: the hashes of what was read for it last.
@@ -468,12 +473,14 @@ impl CallState {
                 Deadline { at: attempt.deadline, call: call(), reason: "an attempt's answer is due" }
             }
             Phase::Waiting { until, .. } => Deadline { at: until, call: call(), reason: "the next attempt is due" },
-            Phase::Approving => {
+            Phase::Approving | Phase::Asking if self.waits_for_a_yes() => {
                 let at = self.told_at().filter(|_| !self.is_left())?;
                 return Some(Deadline { at, call: call(), reason: "the agent is told that a person is asked" });
             }
-            Phase::Asking if self.answered => return None,
-            Phase::Asking => Deadline { at: self.deadline, call: call(), reason: "the agent's answer is due" },
+            Phase::Approving | Phase::Asking if self.answered => return None,
+            Phase::Approving | Phase::Asking => {
+                Deadline { at: self.deadline, call: call(), reason: "the agent's answer is due" }
+            }
         };
         if !self.answered && self.deadline < own.at {
             return Some(Deadline { at: self.deadline, call: call(), reason: "the agent's answer is due" });

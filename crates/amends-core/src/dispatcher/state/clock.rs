@@ -3,6 +3,7 @@
 use super::moving::{MoveState, Rest};
 use super::walk::WalkState;
 use crate::id::{CallId, InteractionId};
+use crate::limits::WAITS_MAX;
 use crate::machine::Machine;
 use crate::time::Timestamp;
 
@@ -50,6 +51,9 @@ impl Waits {
             apart
         });
         self.0.push(joined);
+        if self.0.len() > WAITS_MAX {
+            self.0.remove(0);
+        }
         new_ms
     }
 }

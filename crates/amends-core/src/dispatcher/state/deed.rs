@@ -15,6 +15,8 @@ use crate::walk::{GivenUp, Left};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::dispatcher) struct Deeds {
     done: VecDeque<Deed>,
+    /// What was taken off them, since it is said that it did not happen.
+    refuted: VecDeque<Deed>,
     /// How many were forgotten that no token undoes.
     more: u32,
     /// When the last of them ended.
@@ -80,16 +82,23 @@ impl Deeds {
         }
     }
 
-    /// Something becomes known of a call that ended in doubt.
+    /// Something becomes known of a call that ended in doubt, perhaps otherwise than it was said before.
     pub(super) fn settle(&mut self, call: &CallId, certainty: Certainty) {
+        let of = |deed: &Deed| deed.call == *call;
         if certainty.nothing_happened() {
+            self.refuted.extend(self.done.iter().find(|deed| of(deed)).cloned());
             self.forget(call);
+            if self.refuted.len() > DEEDS_MAX {
+                self.refuted.pop_front();
+            }
+        } else if let Some(deed) = self.refuted.iter().position(of).and_then(|at| self.refuted.remove(at)) {
+            self.done.push_back(deed);
         }
     }
 
-    /// Its token is void, and what it did stays.
-    pub(super) fn lasts(&mut self, call: &CallId) {
-        self.done.iter_mut().filter(|deed| deed.call == *call).for_each(|deed| deed.lasts = true);
+    /// Its token is void, and what it did stays; or it counts, and it does not.
+    pub(super) fn lasts(&mut self, call: &CallId, lasts: bool) {
+        self.done.iter_mut().filter(|deed| deed.call == *call).for_each(|deed| deed.lasts = lasts);
     }
 
     fn forget(&mut self, call: &CallId) {

@@ -26,6 +26,10 @@ pub(in crate::dispatcher) struct MoveState {
     pub(super) waits: Waits,
     /// The question whether it may be made.
     pub(in crate::dispatcher) question: Option<InteractionId>,
+    /// For how long its agent is kept waiting for that, where that is not as long as it waits for anything.
+    pub(super) hold_ms: Option<u64>,
+    /// When that is over.
+    pub(super) told_at: Option<Timestamp>,
     pub(in crate::dispatcher) approved: bool,
     /// Nobody answered that in time.
     pub(in crate::dispatcher) lapsed: bool,
@@ -41,6 +45,8 @@ pub(in crate::dispatcher) struct MoveState {
     pub(in crate::dispatcher) weighed: Option<Weighed>,
     /// It is passed over, with nothing to show.
     pub(in crate::dispatcher) skips: bool,
+    /// It is about what an earlier wish did.
+    pub(super) goes_on: bool,
     /// The agent has an answer, though the move is not over.
     pub(in crate::dispatcher) answered: bool,
     pub(in crate::dispatcher) cancel: Option<CancelReason>,
@@ -209,6 +215,8 @@ impl MoveState {
             budget,
             waits: Waits::default(),
             question: None,
+            hold_ms: None,
+            told_at: None,
             approved: false,
             lapsed: false,
             attempt: 1,
@@ -217,6 +225,7 @@ impl MoveState {
             gated: None,
             weighed: None,
             skips: false,
+            goes_on: false,
             answered: false,
             cancel: None,
         }
@@ -225,6 +234,37 @@ impl MoveState {
     /// Whether nobody waits for it any more: its agent was told that a person is asked, or is gone.
     pub(in crate::dispatcher) fn is_left(&self) -> bool {
         self.answered || self.cancel.is_some()
+    }
+
+    /// When its agent hears that a person is being asked.
+    pub(in crate::dispatcher) fn answer_due(&self) -> Timestamp {
+        self.told_at.map_or(self.deadline, |at| at.min(self.deadline))
+    }
+
+    /// Whether what it did, or may have done, is known only since its agent was told that its time is over, or that it was stopped.
+    pub(in crate::dispatcher) fn was_done_late(&self) -> bool {
+        let mut acts = self.part(Part::Act);
+        let was_over = acts.clone().any(|leg| leg.overdue) || self.part(Part::Exit).next().is_some();
+        self.wrote() && was_over && acts.all(|leg| leg.certainty() == Certainty::Processed)
+    }
+
+    /// The call with which it was over before all of it was done, where it is cleared up after already: its time is over, or
+    /// somebody wished it stopped.
+    pub(in crate::dispatcher) fn left_with(&self, now: Timestamp) -> Option<usize> {
+        let over = self.deadline <= now || self.cancel.is_some_and(CancelReason::is_wish);
+        let of = |part| self.legs.iter().position(move |leg| leg.attempt == self.attempt && leg.part == part);
+        of(Part::Act).filter(|_| over && of(Part::Exit).is_some())
+    }
+
+    /// Whether something was sent for it that its stage counts, though it was not made. What is in doubt counts once it is made.
+    pub(super) fn spends_a_turn(&self, outcome: Outcome) -> bool {
+        let acts = || self.legs.iter().filter(|leg| leg.part == Part::Act);
+        let sent = acts().any(|leg| leg.certainty() != Certainty::NotSent);
+        match outcome {
+            Outcome::Exhausted | Outcome::Cancelled => sent,
+            Outcome::Unresolved => sent && acts().all(|leg| leg.reads),
+            _ => false,
+        }
     }
 
     /// Whether that is a call of it.

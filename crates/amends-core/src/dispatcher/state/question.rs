@@ -4,9 +4,12 @@ use super::{CallState, Phase, Session};
 use crate::claim::Claim;
 use crate::dispatcher::Deadline;
 use crate::id::{Digest, InteractionId};
-use crate::interaction::{Interaction, PersonAnswer, Subject};
+use crate::interaction::{Interaction, PersonAnswer, Subject, choice};
 use crate::reversal::Redeems;
 use crate::time::Timestamp;
+
+/// Of how many calls it is remembered that a person said that they did not happen.
+const REFUTED_MAX: usize = 64;
 
 /// A question that is open, and what hangs on its answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,9 +38,12 @@ impl Session {
         let unwinds = self.unwinds(&interaction.call);
         let open = self.walk.as_mut().and_then(|walk| walk.open.as_mut());
         let open = open.filter(|open| open.taking.id == interaction.call);
-        if unwinds || open.is_some() {
+        // What is told of a call that is over, people only have to take notice of.
+        let over = interaction.subject == Subject::Notice && !self.calls.contains_key(&interaction.call);
+        if unwinds || over || open.is_some() {
             if let Some(open) = open.filter(|_| interaction.subject == Subject::Move) {
                 open.question = Some(interaction.id.clone());
+                open.told_at = open.hold_ms.map(|hold_ms| interaction.opened + hold_ms);
             }
             let (claims, reversal, redeems) = (Vec::new(), None, None);
             let interaction = interaction.clone();
@@ -50,7 +56,12 @@ impl Session {
         };
         call.asked = Some(interaction.id.clone());
         match interaction.subject {
-            Subject::Resend => call.phase = Phase::Asking,
+            Subject::Resend => {
+                // A move waits for that as it waits for any other yes.
+                let of_a_move = call.received.leg.is_some() && !call.answered;
+                call.told_at = of_a_move.then(|| interaction.opened + call.patience.hold_ms).or(call.told_at);
+                call.phase = Phase::Asking;
+            }
             Subject::Call => {
                 let told_at = call.told_at.unwrap_or(interaction.opened + call.patience.hold_ms);
                 call.told_at = Some(told_at);
@@ -87,6 +98,16 @@ impl Session {
         let said_yes = question.interaction.is_yes(&answer.choice);
         if let Some(call) = self.calls.get_mut(&question.interaction.call).filter(|_| said_yes) {
             call.said_yes.push(answer.clone());
+        }
+    }
+
+    /// Remembers what a person says did not happen: its own result may still come, and say that it did.
+    pub(super) fn note_refuted(&mut self, id: &InteractionId, answer: &PersonAnswer) {
+        let doubt = |question: &&Question| question.interaction.subject == Subject::Doubt;
+        let said = self.questions.get(id).filter(doubt).filter(|_| answer.choice == choice::DID_NOT_HAPPEN);
+        self.refuted.extend(said.cloned());
+        if self.refuted.len() > REFUTED_MAX {
+            self.refuted.pop_front();
         }
     }
 

@@ -188,7 +188,7 @@ impl WalkState {
             return Some(Deadline { at, call: call(), reason: "the move's next try is due" });
         }
         let asks = open.question.is_some() && !open.approved && !open.answered;
-        asks.then(|| Deadline { at: open.deadline, call: call(), reason: "the agent's answer is due" })
+        asks.then(|| Deadline { at: open.answer_due(), call: call(), reason: "the agent's answer is due" })
     }
 
     /// Whether where those states lead follows from the action: one state for each machine that it goes on in.
@@ -267,6 +267,7 @@ impl WalkState {
                     let (machine, frame) = self.top();
                     let timeout_ms = machine.action(taking.action.as_str()).and_then(|(_, action)| action.timeout_ms);
                     let mut open = MoveState::new(taking, &frame.machine, at, timeout_ms, self.rest());
+                    open.hold_ms = gates.patience.as_ref().map(|patience| patience.hold_ms);
                     if let Some(unsettled) = self
                         .unsettled
                         .as_ref()
@@ -275,10 +276,12 @@ impl WalkState {
                         // Where something is still to be done, it is cleared up after that too.
                         let whole = unsettled.is_whole(&self.machines);
                         let beside = unsettled.beside.iter().filter(|leg| whole || leg.part != Part::Exit);
-                        open.legs = beside.chain(&unsettled.legs).cloned().collect();
+                        let settled = |leg: &LegState| LegState { overdue: false, ..leg.clone() };
+                        open.legs = beside.chain(&unsettled.legs).map(settled).collect();
                         open.attempt = unsettled.legs.first().map_or(1, |leg| leg.attempt);
                         open.gated = Some(Weighed::Proceed);
                         open.approved = true;
+                        open.goes_on = true;
                     }
                     self.open = Some(open);
                 }
@@ -322,6 +325,10 @@ impl WalkState {
                         let action = (open.machine.clone(), open.taking.action.clone());
                         *self.redone.entry(action).or_default() += 1;
                     }
+                    if std::mem::take(&mut open.goes_on) {
+                        // What it went on with was judged.
+                        self.unsettled = None;
+                    }
                     open.attempt = *attempt;
                     open.not_before = Some(*until);
                     (open.gated, open.weighed, open.skips) = (None, None, false);
@@ -359,7 +366,7 @@ impl WalkState {
                 if let Some(until) = not_before {
                     self.later.insert((open.machine.clone(), open.taking.action.clone()), *until);
                 }
-                if *outcome == Outcome::Exhausted && *certainty != Certainty::NotSent {
+                if open.spends_a_turn(*outcome) {
                     self.spend_turn(&open.machine);
                 }
                 let doubtful = *certainty == Certainty::InDoubt;
@@ -384,6 +391,9 @@ impl WalkState {
                     };
                     self.unsettled =
                         Some(Unsettled { taking: open.taking, machine: open.machine, legs, beside, unclear });
+                } else if open.goes_on && *outcome != Outcome::Cancelled {
+                    // What it went on with was judged, and its agent knows how.
+                    self.unsettled = None;
                 }
             }
             Fact::WalkReset { moves, .. } => {
@@ -458,7 +468,8 @@ impl WalkState {
                 let asked = self.open.as_mut().filter(|open| open.question.as_ref() == Some(interaction));
                 asked.into_iter().for_each(|open| open.lapsed = true);
             }
-            Fact::ReversalVoided { call, .. } => self.deeds.lasts(call),
+            Fact::ReversalVoided { call, .. } => self.deeds.lasts(call, true),
+            Fact::ReversalArmed { call, .. } => self.deeds.lasts(call, false),
             Fact::DoubtResolved { call, certainty, arrives_by, .. } => {
                 self.deeds.settle(call, *certainty);
                 if let Some(unwound) = self.unwound.as_mut().filter(|_| certainty.nothing_happened()) {

@@ -89,11 +89,12 @@ impl Dispatcher {
         let resolution = walk.resolution(open, action, &end, now);
         let aborts = resolution == Some(Resolution::AbortWorkflow);
         // What was done and cannot be judged is not forgotten, unless all of it is undone. What only read is just over.
-        let untold = matches!(end, End::Unclear { .. }) && open.wrote() && !aborts;
+        let late = matches!(end, End::TimedOut { .. } | End::Cancelled) && open.was_done_late();
+        let untold = (late || (matches!(end, End::Unclear { .. }) && open.wrote())) && !aborts;
         let known = walk.unsettled.as_ref().is_some_and(|past| past.unclear.is_some());
         let outcome = match &end {
-            End::Cancelled if settled => Outcome::Cancelled,
-            End::Failed { .. } | End::NotWell | End::TimedOut { .. } if settled => Outcome::Exhausted,
+            End::Cancelled if settled && !untold => Outcome::Cancelled,
+            End::Failed { .. } | End::NotWell | End::TimedOut { .. } if settled && !untold => Outcome::Exhausted,
             End::Unclear { .. } if settled && !untold => Outcome::Exhausted,
             End::Cancelled
             | End::Failed { .. }
@@ -152,7 +153,14 @@ impl Dispatcher {
     }
 
     /// What a person is told of a move; they need only say that they have seen it.
-    fn notice(&self, now: Timestamp, of: &CallId, what: &str, tool: ToolName, question: String) -> Interaction {
+    pub(in crate::dispatcher) fn notice(
+        &self,
+        now: Timestamp,
+        of: &CallId,
+        what: &str,
+        tool: ToolName,
+        question: String,
+    ) -> Interaction {
         let name = of.as_str().strip_prefix("call_").unwrap_or(of.as_str());
         Interaction {
             id: InteractionId::new(format!("int_{name}{what}")),
@@ -175,7 +183,7 @@ impl Dispatcher {
         }
     }
 
-    fn put_to_people(&mut self, now: Timestamp, interaction: Interaction) {
+    pub(in crate::dispatcher) fn put_to_people(&mut self, now: Timestamp, interaction: Interaction) {
         self.emit(now, Fact::InteractionOpened { interaction: Box::new(interaction.clone()) });
         self.step.effects.push(Effect::Ask(Box::new(interaction)));
     }

@@ -66,7 +66,7 @@ impl WalkState {
                 _ if open.cancel.is_some_and(CancelReason::is_wish) => Next::Over(End::Cancelled),
                 (None, _) if open.cancel.is_some() => Next::Over(End::Cancelled),
                 (None, _) => Next::Ask,
-                (Some(_), false) if open.deadline <= now => Next::Interim,
+                (Some(_), false) if open.answer_due() <= now => Next::Interim,
                 (Some(_), _) => Next::Wait,
             });
         }
@@ -126,7 +126,10 @@ impl WalkState {
             Legs::Done if open.legs.is_empty() && open.cancel.is_some() => {
                 self.leave(open, action, End::Cancelled, now)
             }
-            Legs::Done => Next::Weigh(what),
+            Legs::Done => match open.left_with(now) {
+                Some(leg) => self.leave(open, action, End::TimedOut { leg }, now),
+                None => Next::Weigh(what),
+            },
             Legs::Begin(wish) if open.cancel.is_none() => Next::Begin(wish),
             Legs::Begin(_) => self.leave(open, action, End::Cancelled, now),
             Legs::Wait => Next::Wait,
@@ -159,7 +162,8 @@ impl WalkState {
             };
             let leg = &open.legs[n];
             match &leg.end {
-                None if leg.overdue => return Legs::Overdue(n),
+                // What comes of it while what is called last is made moves nothing: its agent was told that it is over.
+                _ if leg.overdue => return Legs::Overdue(n),
                 None => waits = true,
                 // What is in doubt is told before what certainly failed.
                 Some(end) if !end.done() => {

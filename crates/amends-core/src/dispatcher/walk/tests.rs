@@ -4,7 +4,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::attempt::{Payload, Report};
+use crate::attempt::{Payload, Report, Undo};
 use crate::call::{Call, Rules};
 use crate::certainty::Certainty;
 use crate::claim::{Claim, ClaimChange, ClaimKind, ClaimState};
@@ -29,6 +29,7 @@ mod half;
 mod intention;
 mod late;
 mod limits;
+mod overtaken;
 mod people;
 mod stages;
 mod unclear;

@@ -87,6 +87,9 @@ pub(super) fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp)
         Certainty::InDoubt => {
             "; it may have happened and is being settled: the machine stays where it is, and nothing else can be done in it until then".to_owned()
         }
+        Certainty::Processed if outcome == Outcome::Unresolved && !matches!(end, End::Unclear { .. }) => {
+            "; it was done all the same: take it again with the same inputs, which does nothing twice, and the machine goes on from it".to_owned()
+        }
         Certainty::Processed if outcome == Outcome::Unresolved => {
             "; do not do it again: nothing else can be done in this walk until the machine is mended or the walk is reset, which undoes nothing".to_owned()
         }
@@ -123,6 +126,7 @@ pub(super) fn trouble(open: &MoveState, end: &End, known: Known, now: Timestamp)
                 Settles::Nobody => WhoMustAct::Agent,
             },
             _ if matches!(end, End::Unclear { .. }) => WhoMustAct::Operator,
+            Outcome::Unresolved => WhoMustAct::Agent,
             _ => quoted.as_ref().map_or(code.who_must_act(), |trouble| trouble.who_must_act),
         },
         retry_after_ms: quoted.as_ref().and_then(|trouble| trouble.retry_after_ms),

@@ -18,7 +18,9 @@ pub(super) enum Unsound {
 
 /// What in a text a reader would make something else of: the first name that is there twice, else the first such number. What is not JSON is for others to find.
 pub(super) fn unsound(text: &str) -> Option<Unsound> {
-    if let Ok(Read { twice: Some(at), .. }) = twice::read(text) {
+    // What cannot be read, or is deeper than a reader goes, is not looked into: each level of it would take more of the stack.
+    let Read { twice, .. } = twice::read(text).ok()?;
+    if let Some(at) = twice {
         return Some(Unsound::Twice(at));
     }
     let mut found = None;
@@ -112,6 +114,15 @@ mod tests {
             "7",
         ] {
             assert_eq!(unsound(fine), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn what_is_deeper_than_a_reader_goes_is_left_to_the_reader() {
+        for levels in [100, 200, 100_000] {
+            let deep = format!("{}18446744073709551616{}", "[".repeat(levels), "]".repeat(levels));
+            let found = unsound(&deep);
+            assert_eq!(found.is_some(), levels == 100, "{levels}: {found:?}");
         }
     }
 }

@@ -179,13 +179,41 @@ fn what_was_found_out_late_and_cannot_be_undone_any_more_is_told() {
     world.ticks();
     world.put(Input::Result { attempt: paying, report: Box::new(Report::success(Some(payload()))) });
     assert_eq!(world.count("reversal_voided"), 1);
+    goes_on_and_is_given_up(&mut world);
+    assert_eq!(told(&world), "0 being undone, 2 cannot be undone (`charge_card`)");
+}
+
+#[test]
+fn what_was_found_out_late_with_how_it_is_undone_is_undone() {
+    let mut world = World::new(exchange());
+    world.of_effect(EffectKind::Write, true);
+    world.undoable = true;
+    world.wish("pay");
+    let paying = world.sent.last().expect("it is sent").clone();
+    world.ticks();
+    let undo = Some(Box::new(Undo { tool: "refund".into(), within_ms: 1_000 }));
+    let report = Report { undo, ..Report::success(Some(payload())) };
+    world.put(Input::Result { attempt: paying.clone(), report: Box::new(report.clone()) });
+    assert_eq!((world.count("reversal_armed"), world.count("reversal_voided")), (1, 0));
+    let note = world.replies.iter().rfind(|reply| reply.call == paying.call).and_then(|reply| match &reply.answer {
+        Answer::Forward { envelope, .. } => envelope.reversal.clone(),
+        _ => None,
+    });
+    assert_eq!(note.map(|note| (note.tool, note.until)), Some(("refund".into(), world.now + 1_000)));
+    world.put(Input::Result { attempt: paying, report: Box::new(report) });
+    assert_eq!(world.count("reversal_armed"), 1, "once");
+    goes_on_and_is_given_up(&mut world);
+    assert_eq!(told(&world), "1 being undone, 1 cannot be undone (`charge_card`)");
+}
+
+/// What was paid is gone on with, what is sent cannot be undone, and the end fails.
+fn goes_on_and_is_given_up(world: &mut World) {
     world.wish("pay");
     world.undoable = false;
     world.wish("send");
     world.done();
     world.wish("end");
     world.result(failed(Code::Forbidden, Certainty::NotProcessed));
-    assert_eq!(told(&world), "0 being undone, 2 cannot be undone (`charge_card`)");
 }
 
 #[test]

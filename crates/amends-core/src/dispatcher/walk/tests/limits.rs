@@ -167,6 +167,22 @@ fn a_call_of_a_stage_that_failed_was_a_turn_all_the_same() {
     assert!(world.message(&three).contains("`turns` is bounded to 2"), "{}", world.message(&three));
 }
 
+#[test]
+fn a_call_of_a_stage_that_was_stopped_was_a_turn_all_the_same() {
+    let mut world = World::new(json!({ "look": {
+        "initial": "asked", "terminal": ["looked"],
+        "actions": { "search": { "from": ["asked"], "to": "looked", "allowed": ["charge_card"], "turns": 2 } },
+    }}));
+    world.of_effect(EffectKind::Read, true);
+    world.wish("search");
+    for inputs in ["one", "two"] {
+        let stopped = world.wish_with("charge_card", inputs, None);
+        world.put(Input::Cancel { call: stopped.clone(), reason: CancelReason::Asked });
+        assert_eq!(world.kind(&stopped), "tool_cancelled");
+    }
+    assert_eq!(legal(&world), ["complete"]);
+}
+
 /// An order that has ten seconds in all.
 fn hasty(pay: Value) -> World {
     let mut action = json!({ "from": ["created"], "to": "paid", "tool": "charge_card" });
