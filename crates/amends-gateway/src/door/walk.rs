@@ -69,7 +69,7 @@ pub(crate) async fn call(
         |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms, subject: comes_back.then(subject) };
     match wanted {
         Ok(Wanted::Look { session, what }) => match asker.look(named(session), what).await {
-            Ok(shown) => Came::Answered(Box::new(shown.answered())),
+            Ok(shown) => Came::Answered(Box::new(shown.answered(call.name()))),
             Err(refusal) => asker.refused(call.name(), refusal, asker.unbegun(call.name())),
         },
         Ok(Wanted::Step { machine, action, inputs, session, expect_seq }) => {

@@ -108,6 +108,15 @@ fn each_no_of_a_machine_in_tools_has_a_way_on() {
     assert_eq!(early["error"]["recovery"]["call"], way, "{early}");
     let shown = call(&gateway, "walk", way["args"].clone());
     assert_eq!(shown["data"]["valid_next_actions"], json!(["drop", "trip_reset"]), "{shown}");
+    let nothing = call(&gateway, "xyzzy", json!({ "session": session }));
+    assert_refused(&nothing, "unknown_name", &["drop", "trip_reset"]);
+    assert_eq!(nothing["error"]["recovery"]["call"], way, "{nothing}");
+    let unbegun = call(&gateway, "xyzzy", json!({}));
+    assert_refused(&unbegun, "unknown_name", &["drop", "amends_send_email"]);
+    let asked = json!({ "name": "xyzzy", "arguments": { "session": session } });
+    let error = Bare::stateless(&gateway).ask("tools/call", asked).1["error"].clone();
+    assert_eq!(error["code"], -32602, "it was never listed: {error}");
+    assert_legal(&error["data"], &["drop", "trip_reset"]);
     let unplaced = call(&gateway, "complete", json!({ "session": session, "why": "x" }));
     assert_refused(&unplaced, "unknown_action", &["drop", "trip_reset"]);
     assert!(unplaced["known_actions"].to_string().contains("trip_reset"), "{unplaced}");
