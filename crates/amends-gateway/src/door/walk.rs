@@ -213,7 +213,9 @@ impl Asker<'_> {
             // Where a walk is cannot be told while the ledger is away; where another would begin is not the question.
             return Came::Answered(Box::new(told::answered(told::refused_move(requested, &refusal))));
         }
-        if let (true, Some(view), false) = (forks, &view, refusal.details.is_empty()) {
+        // Only the point is to be said otherwise: what else does not fit has its own way on.
+        let seq = refusal.details.iter().any(|fault| fault.field == "seq");
+        if let (true, Some(view), true) = (forks, &view, seq) {
             refusal.recovery = Some(again_with(requested, &view.session, "seq"));
         }
         let moved = view.map(|view| Box::new(Moved::at(requested, view)));

@@ -9,12 +9,14 @@ use amends_core::recovery::NextCall;
 use amends_core::refusal::ArgumentFault;
 use amends_core::walk::{Beginning, Declared};
 use amends_core::{Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, SessionId};
+use amends_wire::mcp::steps::moves;
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::beginnings::Beginnings;
 use super::drift::{self, Drifted};
 use super::undone::{Undone, hindsight, undone};
-use super::{HAND_OVER, HANDS_MAX, find, no_rules, payload, read, seen, steps, unknown, unread};
+use super::{HAND_OVER, HANDS_MAX, find, no_rules, payload, read, seen, steps, unfit, unknown, unread};
 use crate::driver::{CallHandle, SessionHandle, course, past, since as since_reset, told};
 use crate::gateway::Gateway;
 use crate::mint;
@@ -59,7 +61,7 @@ pub(super) async fn fork(
             _ => None,
         });
         let first = forked.map_or(0, |from| from.seq);
-        let mut message = format!("the walk never was at move {at}; it made {made} moves");
+        let mut message = format!("the walk never was at move {at}; it made {}", moves(made));
         if let Some(from) = forked.filter(|from| at < from.seq) {
             message =
                 format!("the walk began at move {first} of `{}`: fork that one for what was before", from.session);
@@ -74,7 +76,12 @@ pub(super) async fn fork(
     let declared = match drift::drifted(gateway, &look, &course, false) {
         Drifted::Follows(declared, _) => declared,
         Drifted::No => Declared { definition: look.machines.definition(look.root), hash: look.hash.clone() },
-        stops @ Drifted::Stops { .. } => return Err(stopped(gateway, id, stops)),
+        stops @ Drifted::Stops { .. } => {
+            return Err(match goes_on(gateway, &events, &written)? {
+                true => stopped_then(at, stops),
+                false => stopped(gateway, id, stops),
+            });
+        }
     };
     let Declared { definition, hash } = declared;
     let beginning = Beginning { machine, definition, hash, from: Some(from), fields: payload(gateway, &course) };
@@ -136,6 +143,26 @@ fn stopped(gateway: &Gateway, id: &SessionId, stops: Drifted) -> Box<Refusal> {
         refusal.recovery.get_or_insert_default().call = Some(NextCall { tool: tool.to_owned(), args });
     }
     Box::new(refusal)
+}
+
+/// Whether a walk goes on as it is now, whatever becomes of its past.
+fn goes_on(gateway: &Gateway, events: &[Event], written: &[(u64, Bytes)]) -> Result<bool, Box<Refusal>> {
+    let folded = Dispatcher::restore(events, |_| Some(Arc::new(no_rules()))).map_err(|error| {
+        tracing::error!(%error, "the trace cannot be folded");
+        unfit()
+    })?;
+    let look = folded.walk().ok_or_else(unknown)?;
+    let course = course(events, written, look.machines).map_err(|error| unread(&error))?;
+    Ok(!matches!(drift::drifted(gateway, &look, &course, drift::is_busy(&look)), Drifted::Stops { .. }))
+}
+
+/// The refusal of a fork of a walk that goes on itself, at a point from which nothing does: another point is the way on.
+fn stopped_then(at: u64, stops: Drifted) -> Box<Refusal> {
+    let Drifted::Stops { why, .. } = stops else { return unknown() };
+    let message = format!("the walk cannot be forked where it was after move {at}: {why}");
+    let expected = "a move after which the walk fits its machine as that is declared now".to_owned();
+    let fault = ArgumentFault { field: "seq".into(), expected, got: Some(at.to_string()), nearest: Vec::new() };
+    Box::new(Refusal { details: vec![fault], ..Refusal::of(RefusalKind::ValidationFailed, message) })
 }
 
 /// What whoever forks a walk should know: from where it begins, what was done after that, which a fork does not undo, and what was
