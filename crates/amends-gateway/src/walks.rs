@@ -70,7 +70,7 @@ pub enum Wish {
         /// How many moves the agent thinks were made.
         expect_seq: Option<u64>,
         /// The machine whose action it is, where the agent said so.
-        of: Option<MachineName>,
+        of: Option<Of>,
     },
     /// The walk begun again.
     Reset,
@@ -78,6 +78,32 @@ pub enum Wish {
     Fork(Option<u64>),
     /// The move that is being made, stopped.
     Cancel,
+}
+
+/// The machine whose action an agent means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// That one: its tool was called.
+    Tool(MachineName),
+    /// That one, or what a walk through it is in: it was named beside the action.
+    Walk(MachineName),
+}
+
+impl Of {
+    /// The machine that was said.
+    pub const fn machine(&self) -> &MachineName {
+        match self {
+            Self::Tool(machine) | Self::Walk(machine) => machine,
+        }
+    }
+
+    /// Whether an action of the machine that a walk is in is one of these.
+    pub fn is(&self, root: &MachineName, at: &MachineName) -> bool {
+        match self {
+            Self::Tool(machine) => machine == at,
+            Self::Walk(machine) => machine == at || machine == root,
+        }
+    }
 }
 
 /// Which walk is meant.

@@ -24,7 +24,7 @@ pub(crate) use stray::{Stray, stray};
 use crate::catalogue::schema;
 use crate::driver::{self, Answered, CallHandle, Form, Listener, MoveTold, SessionHandle, told};
 use crate::gateway::Gateway;
-use crate::walks::{self, Order, Which, Wish};
+use crate::walks::{self, Of, Order, Which, Wish};
 use look::{nowhere, unbegun};
 
 /// Who calls, as far as machines need to know.
@@ -73,9 +73,10 @@ pub(crate) async fn call(
             Err(refusal) => asker.refused(call.name(), refusal, asker.unbegun(call.name())),
         },
         Ok(Wanted::Step { machine, action, inputs, session, expect_seq }) => {
-            // The tool of an action says whose it is; elsewhere the machine is named for a walk that begins.
+            // The tool of an action says whose it is; elsewhere whoever calls may.
             let names = asker.gateway.catalogue.now().machines().names().clone();
-            let of = names.find_action(call.name()).map(|(machine, _)| machine.clone());
+            let tool = names.find_action(call.name()).map(|(machine, _)| Of::Tool(machine.clone()));
+            let of = tool.or_else(|| machine.as_deref().map(|machine| Of::Walk(MachineName::new(machine))));
             let order = order(Wish::Step { action: action.clone(), inputs, expect_seq, of });
             asker.step(call.name(), machine.as_deref(), named(session), &action, order, listener).await
         }
@@ -183,7 +184,10 @@ impl Asker<'_> {
             Some(session) => self.hand_in(tool, Which::Known(session), order, listener).await,
             None => {
                 let words = "no walk has begun here; name one with `session`".to_owned();
-                self.refused(tool, unfit(words, "session", PRESENT, None, Vec::new()), self.unbegun(tool))
+                let mut refusal = unfit(words, "session", PRESENT, None, Vec::new());
+                // Another walk is not what was asked for.
+                refusal.recovery = Some(of_a_walk(tool, &order.what));
+                self.refused(tool, refusal, self.unbegun(tool))
             }
         }
     }
@@ -425,6 +429,17 @@ fn to_be_placed(tool: &str, action: &str) -> Box<Refusal> {
 fn again_with(tool: &str, session: &SessionId, missing: &str) -> Recovery {
     let args = Map::from_iter([("session".to_owned(), Value::String(session.to_string()))]);
     let template = Template { tool: tool.to_owned(), args, missing: vec![missing.to_owned()] };
+    Recovery { template: Some(template), ..Recovery::default() }
+}
+
+/// The same call of a walk's tool, with the walk it is to be of.
+fn of_a_walk(tool: &str, wish: &Wish) -> Recovery {
+    let seq = match wish {
+        Wish::Fork(seq) => seq.map(|seq| ("seq".to_owned(), Value::from(seq))),
+        Wish::Step { .. } | Wish::Reset | Wish::Cancel => None,
+    };
+    let template =
+        Template { tool: tool.to_owned(), args: seq.into_iter().collect(), missing: vec!["session".to_owned()] };
     Recovery { template: Some(template), ..Recovery::default() }
 }
 

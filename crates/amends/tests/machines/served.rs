@@ -155,6 +155,48 @@ fn the_tool_of_one_machine_moves_no_walk_of_another() {
 }
 
 #[test]
+fn a_machine_that_is_named_beside_a_walk_of_another_moves_nothing() {
+    let machine = |name: &str| {
+        format!(
+            "[machines.{name}]\ninitial = \"a\"\nterminal = [\"b\"]\n\
+             [machines.{name}.actions.go]\nfrom = [\"a\"]\nto = \"b\"\n"
+        )
+    };
+    let within = "[machines.outer]\ninitial = \"a\"\nterminal = [\"b\"]\n\
+                  [machines.outer.actions.run]\nfrom = [\"a\"]\nto = \"b\"\nmachine = \"inner\"\n";
+    let place = Place::new();
+    let gateway = serve(&place, &format!("{}{}{}{within}", machine("one"), machine("two"), machine("inner")));
+    let begun = call(&gateway, "step", json!({ "action": "run", "machine": "outer" }));
+    let outer = begun["data"]["session"].clone();
+    for machine in ["one", "none"] {
+        let strange = call(&gateway, "step", json!({ "action": "go", "machine": machine, "session": outer }));
+        assert_refused(&strange, "invalid_transition", &["go"]);
+        let message = strange["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(&format!("the `go` of `{machine}`, and the walk is in `inner`")), "{message}");
+        assert_eq!(strange["seq"], 1, "{strange}");
+    }
+    let again = call(&gateway, "fork", json!({ "session": outer }))["data"]["session"].clone();
+    for (machine, session) in [("outer", &outer), ("inner", &again)] {
+        let gone = call(&gateway, "step", json!({ "action": "go", "machine": machine, "session": session }));
+        assert_eq!(gone["data"]["state"]["name"], "b", "what it walks and what it is in are both its own: {gone}");
+    }
+}
+
+#[test]
+fn what_is_wanted_of_a_walk_that_is_not_named_asks_for_its_name() {
+    let place = Place::new();
+    let gateway = serve(&place, ORDER);
+    for (tool, args) in
+        [("reset", json!({})), ("cancel", json!({})), ("fork", json!({ "seq": 1 })), ("fork", json!({}))]
+    {
+        let no = call(&gateway, tool, args.clone());
+        assert_refused(&no, "validation_failed", &["drop_order", "take_order"]);
+        let way = json!({ "template": { "tool": tool, "args": args, "missing": ["session"] } });
+        assert_eq!(no["error"]["recovery"], way, "another walk is not what was asked for: {no}");
+    }
+}
+
+#[test]
 fn every_no_says_what_may_be_done_though_no_walk_could_say_it() {
     let place = Place::new();
     let gateway = serve(&place, ORDER);
