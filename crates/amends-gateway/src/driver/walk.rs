@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use amends_core::attempt::Payload;
 use amends_core::dispatcher::walk::Met;
-use amends_core::failure::bounded;
 use amends_core::id::ActionName;
 use amends_core::machine::{Course, Known, Machines, No, Position, Written};
 use amends_core::walk::{Beginning, Declared, Part, Taking};
@@ -291,9 +290,7 @@ impl Session {
         let (name, action) = look.machines.get(&frame.machine)?.action(&wish.action)?;
         // Two machines may have an action of that name.
         if let Some(of) = wish.of.as_ref().filter(|of| !of.is(look.root, &frame.machine)) {
-            let of = bounded(of.machine().as_str());
-            let message = format!("this is the `{name}` of `{of}`, and the walk is in `{}`", frame.machine);
-            return Some(Refusal::of(RefusalKind::InvalidTransition, message));
+            return Some(self.of_another(name, of.machine(), &frame.machine));
         }
         let inputs = Value::Object(wish.inputs.clone());
         let fields = walking.course.fields().as_object().cloned().unwrap_or_default();

@@ -151,6 +151,8 @@ fn the_tool_of_one_machine_moves_no_walk_of_another() {
     assert_refused(&strange, "invalid_transition", &["one_go", "one_wait"]);
     let message = strange["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("the `go` of `two`, and the walk is in `one`"), "{message}");
+    let way = json!({ "call": { "tool": "walk", "args": { "session": session, "what": "next" } } });
+    assert_eq!(strange["error"]["recovery"], way, "{strange}");
     assert_eq!(call(&gateway, "one_go", json!({ "session": session }))["data"]["state"]["name"], "b");
 }
 
@@ -174,6 +176,8 @@ fn a_machine_that_is_named_beside_a_walk_of_another_moves_nothing() {
         let message = strange["error"]["message"].as_str().unwrap_or_default();
         assert!(message.contains(&format!("the `go` of `{machine}`, and the walk is in `inner`")), "{message}");
         assert_eq!(strange["seq"], 1, "{strange}");
+        let way = json!({ "call": { "tool": "walk", "args": { "session": outer, "what": "next" } } });
+        assert_eq!(strange["error"]["recovery"], way, "the one of that name here is not what was meant: {strange}");
     }
     let again = call(&gateway, "fork", json!({ "session": outer }))["data"]["session"].clone();
     for (machine, session) in [("outer", &outer), ("inner", &again)] {
