@@ -2,6 +2,7 @@
 
 pub(crate) mod beginnings;
 pub(crate) mod drift;
+mod fork;
 pub(crate) mod kit;
 pub(crate) mod owners;
 mod recorded;
@@ -15,27 +16,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amends_core::attempt::Payload;
-use amends_core::dispatcher::walk::{Look, Standing};
-use amends_core::id::{ActionName, MachineName};
-use amends_core::machine::{Course, Does};
-use amends_core::recovery::NextCall;
-use amends_core::refusal::ArgumentFault;
-use amends_core::walk::{Beginning, Declared};
+use amends_core::dispatcher::walk::Look;
+use amends_core::id::MachineName;
+use amends_core::machine::Course;
+use amends_core::walk::Beginning;
 use amends_core::{Code, Dispatcher, Event, Fact, Principal, Refusal, RefusalKind, Rules, SessionId};
 use amends_wire::mcp::steps::Inputs;
+use serde_json::Map;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use crate::catalogue::{Listing, schema};
 use crate::clock;
 use crate::driver::{
-    Answered, CallHandle, Listener, Mail, MoveWish, SessionHandle, course, past, raise_walk, since as since_reset, told,
+    Answered, CallHandle, Listener, Mail, MoveWish, SessionHandle, course, raise_walk, since as since_reset, told,
 };
 use crate::gateway::Gateway;
 use crate::mint;
 use beginnings::{Beginnings, Named};
-use drift::{Drifted, Seen};
+use drift::Seen;
 pub use recorded::{Recorded, recorded};
 pub(crate) use undone::{Undone, not_undone_with, undone_with};
 use undone::{hindsight, tell_undone, undone};
@@ -43,8 +42,6 @@ use view::View;
 
 /// How often a walk is looked for that changes hands.
 const HANDS_MAX: usize = 25;
-/// How many moves that a fork leaves out are told of.
-const TOLD_MAX: usize = 32;
 /// How long a walk takes to change hands, about.
 const HAND_OVER: Duration = Duration::from_millis(40);
 
@@ -73,7 +70,7 @@ pub enum Wish {
         /// How many moves the agent thinks were made.
         expect_seq: Option<u64>,
         /// The machine whose action it is, where the agent said so.
-        of: Option<MachineName>,
+        of: Option<Of>,
     },
     /// The walk begun again.
     Reset,
@@ -81,6 +78,32 @@ pub enum Wish {
     Fork(Option<u64>),
     /// The move that is being made, stopped.
     Cancel,
+}
+
+/// The machine whose action an agent means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// That one: its tool was called.
+    Tool(MachineName),
+    /// That one, or what a walk through it is in: it was named beside the action.
+    Walk(MachineName),
+}
+
+impl Of {
+    /// The machine that was said.
+    pub const fn machine(&self) -> &MachineName {
+        match self {
+            Self::Tool(machine) | Self::Walk(machine) => machine,
+        }
+    }
+
+    /// Whether an action of the machine that a walk is in is one of these.
+    pub fn is(&self, root: &MachineName, at: &MachineName) -> bool {
+        match self {
+            Self::Tool(machine) => machine == at,
+            Self::Walk(machine) => machine == at || machine == root,
+        }
+    }
 }
 
 /// Which walk is meant.
@@ -106,7 +129,7 @@ pub async fn order(
     match (&order.what, &which) {
         (Wish::Step { .. } | Wish::Reset, _) => {}
         (Wish::Fork(seq), Which::Known(id)) => {
-            return fork(gateway, principal, door, id, (*seq, order.key.as_deref())).await;
+            return fork::fork(gateway, principal, door, id, (*seq, order.key.as_deref())).await;
         }
         (Wish::Cancel, Which::Known(id)) => return stop(gateway, principal, id).await,
         (Wish::Fork(_) | Wish::Cancel, Which::New(_) | Which::Own(..)) => return Err(unknown()),
@@ -340,186 +363,6 @@ pub(crate) async fn look_at(
     let since = since_reset(events.iter());
     seen.view.tells_undone(undone.iter().filter(|undone| undone.made >= since).count());
     Ok(seen)
-}
-
-/// Another walk, begun where one was; for a key that was used before, the one that it began.
-async fn fork(
-    gateway: &Arc<Gateway>,
-    principal: &Principal,
-    door: &str,
-    id: &SessionId,
-    (seq, key): (Option<u64>, Option<&str>),
-) -> Result<CallHandle, Box<Refusal>> {
-    let events = read(gateway, principal, id).await?;
-    // Held until the other walk has begun, so that an equal wish finds it.
-    let named = match key {
-        Some(key) => Some(Beginnings::of_fork(gateway, principal, id, key).await),
-        None => None,
-    };
-    let own = match &named {
-        Some((own, _held)) => {
-            if let Some(again) = forked_before(gateway, principal, own, (id, &events), seq).await? {
-                return Ok(again);
-            }
-            own.clone()
-        }
-        None => mint::session(),
-    };
-    let written = gateway.ledger.fields(id).await.map_err(|error| unread(&error))?;
-    let made = events.iter().rev().find_map(|event| match &event.fact {
-        Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } => Some(*moves),
-        Fact::WalkBegan { beginning } => Some(beginning.from.as_ref().map_or(0, |fork| fork.seq)),
-        _ => None,
-    });
-    let at = seq.or(made).unwrap_or_default();
-    let Some((from, course, folded)) = past(id, &events, &written, at).map_err(|error| unread(&error))? else {
-        let made = made.unwrap_or_default();
-        let forked = events.iter().find_map(|event| match &event.fact {
-            Fact::WalkBegan { beginning } => beginning.from.as_ref(),
-            _ => None,
-        });
-        let first = forked.map_or(0, |from| from.seq);
-        let mut message = format!("the walk never was at move {at}; it made {made} moves");
-        if let Some(from) = forked.filter(|from| at < from.seq) {
-            message =
-                format!("the walk began at move {first} of `{}`: fork that one for what was before", from.session);
-        }
-        let expected = format!("a whole number from {first} to {made}");
-        let fault = ArgumentFault { field: "seq".into(), expected, got: Some(at.to_string()), nearest: Vec::new() };
-        return Err(Box::new(Refusal { details: vec![fault], ..Refusal::of(RefusalKind::ValidationFailed, message) }));
-    };
-    let look = folded.walk().ok_or_else(unknown)?;
-    let machine = look.root.clone();
-    // Nothing is being done in a walk that begins.
-    let declared = match drift::drifted(gateway, &look, &course, false) {
-        Drifted::Follows(declared, _) => declared,
-        Drifted::No => Declared { definition: look.machines.definition(look.root), hash: look.hash.clone() },
-        stops @ Drifted::Stops { .. } => return Err(stopped(gateway, id, stops)),
-    };
-    let Declared { definition, hash } = declared;
-    let beginning = Beginning { machine, definition, hash, from: Some(from), fields: payload(gateway, &course) };
-    let session = SessionHandle::walk(gateway, principal, door, own, beginning, course);
-    gateway.owners.remember(&session.id, principal);
-    let told = told_of_fork(id, &events, at, &undone(gateway, id).await);
-    seen(gateway, &session, "fork", serde_json::value::to_raw_value(&told).ok(), false).await
-}
-
-/// The walk that was begun with the same wish for another one, as it is now; nothing where there is none.
-async fn forked_before(
-    gateway: &Arc<Gateway>,
-    principal: &Principal,
-    own: &SessionId,
-    (of, events): (&SessionId, &[Event]),
-    seq: Option<u64>,
-) -> Result<Option<CallHandle>, Box<Refusal>> {
-    let Some(began) = begun(gateway, principal, own).await? else { return Ok(None) };
-    let at = began.iter().find_map(|event| match &event.fact {
-        Fact::WalkBegan { beginning } => beginning.from.as_ref().map(|from| from.seq),
-        _ => None,
-    });
-    let at = at.unwrap_or_default();
-    if seq.is_some_and(|seq| seq != at) {
-        let message = format!("this `amends/key` was used before for a fork at move {at}; send a fresh one");
-        return Err(Box::new(Refusal::of(RefusalKind::Duplicate, message)));
-    }
-    let session = find(gateway, principal, own).await?;
-    let told = told_of_fork(of, events, at, &undone(gateway, of).await);
-    seen(gateway, &session, "fork", serde_json::value::to_raw_value(&told).ok(), true).await.map(Some)
-}
-
-/// The trace of a walk that may have begun, once it is recorded.
-async fn begun(
-    gateway: &Arc<Gateway>,
-    principal: &Principal,
-    id: &SessionId,
-) -> Result<Option<Vec<Event>>, Box<Refusal>> {
-    for _ in 0..HANDS_MAX {
-        match read(gateway, principal, id).await {
-            Err(refusal) if refusal.kind == RefusalKind::UnknownName => {}
-            recorded => return recorded.map(Some),
-        }
-        if gateway.driver_of(id).is_none_or(|mail| mail.is_closed()) {
-            return Ok(None);
-        }
-        tokio::time::sleep(HAND_OVER).await;
-    }
-    Err(Box::new(told::elsewhere()))
-}
-
-/// The refusal of a fork of a walk that does not go on, with the way on that the walk has.
-fn stopped(gateway: &Gateway, id: &SessionId, stops: Drifted) -> Box<Refusal> {
-    let resets = matches!(stops, Drifted::Stops { resets: true, .. });
-    let mut refusal = stops.refusal().unwrap_or_else(|| *unknown());
-    let listing = gateway.catalogue.now();
-    if let Some(tool) = listing.machines().names().own(steps::Tool::Reset).filter(|_| resets) {
-        let args = Map::from_iter([("session".to_owned(), json!(id))]);
-        refusal.recovery.get_or_insert_default().call = Some(NextCall { tool: tool.to_owned(), args });
-    }
-    Box::new(refusal)
-}
-
-/// What whoever forks a walk should know: from where it begins, what was done after that, which a fork does not undo, and what was
-/// done before that and undone since.
-fn told_of_fork(id: &SessionId, events: &[Event], at: u64, undone: &[Undone]) -> Value {
-    let mut told = json!({ "forked_from": id, "seq": at });
-    let Ok(folded) = Dispatcher::restore(events, |_| Some(Arc::new(no_rules()))) else { return told };
-    let folded = hindsight(folded, undone);
-    let Some(look) = folded.walk() else { return told };
-    let calls = |name: &ActionName| {
-        let actions = look.machines.all().filter_map(|machine| machine.action(name.as_str()));
-        actions
-            .into_iter()
-            .any(|(_, action)| action.tools().next().is_some() || matches!(action.does, Does::Function(_)))
-    };
-    let made = events.iter().filter_map(|event| match &event.fact {
-        Fact::MoveMade { action, moves, .. } if *moves > at && calls(action) => {
-            Some(json!({ "action": action, "seq": moves, "became": "done" }))
-        }
-        _ => None,
-    });
-    let mut since: Vec<Value> = made.collect();
-    since.drain(..since.len().saturating_sub(TOLD_MAX));
-    let unsettled = match look.standing {
-        Standing::Open(action) => Some((action, "open")),
-        Standing::InDoubt(action) | Standing::Unknown(action) => Some((action, "in_doubt")),
-        Standing::Done(action) | Standing::Unclear(action) => Some((action, "done")),
-        Standing::Free => None,
-    };
-    since.extend(unsettled.map(|(action, became)| json!({ "action": action, "became": became })));
-    let mut warnings = Vec::new();
-    if !since.is_empty() {
-        let some = if look.given_up.is_some() || !undone.is_empty() { ", as far as it was not undone" } else { "" };
-        told["since_then"] = since.into();
-        warnings.push(format!(
-            "what was done in the other walk after that point stays done{some}, and what is in doubt there may have happened: \
-             taking it here does it again"
-        ));
-    }
-    let point = events.iter().rposition(|event| match &event.fact {
-        Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } => *moves == at,
-        Fact::WalkBegan { .. } => true,
-        _ => false,
-    });
-    let led = point.map(|point| &events[..=point]).unwrap_or_default();
-    let (begun, then) = (since_reset(led.iter()), led.last().map(|event| event.at).unwrap_or_default());
-    let before = undone.iter().filter(|undone| (begun..=then).contains(&undone.made)).count();
-    if let Some(given_up) = &look.given_up {
-        told["given_up"] = given_up.words().into();
-    }
-    if before > 0 {
-        told["undone"] = before.into();
-        warnings.push(format!(
-            "of what led to that point, {before} was undone since: what the fields tell of that is not so any more"
-        ));
-    } else if look.given_up.as_ref().is_some_and(|given_up| given_up.undone.is_none()) {
-        let words = "the other walk was given up, and what was done in it is being undone: what the fields tell of that will not \
-                     be so any more";
-        warnings.push(words.to_owned());
-    }
-    if !warnings.is_empty() {
-        told["warning"] = warnings.join("; ").into();
-    }
-    told
 }
 
 /// Stops the move that is being made.

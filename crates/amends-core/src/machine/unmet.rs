@@ -43,8 +43,14 @@ impl Action {
             let of = if path.variable == "state" { state } else { inputs };
             path.find(of).cloned()
         };
-        let named = part.paths().into_iter().filter(|path| !path.fields.is_empty()).take(GUARD_VALUES_MAX);
-        let values = named.map(|path| (path.to_string(), value(&path))).collect();
+        let mut values: Vec<(String, Option<Value>)> = Vec::new();
+        for path in part.paths().iter().filter(|path| !path.fields.is_empty()) {
+            let name = path.to_string();
+            // What is spoken of twice is told once.
+            if values.len() < GUARD_VALUES_MAX && values.iter().all(|(told, _)| *told != name) {
+                values.push((name, value(path)));
+            }
+        }
         Some(Unmet { part: part.source().to_owned(), whole, values, over_inputs: part.mentions("inputs") })
     }
 }
@@ -76,6 +82,8 @@ mod tests {
         assert_eq!(unmet(guard, state, json!({ "amount": 5, "memo": "x" })), None);
         let alone = unmet("state.order.sum > 3", json!({ "order": { "sum": 1 } }), json!({})).unwrap();
         assert_eq!(alone, ("state.order.sum > 3".to_owned(), true, json!([["state.order.sum", 1]])));
+        let twice = unmet("!has(inputs.n) || inputs.n < 9", json!({}), json!({ "n": 9 })).unwrap();
+        assert_eq!(twice.2, json!([["inputs.n", 9]]), "what is spoken of more than once is told once");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What every door does for machines: it finds out which of our tools is called, and shows what can be read of a walk.
 
 mod look;
+mod no;
 mod own;
 mod stray;
 
@@ -9,13 +10,12 @@ use std::sync::Arc;
 use amends_core::failure::bounded;
 use amends_core::id::MachineName;
 use amends_core::nearest::nearest;
-use amends_core::recovery::Template;
 use amends_core::refusal::ArgumentFault;
-use amends_core::{Principal, Recovery, Refusal, RefusalKind, SessionId, Way};
+use amends_core::{Principal, Refusal, RefusalKind, SessionId, Way};
 use amends_wire::mcp::steps::{Moved, Names, View, Wanted, What, action_of, read, read_action, session_of, state_body};
 use amends_wire::mcp::{Returned, ToolCall};
 use amends_wire::schema::PRESENT;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub(crate) use look::{Shown, look, look_own};
 pub(crate) use own::OwnWalks;
@@ -24,8 +24,9 @@ pub(crate) use stray::{Stray, stray};
 use crate::catalogue::schema;
 use crate::driver::{self, Answered, CallHandle, Form, Listener, MoveTold, SessionHandle, told};
 use crate::gateway::Gateway;
-use crate::walks::{self, Order, Which, Wish};
+use crate::walks::{self, Of, Order, Which, Wish};
 use look::{nowhere, unbegun};
+use no::{again_with, of_a_walk, one_of, to_be_named, to_be_placed, unfit};
 
 /// Who calls, as far as machines need to know.
 pub(crate) struct Asker<'a> {
@@ -69,13 +70,14 @@ pub(crate) async fn call(
         |what| Order { what, key: meta.key.clone(), deadline_ms: meta.deadline_ms, subject: comes_back.then(subject) };
     match wanted {
         Ok(Wanted::Look { session, what }) => match asker.look(named(session), what).await {
-            Ok(shown) => Came::Answered(Box::new(shown.answered())),
+            Ok(shown) => Came::Answered(Box::new(shown.answered(call.name()))),
             Err(refusal) => asker.refused(call.name(), refusal, asker.unbegun(call.name())),
         },
         Ok(Wanted::Step { machine, action, inputs, session, expect_seq }) => {
-            // The tool of an action says whose it is; elsewhere the machine is named for a walk that begins.
+            // The tool of an action says whose it is; elsewhere whoever calls may.
             let names = asker.gateway.catalogue.now().machines().names().clone();
-            let of = names.find_action(call.name()).map(|(machine, _)| machine.clone());
+            let tool = names.find_action(call.name()).map(|(machine, _)| Of::Tool(machine.clone()));
+            let of = tool.or_else(|| machine.as_deref().map(|machine| Of::Walk(MachineName::new(machine))));
             let order = order(Wish::Step { action: action.clone(), inputs, expect_seq, of });
             asker.step(call.name(), machine.as_deref(), named(session), &action, order, listener).await
         }
@@ -183,7 +185,10 @@ impl Asker<'_> {
             Some(session) => self.hand_in(tool, Which::Known(session), order, listener).await,
             None => {
                 let words = "no walk has begun here; name one with `session`".to_owned();
-                self.refused(tool, unfit(words, "session", PRESENT, None, Vec::new()), self.unbegun(tool))
+                let mut refusal = unfit(words, "session", PRESENT, None, Vec::new());
+                // Another walk is not what was asked for.
+                refusal.recovery = Some(of_a_walk(tool, &order.what));
+                self.refused(tool, refusal, self.unbegun(tool))
             }
         }
     }
@@ -213,7 +218,9 @@ impl Asker<'_> {
             // Where a walk is cannot be told while the ledger is away; where another would begin is not the question.
             return Came::Answered(Box::new(told::answered(told::refused_move(requested, &refusal))));
         }
-        if let (true, Some(view), false) = (forks, &view, refusal.details.is_empty()) {
+        // Only the point is to be said otherwise: what else does not fit has its own way on.
+        let seq = refusal.details.iter().any(|fault| fault.field == "seq");
+        if let (true, Some(view), true) = (forks, &view, seq) {
             refusal.recovery = Some(again_with(requested, &view.session, "seq"));
         }
         let moved = view.map(|view| Box::new(Moved::at(requested, view)));
@@ -383,8 +390,8 @@ pub(crate) fn root(gateway: &Gateway, named: Option<&str>) -> Result<MachineName
         Some(named) => match roots.iter().find(|root| root.as_str() == named) {
             Some(root) => Ok(root.clone()),
             None => {
-                let near = amends_core::nearest::nearest(named, known.iter().copied());
-                let words = format!("there is no machine `{}` to begin with", amends_core::failure::bounded(named));
+                let near = nearest(named, known.iter().copied());
+                let words = format!("there is no machine `{}` to begin with", bounded(named));
                 Err(unfit(words, "machine", &one_of(&known), Some(named), near))
             }
         },
@@ -396,43 +403,4 @@ pub(crate) fn root(gateway: &Gateway, named: Option<&str>) -> Result<MachineName
             }
         },
     }
-}
-
-/// The refusal of a step that does not say with which machine to begin, with the call in which it does.
-fn to_be_named(mut refusal: Box<Refusal>, tool: &str, action: &str, gave: bool, roots: usize) -> Box<Refusal> {
-    let args = Map::from_iter([("action".to_owned(), Value::String(action.to_owned()))]);
-    // Which of the inputs are private is for the machine to say, so that none is said again here.
-    // Where there is only one machine, the tool takes no name of one.
-    let machine = (roots > 1).then_some("machine");
-    let missing = machine.into_iter().chain(gave.then_some("inputs")).map(str::to_owned).collect();
-    let template = Template { tool: tool.to_owned(), args, missing };
-    refusal.recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
-    refusal
-}
-
-/// The refusal of an action that is taken only within a walk that has begun, by somebody who has none.
-fn to_be_placed(tool: &str, action: &str) -> Box<Refusal> {
-    let words = format!("`{}` is taken within a walk that has come to it: name the walk", bounded(action));
-    let mut refusal = unfit(words, "session", PRESENT, None, Vec::new());
-    let template = Template { tool: tool.to_owned(), args: Map::new(), missing: vec!["session".to_owned()] };
-    refusal.recovery = Some(Recovery { template: Some(template), ..Recovery::default() });
-    refusal
-}
-
-/// The same call of a walk's tool, with one argument said otherwise.
-fn again_with(tool: &str, session: &SessionId, missing: &str) -> Recovery {
-    let args = Map::from_iter([("session".to_owned(), Value::String(session.to_string()))]);
-    let template = Template { tool: tool.to_owned(), args, missing: vec![missing.to_owned()] };
-    Recovery { template: Some(template), ..Recovery::default() }
-}
-
-fn one_of(names: &[&str]) -> String {
-    format!("one of {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
-}
-
-fn unfit(message: String, field: &str, expected: &str, got: Option<&str>, nearest: Vec<String>) -> Box<Refusal> {
-    let mut refusal = Refusal::of(RefusalKind::ValidationFailed, message);
-    let got = got.map(amends_core::failure::bounded);
-    refusal.details = vec![ArgumentFault { field: field.to_owned(), expected: expected.to_owned(), got, nearest }];
-    Box::new(refusal)
 }

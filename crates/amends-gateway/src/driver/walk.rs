@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use amends_core::attempt::Payload;
 use amends_core::dispatcher::walk::Met;
-use amends_core::id::{ActionName, MachineName};
+use amends_core::id::ActionName;
 use amends_core::machine::{Course, Known, Machines, No, Position, Written};
 use amends_core::walk::{Beginning, Declared, Part, Taking};
 use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, RefusalKind, Timestamp};
@@ -34,10 +34,10 @@ use crate::catalogue::schema;
 use crate::clock;
 use crate::equal;
 use crate::mint;
-use crate::walks::Undone;
 use crate::walks::drift::{self, Drifted, Seen};
 use crate::walks::kit::Kit;
 use crate::walks::view::View;
+use crate::walks::{Of, Undone};
 
 pub(super) use load::walking;
 pub(crate) use load::{course, look_from_outside, past, raise_walk, since};
@@ -71,7 +71,7 @@ pub(crate) struct LiveMove {
     pub(super) action: ActionName,
     /// Whether it begins the walk again.
     pub(super) reset: bool,
-    pub(super) of: Option<MachineName>,
+    pub(super) of: Option<Of>,
     pub(super) inputs: Value,
     pub(super) raw: Arc<str>,
     pub(super) answer: Option<oneshot::Sender<Answered>>,
@@ -96,7 +96,7 @@ pub(crate) struct MoveWish {
     pub(crate) raw: Arc<str>,
     pub(crate) expect_seq: Option<u64>,
     /// The machine whose action it is, where the agent said so.
-    pub(crate) of: Option<MachineName>,
+    pub(crate) of: Option<Of>,
     pub(crate) key: Option<String>,
     pub(crate) deadline_ms: Option<u64>,
     pub(crate) reset: bool,
@@ -289,10 +289,9 @@ impl Session {
         let (look, walking) = (self.dispatcher.walk()?, self.walking.as_ref()?);
         let frame = look.frames.last()?;
         let (name, action) = look.machines.get(&frame.machine)?.action(&wish.action)?;
-        // Two machines may have an action of that name, each with a tool of its own.
-        if let Some(of) = wish.of.as_ref().filter(|of| **of != frame.machine) {
-            let message = format!("this is the `{name}` of `{of}`, and the walk is in `{}`", frame.machine);
-            return Some(Refusal::of(RefusalKind::InvalidTransition, message));
+        // Two machines may have an action of that name.
+        if let Some(of) = wish.of.as_ref().filter(|of| !of.is(look.root, &frame.machine)) {
+            return Some(self.of_another(name, of.machine(), &frame.machine));
         }
         let inputs = Value::Object(wish.inputs.clone());
         let fields = walking.course.fields().as_object().cloned().unwrap_or_default();

@@ -255,6 +255,13 @@ pub fn hold_ms(params: &str) -> Option<u64> {
     ToolCall::parse(Some(params)).ok()?.meta().ok()?.hold_ms
 }
 
+/// The words in which whoever made a call wants our own answers, by the params of that call, whatever else is wrong with them: a No is
+/// said in them too.
+pub fn dialect(params: &str) -> Option<Dialect> {
+    let meta = Object::parse(params)?.get("_meta")?;
+    Dialect::parse(&Object::parse(meta.get())?.string(DIALECT)?)
+}
+
 /// Whether a text has 1 to `max` characters, none of them a control, a change of direction or without width.
 fn is_visible(text: &str, max: usize) -> bool {
     let hidden = |c: char| {
@@ -319,6 +326,20 @@ mod tests {
         let meta = ToolCall::parse(Some(&raw)).unwrap().meta().unwrap();
         assert_eq!(meta.decision, Some(Decision { interaction: "int_1".into(), approves: false }));
         assert_eq!((meta.hold_ms, hold_ms(params), hold_ms(r#"{"name":"a"}"#)), (Some(0), Some(0), None));
+    }
+
+    #[test]
+    fn the_words_that_are_wanted_are_read_whatever_else_is_wrong() {
+        for odd in [
+            r#"{"name":"a","arguments":[],"_meta":{"amends/dialect":"theodosia"}}"#,
+            r#"{"name":7,"_meta":{"amends/dialect":"theodosia"}}"#,
+            r#"{"name":"a","_meta":{"amends/dialect":"theodosia","amends/key":7}}"#,
+        ] {
+            assert_eq!(dialect(odd), Some(Dialect::Theodosia), "{odd}");
+        }
+        for none in [r#"{"name":"a","_meta":{"amends/dialect":"latin"}}"#, r#"{"_meta":[]}"#, "{}", "[", "7"] {
+            assert_eq!(dialect(none), None, "{none}");
+        }
     }
 
     #[test]

@@ -181,22 +181,20 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
                     body.insert("waits", Part::Own(waits.clone()));
                 }
             }
-            None => drop(body.insert("result", native.data.map_or(Part::Own(Value::Null), Part::Raw))),
+            None => {
+                body.insert("result", native.data.map_or(Part::Own(Value::Null), Part::Raw));
+                where_it_is(native, &mut body);
+            }
         }
         return body;
     };
     let kind = kind(&native.status, error);
+    where_it_is(native, &mut body);
     let mut own = |name, value: &Value| {
         if !value.is_null() {
             body.insert(name, Part::Own(value.clone()));
         }
     };
-    own("session", &native.session);
-    own("next_hint", &native.next_hint);
-    if native.next_action_schemas.is_object() {
-        own("next_action_schemas", &parameters(&native.next_action_schemas));
-    }
-    own("waits", later(&native.waits).unwrap_or(&Value::Null));
     own("error", &json!(kind));
     own("requested", &error["requested"]);
     match kind {
@@ -238,6 +236,21 @@ fn theodosia<'a>(native: &Native<'a>) -> Rendered<'a> {
         _ => own("message", &error["message"]),
     }
     body
+}
+
+/// What is said of the walk beside an error, and beside what was only looked at.
+fn where_it_is<'a>(native: &Native<'a>, body: &mut Rendered<'a>) {
+    let mut own = |name, value: &Value| {
+        if !value.is_null() {
+            body.insert(name, Part::Own(value.clone()));
+        }
+    };
+    own("session", &native.session);
+    own("next_hint", &native.next_hint);
+    if native.next_action_schemas.is_object() {
+        own("next_action_schemas", &parameters(&native.next_action_schemas));
+    }
+    own("waits", later(&native.waits).unwrap_or(&Value::Null));
 }
 
 /// A mistake as that server tells it: what was there is the value itself, where that is known.

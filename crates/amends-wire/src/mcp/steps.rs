@@ -24,7 +24,7 @@ pub use read::{
 };
 pub use resource::{Address, What, content, resource, template};
 pub use retake::{Retake, mended, unguarded};
-pub use text::text;
+pub use text::{moves, text};
 pub use view::{Given, Moved, Next, Schemas, View, Waits};
 
 #[cfg(test)]

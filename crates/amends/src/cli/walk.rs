@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use amends_core::{Fact, SessionId};
 use amends_gateway::walks;
-use amends_gateway::walks::steps::{Entry, history, next_body, state_body};
+use amends_gateway::walks::steps::{Entry, history, moves, next_body, state_body};
 use amends_ledger::{Ledger, Trace};
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
@@ -109,7 +109,7 @@ async fn seen(ledger: &Arc<dyn Ledger>, trace: &Trace, what: Show) -> Result<(Va
         Show::State => {
             let body = state_body(view, &recorded.names);
             let mut text =
-                format!("{}  `{}` in `{}` after {} moves\n", view.session, view.machine, view.state, view.seq);
+                format!("{}  `{}` in `{}` after {}\n", view.session, view.machine, view.state, moves(view.seq));
             for (name, value) in &view.fields {
                 text.push_str(&format!("{name} = {value}\n"));
             }

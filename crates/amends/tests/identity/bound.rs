@@ -129,6 +129,59 @@ fn a_walk_is_its_principals() {
     assert_eq!(dropped.body["data"]["state"]["name"], "dropped", "{dropped:?}");
 }
 
+#[test]
+fn nothing_of_a_walk_is_anothers_to_see_or_to_move() {
+    let house = House::of_two(MACHINE, "");
+    let call = |token: &str, tool: &str, args: Value| house.call(token, tool, &args.to_string());
+    let begun =
+        call(ADA, "step", json!({ "action": "take_order", "inputs": { "item": "latte" } })).body["data"].clone();
+    let walk = begun["session"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
+    let unknown = format!("{}{}", &walk[..4], "x".repeat(walk.len() - 4));
+    let seen = |walk: &str, answer: &Answer| (answer.status, answer.text.replace(walk, "W"));
+    let untold = |answer: &Answer| {
+        assert!(!["latte", "\"ordered\""].iter().any(|told| answer.text.contains(told)), "{answer:?}");
+    };
+    let tools = [
+        ("step", json!({ "action": "drop_order" })),
+        ("walk", json!({})),
+        ("walk", json!({ "what": "history" })),
+        ("walk", json!({ "what": "graph.mmd" })),
+        ("fork", json!({})),
+        ("fork", json!({ "seq": 0 })),
+        ("reset", json!({})),
+        ("cancel", json!({})),
+    ];
+    for (tool, mut args) in tools {
+        let mut of = |walk: &str| {
+            args["session"] = json!(walk);
+            call(BOB, tool, args.clone())
+        };
+        let (foreign, never) = (of(&walk), of(&unknown));
+        assert_eq!(foreign.body["error"]["kind"], "unknown_name", "{tool}: {foreign:?}");
+        assert_eq!(foreign.body["error"], never.body["error"], "{tool} of another's walk looks like one of none");
+        assert_eq!(foreign.body["valid_next_actions"], json!(["drop_order", "take_order"]), "{tool}: where one begins");
+        untold(&foreign);
+    }
+    for what in ["next", "history", "state", "graph", "graph.mmd", "graph.dot", "trace"] {
+        for method in ["resources/read", "resources/subscribe"] {
+            let of = |walk: &str| {
+                let uri = format!("amends://{walk}/{what}");
+                let session = house.greet(BOB);
+                house.mcp(BOB, &[("mcp-session-id", session.as_str())], method, json!({ "uri": uri }))
+            };
+            let (foreign, never) = (of(&walk), of(&unknown));
+            assert!(foreign.body["error"].is_object(), "{method} {what}: {foreign:?}");
+            assert_eq!(seen(&walk, &foreign), seen(&unknown, &never), "{method} {what}");
+            untold(&foreign);
+        }
+    }
+    let after = call(ADA, "walk", json!({ "session": walk, "what": "history" }));
+    let moves = after.body["data"]["moves"].as_array().unwrap_or_else(|| panic!("{after:?}"));
+    assert_eq!(moves.len(), 1, "nothing was moved, and nothing of it is told in her walk: {after:?}");
+    let forked = call(ADA, "fork", json!({ "session": walk, "seq": 1 }));
+    assert_eq!(forked.body["data"]["state"]["name"], "ordered", "she may: {forked:?}");
+}
+
 fn script(name: &str) -> String {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(name).display().to_string()
 }

@@ -85,6 +85,84 @@ fn a_fork_is_compared_with_its_walk_from_where_it_begins_and_by_its_fields_too()
     assert!(text.contains("until move 1 they are one walk") && text.contains("ch_"), "{text}");
 }
 
+/// A machine that takes notes, begun with that field.
+fn notes(name: &str, n: u32) -> String {
+    format!(
+        "[machines.{name}]\ninitial = \"a\"\nterminal = [\"z\"]\nfields = {{ n = {n} }}\nlimits = {{ loops = 9 }}\n\
+         [machines.{name}.actions.note]\nfrom = [\"a\"]\nto = \"a\"\n\
+         input = {{ type = \"object\", properties = {{ v = {{ type = \"string\" }} }}, required = [\"v\"] }}\n\
+         writes = {{ v = \"inputs.v\" }}\n\
+         [machines.{name}.actions.end]\nfrom = [\"a\"]\nto = \"z\"\n"
+    )
+}
+
+/// What `amends walk diff` says of two walks: its code, what they share, and their first difference.
+fn compared(place: &Place, a: &str, b: &str) -> (i32, Value, Value) {
+    let (code, said) = place.amends(&["walk", "diff", a, b, "--json"]);
+    let said: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
+    (code, said["shared"].clone(), said["first_difference"].clone())
+}
+
+#[test]
+fn runs_are_compared_whole_wherever_they_were_forked() {
+    let place = Place::new();
+    let gateway = serve(&place, &notes("m", 1));
+    let done = |tool: &str, args: Value| {
+        let (_, done) = gateway.call(tool, &args.to_string());
+        done["data"]["session"].as_str().unwrap_or_else(|| panic!("{done}")).to_owned()
+    };
+    let note = |walk: &str, text: &str| {
+        done("step", json!({ "action": "note", "inputs": { "v": text }, "session": walk }));
+    };
+    let fork = |walk: &str, seq: u64| done("fork", json!({ "session": walk, "seq": seq }));
+    let first = done("step", json!({ "action": "note", "inputs": { "v": "1" } }));
+    ["2", "3", "4"].iter().for_each(|text| note(&first, text));
+    let (early, late) = (fork(&first, 2), fork(&first, 4));
+    [&early, &late].iter().for_each(|walk| note(walk, "x"));
+    let differs = |seq: u64, what: &str| json!({ "move": seq, "what": what });
+    assert_eq!(compared(&place, &early, &late), (1, json!(2), differs(3, "inputs")), "one has 3 moves, the other 5");
+    let (_, text) = place.amends(&["walk", "diff", &early, &late]);
+    assert!(
+        text.lines().any(|line| line.starts_with("    5  -")),
+        "the last move of the longer one is its fifth: {text}"
+    );
+
+    let again = fork(&early, 3);
+    assert_eq!(compared(&place, &first, &again), (1, json!(2), differs(3, "inputs")), "its grandparent");
+    assert_eq!(compared(&place, &early, &again), (0, json!(3), Value::Null));
+    note(&again, "y");
+    assert_eq!(compared(&place, &early, &again), (1, json!(3), differs(4, "action")));
+
+    let alone = done("step", json!({ "action": "note", "inputs": { "v": "1" } }));
+    note(&alone, "2");
+    let copy = fork(&first, 2);
+    assert_eq!(compared(&place, &alone, &copy), (0, Value::Null, Value::Null), "one began anew, the other is a fork");
+    let (_, text) = place.amends(&["walk", "diff", &alone, &copy]);
+    assert!(text.contains("they are the same: 2 moves"), "{text}");
+}
+
+#[test]
+fn walks_of_two_machines_or_from_other_fields_are_not_the_same() {
+    let place = Place::new();
+    let mut gateway = serve(&place, &format!("{}{}", notes("m", 1), notes("k", 1)));
+    let ended = |gateway: &crate::support::Gateway, machine: &str| {
+        let (_, done) = gateway.call("step", &json!({ "action": "end", "machine": machine }).to_string());
+        done["data"]["session"].as_str().unwrap_or_else(|| panic!("{done}")).to_owned()
+    };
+    let (m, k, same) = (ended(&gateway, "m"), ended(&gateway, "k"), ended(&gateway, "m"));
+    let begins = |what: &str| (1, Value::Null, json!({ "move": 0, "what": what }));
+    assert_eq!(compared(&place, &m, &k), begins("machine"));
+    assert_eq!(compared(&place, &m, &same), (0, Value::Null, Value::Null));
+    let (_, text) = place.amends(&["walk", "diff", &m, &same]);
+    assert!(text.contains("they are the same: 1 move\n"), "{text}");
+    gateway.kill();
+    let gateway = serve(&place, &format!("{}{}", notes("m", 2), notes("k", 1)));
+    let other = ended(&gateway, "m");
+    assert_eq!(compared(&place, &m, &other), begins("fields"));
+    let (_, text) = place.amends(&["walk", "diff", &m, &other]);
+    assert!(text.contains("they begin with other fields") && text.contains("{\"n\":2}"), "{text}");
+}
+
 #[test]
 fn every_machine_is_drawn_where_none_is_named() {
     let place = Place::new();

@@ -79,6 +79,42 @@ fn each_kind_of_answer_has_its_fields_and_no_others() {
     refused(&failed, "action_error", true, &["error_type", "error_message"]);
 }
 
+#[test]
+fn what_is_looked_at_says_beside_it_what_may_be_done() {
+    let place = Place::new();
+    let gateway = serve(&place, ORDER);
+    let client = Bare::stateless(&gateway);
+    for what in ["next", "state", "history", "graph.mmd"] {
+        let shown =
+            client.result("tools/call", json!({ "name": "walk", "arguments": { "what": what }, "_meta": meta() }));
+        let shown = body(&shown, false);
+        let told = ["result", "valid_next_actions", "next_action_schemas", "next_hint"];
+        assert_eq!(members(&shown), told.into_iter().collect::<BTreeSet<_>>(), "{what}: {shown}");
+        assert_eq!(shown["valid_next_actions"], json!(["drop_order", "take_order"]), "{what}: {shown}");
+    }
+}
+
+#[test]
+fn a_call_that_is_not_well_formed_is_answered_in_the_words_it_asks_for() {
+    let place = Place::new();
+    let gateway = serve(&place, ORDER);
+    let client = Bare::stateless(&gateway);
+    let drop = json!({ "action": "drop_order" });
+    let with = |name: &str, value: Value| {
+        let mut meta = meta();
+        meta[name] = value;
+        meta
+    };
+    for (arguments, meta) in
+        [(&drop, with("amends/key", json!(7))), (&drop, with("amends/deadline", json!("soon"))), (&json!([]), meta())]
+    {
+        let no = client.result("tools/call", json!({ "name": "step", "arguments": arguments, "_meta": meta }));
+        let no = body(&no, false);
+        assert_eq!(no["error"], "validation_failed", "{no}");
+        assert_eq!(no["valid_next_actions"], json!(["drop_order", "take_order"]), "{no}");
+    }
+}
+
 /// A step by a client that speaks bare MCP, in these words.
 fn flat(client: &Bare, arguments: Value, key: Option<&str>) -> Value {
     let mut meta = meta();

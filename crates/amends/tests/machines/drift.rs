@@ -228,8 +228,40 @@ fn a_walk_whose_fields_do_not_fit_does_not_follow_and_says_which() {
     assert_refused(&no, "schema_drift", &[]);
     assert!(no["error"]["message"].as_str().is_some_and(|words| words.contains("state.must")), "{no}");
     assert_eq!(place.requests("charge_card"), 0);
+    let forked = gateway.call("fork", &json!({ "session": session }).to_string()).1;
+    let call = json!({ "tool": "reset", "args": { "session": session } });
+    assert_eq!(
+        (&forked["error"]["kind"], &forked["error"]["recovery"]["call"]),
+        (&json!("schema_drift"), &call),
+        "{forked}"
+    );
     let (_, reset) = gateway.call("reset", &json!({ "session": session }).to_string());
     assert_eq!(reset["data"]["state"]["fields"], json!({ "must": 1 }), "{reset}");
+}
+
+#[test]
+fn a_fork_from_a_point_that_does_not_fit_offers_another_point_and_leaves_the_walk_alone() {
+    let place = Place::new();
+    let mut gateway = serve(&place, &drifting("migrate", ORDER));
+    let session = ordered(&gateway, "ord_1");
+    let paid = step(&gateway, json!({ "action": "pay", "inputs": { "amount": 5 }, "session": session }));
+    assert_eq!(paid["data"]["state"]["name"], "paid", "{paid}");
+    gateway.kill();
+    let gateway = serve(&place, &drifting("migrate", &renamed()));
+    assert_eq!(look(&gateway, &session, "next")["valid_next_actions"], json!(["hand_over"]), "the walk itself goes on");
+    let no = gateway.call("fork", &json!({ "session": session, "seq": 1 }).to_string()).1;
+    assert_refused(&no, "validation_failed", &["hand_over"]);
+    let message = no["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("after move 1") && message.contains("`order` has no state `ordered`"), "{message}");
+    assert!(!message.contains("reset"), "{message}");
+    assert_eq!(no["error"]["who_must_act"], "agent", "{no}");
+    let mut args = json!({ "session": session });
+    let way = json!({ "template": { "tool": "fork", "args": args, "missing": ["seq"] } });
+    assert_eq!(no["error"]["recovery"], way, "{no}");
+    args["seq"] = json!(2);
+    let forked = gateway.call("fork", &args.to_string()).1;
+    assert_eq!(forked["data"]["state"]["name"], "paid", "{forked}");
+    assert_eq!(look(&gateway, &session, "state")["state"]["name"], "paid", "nothing became of the walk");
 }
 
 #[test]

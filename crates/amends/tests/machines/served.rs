@@ -108,6 +108,15 @@ fn each_no_of_a_machine_in_tools_has_a_way_on() {
     assert_eq!(early["error"]["recovery"]["call"], way, "{early}");
     let shown = call(&gateway, "walk", way["args"].clone());
     assert_eq!(shown["data"]["valid_next_actions"], json!(["drop", "trip_reset"]), "{shown}");
+    let nothing = call(&gateway, "xyzzy", json!({ "session": session }));
+    assert_refused(&nothing, "unknown_name", &["drop", "trip_reset"]);
+    assert_eq!(nothing["error"]["recovery"]["call"], way, "{nothing}");
+    let unbegun = call(&gateway, "xyzzy", json!({}));
+    assert_refused(&unbegun, "unknown_name", &["drop", "amends_send_email"]);
+    let asked = json!({ "name": "xyzzy", "arguments": { "session": session } });
+    let error = Bare::stateless(&gateway).ask("tools/call", asked).1["error"].clone();
+    assert_eq!(error["code"], -32602, "it was never listed: {error}");
+    assert_legal(&error["data"], &["drop", "trip_reset"]);
     let unplaced = call(&gateway, "complete", json!({ "session": session, "why": "x" }));
     assert_refused(&unplaced, "unknown_action", &["drop", "trip_reset"]);
     assert!(unplaced["known_actions"].to_string().contains("trip_reset"), "{unplaced}");
@@ -142,7 +151,53 @@ fn the_tool_of_one_machine_moves_no_walk_of_another() {
     assert_refused(&strange, "invalid_transition", &["one_go", "one_wait"]);
     let message = strange["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("the `go` of `two`, and the walk is in `one`"), "{message}");
+    let way = json!({ "call": { "tool": "walk", "args": { "session": session, "what": "next" } } });
+    assert_eq!(strange["error"]["recovery"], way, "{strange}");
     assert_eq!(call(&gateway, "one_go", json!({ "session": session }))["data"]["state"]["name"], "b");
+}
+
+#[test]
+fn a_machine_that_is_named_beside_a_walk_of_another_moves_nothing() {
+    let machine = |name: &str| {
+        format!(
+            "[machines.{name}]\ninitial = \"a\"\nterminal = [\"b\"]\n\
+             [machines.{name}.actions.go]\nfrom = [\"a\"]\nto = \"b\"\n"
+        )
+    };
+    let within = "[machines.outer]\ninitial = \"a\"\nterminal = [\"b\"]\n\
+                  [machines.outer.actions.run]\nfrom = [\"a\"]\nto = \"b\"\nmachine = \"inner\"\n";
+    let place = Place::new();
+    let gateway = serve(&place, &format!("{}{}{}{within}", machine("one"), machine("two"), machine("inner")));
+    let begun = call(&gateway, "step", json!({ "action": "run", "machine": "outer" }));
+    let outer = begun["data"]["session"].clone();
+    for machine in ["one", "none"] {
+        let strange = call(&gateway, "step", json!({ "action": "go", "machine": machine, "session": outer }));
+        assert_refused(&strange, "invalid_transition", &["go"]);
+        let message = strange["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(&format!("the `go` of `{machine}`, and the walk is in `inner`")), "{message}");
+        assert_eq!(strange["seq"], 1, "{strange}");
+        let way = json!({ "call": { "tool": "walk", "args": { "session": outer, "what": "next" } } });
+        assert_eq!(strange["error"]["recovery"], way, "the one of that name here is not what was meant: {strange}");
+    }
+    let again = call(&gateway, "fork", json!({ "session": outer }))["data"]["session"].clone();
+    for (machine, session) in [("outer", &outer), ("inner", &again)] {
+        let gone = call(&gateway, "step", json!({ "action": "go", "machine": machine, "session": session }));
+        assert_eq!(gone["data"]["state"]["name"], "b", "what it walks and what it is in are both its own: {gone}");
+    }
+}
+
+#[test]
+fn what_is_wanted_of_a_walk_that_is_not_named_asks_for_its_name() {
+    let place = Place::new();
+    let gateway = serve(&place, ORDER);
+    for (tool, args) in
+        [("reset", json!({})), ("cancel", json!({})), ("fork", json!({ "seq": 1 })), ("fork", json!({}))]
+    {
+        let no = call(&gateway, tool, args.clone());
+        assert_refused(&no, "validation_failed", &["drop_order", "take_order"]);
+        let way = json!({ "template": { "tool": tool, "args": args, "missing": ["session"] } });
+        assert_eq!(no["error"]["recovery"], way, "another walk is not what was asked for: {no}");
+    }
 }
 
 #[test]

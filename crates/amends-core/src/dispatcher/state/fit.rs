@@ -30,10 +30,10 @@ impl WalkState {
         for (n, frame) in frames.iter().enumerate() {
             let (name, state) = (&frame.machine, &frame.state);
             let Some(machine) = machines.get(name) else {
-                return Some(format!("there is no `{name}`, in which the walk is"));
+                return Some(format!("there is no `{name}` any more"));
             };
             if !machine.states().contains(state) {
-                return Some(format!("`{name}` has no state `{state}`, in which the walk is"));
+                return Some(format!("`{name}` has no state `{state}` any more"));
             }
             // What waits for the machine above goes on with its own action.
             let waits = frames.get(n + 1).and_then(|above| above.via.as_ref());

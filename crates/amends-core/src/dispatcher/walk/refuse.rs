@@ -38,8 +38,11 @@ impl WalkState {
             return Some(Refusal { recovery, ..Refusal::of(RefusalKind::UnknownAction, message) });
         }
         if let Some(seq) = taking.expect_seq.filter(|seq| *seq != self.moves) {
-            let message =
-                format!("the machine is elsewhere by now: {} moves were made, not {seq}; look again", self.moves);
+            let made = match self.moves {
+                1 => "1 move was made".to_owned(),
+                moves => format!("{moves} moves were made"),
+            };
+            let message = format!("the machine is elsewhere by now: {made}, not {seq}; look again");
             let details = vec![ArgumentFault {
                 field: "expect_seq".into(),
                 expected: self.moves.to_string(),
@@ -153,7 +156,9 @@ impl WalkState {
             No::Over => format!("the machine is over, in `{state}`; reset it to begin again"),
             No::NotFromHere => format!("`{action}` does not lead away from `{state}`"),
             No::Exhausted { bound, most } => {
-                format!("`{action}` cannot be taken again: `{bound}` is bounded to {most}")
+                // What is bounded of all actions together says nothing of how often this one was taken.
+                let again = if frame.taken.contains_key(action) { " again" } else { "" };
+                format!("`{action}` cannot be taken{again}: `{bound}` is bounded to {most}")
             }
             No::Unknown { .. } | No::Stale { .. } | No::Guarded { .. } => {
                 format!("`{action}` cannot be taken in `{state}`")

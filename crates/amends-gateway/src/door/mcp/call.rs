@@ -32,7 +32,8 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
     }
     let parsed = ToolCall::parse(asked.params.as_deref());
     let meta = parsed.as_ref().ok().and_then(|call| call.meta().ok());
-    let dialect = meta.as_ref().and_then(|meta| meta.dialect).unwrap_or(client.gateway.config().dialect);
+    let params = asked.text().unwrap_or("{}");
+    let dialect = amends_wire::mcp::call::dialect(params).unwrap_or(client.gateway.config().dialect);
     let traits = client.said(&asked).traits.speaking(dialect);
     let (asides_to, mut asides) = upstream::asides();
     let mut relay = relay(meta.as_ref(), &outbox);
@@ -42,7 +43,6 @@ pub(super) async fn call(client: Arc<Client>, asked: Asked, outbox: Outbox, mut 
         _ => None,
     };
     let listener = listener(&client, &asked, &outbox, relay.is_some(), asides_to);
-    let params = asked.text().unwrap_or("{}");
     let own = parsed.as_ref().ok().and_then(|call| Some((call, walk::wanted(&client.gateway, call)?)));
     let mut instead = None;
     let handle = match (&parsed, Returned::read(params)) {

@@ -9,11 +9,11 @@ use amends_core::machine::Machine;
 use amends_core::machine::graph::{self, Marks};
 use amends_core::walk::Frame;
 use amends_core::{Envelope, Outcome, Principal, Refusal, RefusalKind, SessionId};
-use amends_wire::mcp::steps::{Names, Next, View, What, hint, history, next_body, state_body};
+use amends_wire::mcp::steps::{Moved, Names, Next, View, What, hint, history, next_body, state_body};
 use serde_json::{Map, Value, json};
 
 use super::OwnWalks;
-use crate::driver::{Answered, Form, Rendered};
+use crate::driver::{Answered, Form, MoveTold, Rendered};
 use crate::gateway::Gateway;
 use crate::walks::{self, drift::Seen};
 
@@ -22,11 +22,12 @@ const TOLD_MAX: usize = 500;
 /// How many bytes they may have.
 const TOLD_BYTES_MAX: usize = 256 << 10;
 
-/// What of a walk was asked for: data, or a text of its own type, with the sentence that says where the walk is.
-#[derive(Clone, Debug, PartialEq)]
+/// What of a walk was asked for: data, or a text of its own type, with where the walk is.
+#[derive(Clone, Debug)]
 pub(crate) struct Shown {
-    lead: String,
     value: Value,
+    view: View,
+    names: Arc<Names>,
 }
 
 impl Shown {
@@ -39,10 +40,11 @@ impl Shown {
     }
 
     /// As the answer of a tool. Nothing was done for it, so that nothing is recorded.
-    pub(super) fn answered(self) -> Answered {
-        let Self { lead, value } = self;
+    pub(super) fn answered(self, tool: &str) -> Answered {
+        let Self { value, view, names } = self;
+        let lead = hint(&view, &names);
         let envelope = Envelope::of(Body::Success { outcome: Outcome::Succeeded, data: Data::Shown { lead, value } });
-        let form = Form::Envelope { envelope: Box::new(envelope), payload: None };
+        let form = Form::Moved(Box::new(MoveTold::of(envelope, Moved::at(tool, view), names)));
         let rendered = Rendered { form, replayed: false };
         Answered { rendered, receipt: None, last: true, delivery: None, declares_output: false }
     }
@@ -85,7 +87,7 @@ pub(crate) async fn look(
         }
         What::History | What::Trace => told(gateway, &session, what).await?,
     };
-    Ok(Shown { lead: hint(&view, names), value })
+    Ok(Shown { value, view, names: names.clone() })
 }
 
 /// What is shown where no walk has begun: where each machine would begin.
@@ -112,11 +114,11 @@ fn before(gateway: &Gateway, what: What) -> Shown {
             several => drawn_together(several, what),
         },
     };
-    let lead = match machines.as_slice() {
-        [only] => hint(&unbegun(only), names),
-        several => hint(&nowhere(several, names), names),
+    let view = match machines.as_slice() {
+        [only] => unbegun(only),
+        several => nowhere(several, names),
     };
-    Shown { lead, value }
+    Shown { value, view, names: names.clone() }
 }
 
 /// A walk that has not begun: it has no handle yet.

@@ -53,7 +53,10 @@ pub(crate) async fn stray(asker: &Asker<'_>, call: &ToolCall<'_>, listener: List
         (None, Some(meant)) => machines.refusal(meant, &config.machines).map(|refusal| misspelt(refusal, name, meant)),
         (None, None) => None,
     };
-    if refusal.is_none() && near.is_empty() {
+    // Where actions are tools, a name that is near to none is an action that there is not. So it is for whoever walks.
+    let walks = || named.is_some() || asker.own.is_some_and(|own| own.last().is_some());
+    let tools = || machines.listed().any(|listed| machines.names().find_action(listed).is_some());
+    if refusal.is_none() && near.is_empty() && !walks() && !tools() {
         return Stray::Passes(listener, None);
     }
     let any = machines.listed().next().unwrap_or_default();

@@ -3,11 +3,12 @@
 use amends_core::failure::bounded;
 use amends_core::id::{ActionName, MachineName};
 use amends_core::machine::Unmet;
+use amends_core::recovery::NextCall;
 use amends_core::refusal::ArgumentFault;
-use amends_core::{Refusal, RefusalKind};
+use amends_core::{Recovery, Refusal, RefusalKind};
 use amends_wire::Schema;
-use amends_wire::mcp::steps::{Given, Names, Retake, View, mended, unguarded};
-use serde_json::{Map, Value};
+use amends_wire::mcp::steps::{Given, Names, Retake, Tool, View, mended, unguarded};
+use serde_json::{Map, Value, json};
 
 use super::super::session::Session;
 
@@ -51,6 +52,17 @@ impl Session {
         }
         let recovery = mended(schema, inputs, &withheld, &self.id, at, names);
         Refusal { details: faults, recovery, ..Refusal::of(RefusalKind::ValidationFailed, message) }
+    }
+
+    /// The refusal of an action of another machine than the walk is in. Which of the two was meant is not for us to guess: the one of
+    /// that name here is not offered.
+    pub(super) fn of_another(&self, name: &ActionName, of: &MachineName, at: &MachineName) -> Refusal {
+        let message = format!("this is the `{name}` of `{}`, and the walk is in `{at}`", bounded(of.as_str()));
+        let listing = self.gateway.catalogue.now();
+        let args = Map::from_iter([("session".to_owned(), json!(self.id)), ("what".to_owned(), json!("next"))]);
+        let call = listing.machines().names().own(Tool::Walk).map(|tool| NextCall { tool: tool.to_owned(), args });
+        let recovery = Some(Recovery { call, ..Recovery::default() });
+        Refusal { recovery, ..Refusal::of(RefusalKind::InvalidTransition, message) }
     }
 
     /// The refusal of an action whose guard does not hold: which part of it, over which values, and the same action with the

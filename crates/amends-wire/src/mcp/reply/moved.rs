@@ -1,6 +1,6 @@
 //! The answer of a move as a result.
 
-use amends_core::{Envelope, Status};
+use amends_core::{Envelope, RefusalKind, Status};
 use serde_json::value::RawValue;
 
 use super::{ClientTraits, ENVELOPE, RECEIPT, Receipt, block};
@@ -13,11 +13,14 @@ use crate::splice::Splice;
 
 /// The answer of a move as an error of the protocol, where it has to be one: its code, its words and its data.
 ///
-/// A state that does not count is one, which a client must not take for a tool's answer.
+/// A state that does not count is one, which a client must not take for a tool's answer. So is a tool that was never listed, where
+/// no other was nearly named.
 pub fn moved_error(envelope: &Envelope, moved: &Moved, names: &Names) -> Option<(i64, String, Box<RawValue>)> {
     let error = envelope.error()?;
     let state = error.details.first().is_some_and(|fault| fault.field == REQUEST_STATE);
-    state.then(|| (INVALID_PARAMS, error.message.clone(), filled(envelope, moved, names)))
+    let near = error.recovery.as_ref().is_some_and(|recovery| !recovery.fuzzy_matches.is_empty());
+    let unknown = error.kind == RefusalKind::UnknownName.as_str() && error.details.is_empty() && !near;
+    (state || unknown).then(|| (INVALID_PARAMS, error.message.clone(), filled(envelope, moved, names)))
 }
 
 /// The answer of a move as a result: where the walk is and what may be done next is part of every one.

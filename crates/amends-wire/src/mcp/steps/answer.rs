@@ -44,7 +44,8 @@ fn fill(bare: &RawValue, envelope: &Envelope, moved: &Moved, names: &Names, hint
         // An envelope is an object, so that there is a place for every member.
         let _ = splice.set_member(bare.get(), name, value);
     };
-    if matches!(envelope.status(), Status::Error | Status::Refused) {
+    // What was looked at is the data as it is, a text perhaps.
+    if matches!(envelope.status(), Status::Error | Status::Refused) || looked(envelope) {
         if !moved.view.is_nowhere() {
             set("state", written(&state(&moved.view)));
         }
@@ -100,6 +101,11 @@ struct Done<'a> {
     next_hint: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<Value>,
+}
+
+/// Whether nothing was done but to look.
+pub(super) fn looked(envelope: &Envelope) -> bool {
+    matches!(envelope.data(), Some(Data::Shown { .. }))
 }
 
 /// Why a move that was made was passed over, and what of it was done; nothing where it was not.

@@ -31,9 +31,8 @@ pub fn definition(tool: Tool, name: &str, machines: &[&Machine]) -> String {
             });
             if machines.len() > 1 {
                 let known: Vec<&str> = machines.iter().map(|machine| machine.name().as_str()).collect();
-                properties["machine"] = json!({
-                    "type": "string", "enum": known, "description": "The machine to walk, for a walk that begins.",
-                });
+                let words = "The machine to walk, for a walk that begins; with `session`, the one that walk is in.";
+                properties["machine"] = json!({ "type": "string", "enum": known, "description": words });
             }
             let hints = json!({ "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false });
             ("Take an action", step_words(machines), properties, json!(["action"]), hints)

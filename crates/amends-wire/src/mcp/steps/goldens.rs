@@ -138,6 +138,14 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
+/// What was looked at in a walk.
+fn looked(value: Value) -> (Envelope, Moved) {
+    let lead = hint(&view("ordered", 1), &names(false));
+    let data = Data::Shown { lead, value };
+    let envelope = Envelope::of(Body::Success { outcome: Outcome::Succeeded, data });
+    (envelope, moved("walk", view("ordered", 1)))
+}
+
 /// Every answer: its name, its envelope, and what came of the move.
 fn answers() -> Vec<(&'static str, Envelope, Moved)> {
     let no = refused;
@@ -160,7 +168,11 @@ fn answers() -> Vec<(&'static str, Envelope, Moved)> {
     let drifted = |why: &str, resets| waiting(Waits::Drifted { why: why.into(), resets });
     let unclear = || waiting(Waits::Unclear { action: "pay".into() });
     let unknown = View { waits: Some(Waits::Unknown { action: "pay".into() }), ..view("ordered", 1) };
+    let (state, at) = looked(state_body(&view("ordered", 1), &names(false)));
+    let (picture, drawn) = looked(json!("stateDiagram-v2\n"));
     vec![
+        ("looked_at_state", state, at),
+        ("looked_at_picture", picture, drawn),
         ("taken", done(), moved("take_order", view("ordered", 1))),
         ("undone_since", done(), moved("pay", View { waits: Some(Waits::Undone { undone: 1 }), ..view("paid", 2) })),
         ("paid", done(), paid),
@@ -346,7 +358,7 @@ fn every_answer_says_what_may_be_done_now_and_with_what() {
     for (name, envelope, moved) in answers() {
         let native: Value = serde_json::from_str(filled(&envelope, &moved, &names(false)).get()).unwrap();
         let failed = native.get("error").is_some();
-        let place = if failed { &native } else { &native["data"] };
+        let place = if failed || name.starts_with("looked") { &native } else { &native["data"] };
         assert_eq!(place["valid_next_actions"], json!(moved.view.legal()), "{name}");
         assert_eq!(place["session"], "ses_1", "{name}");
         assert_eq!(place["seq"], moved.view.seq, "{name}");
@@ -401,11 +413,11 @@ fn a_walk_that_is_over_begins_again_whatever_its_machine_is_by_now() {
 
 #[test]
 fn a_look_at_a_walk_opens_with_where_it_is() {
-    let value = next_body(&view("ordered", 1), &names(false));
     let lead = hint(&view("ordered", 1), &names(false));
-    let data = Data::Shown { lead: lead.clone(), value };
-    let envelope = Envelope::of(Body::Success { outcome: Outcome::Succeeded, data });
-    let reply: Value = serde_json::from_str(&reply::envelope(&envelope, None, None, NATIVE, false)).unwrap();
+    let (envelope, moved) = looked(next_body(&view("ordered", 1), &names(false)));
+    let written = Written::of(&envelope, &moved, &names(false));
+    let reply = reply::moved(&envelope, &moved, &names(false), &written, None, NATIVE);
+    let reply: Value = serde_json::from_str(&reply).unwrap();
     let text = reply["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with(&lead) && !text.contains("It was done"), "{text}");
     assert_eq!(reply["structuredContent"]["data"]["next_hint"], lead, "{reply}");

@@ -3,7 +3,7 @@
 use amends_core::failure::bounded;
 use amends_core::{Envelope, Outcome, Status};
 
-use super::answer::{skipped, written};
+use super::answer::{looked, skipped, written};
 use super::guide::guided;
 use super::names::Names;
 use super::view::Moved;
@@ -14,6 +14,9 @@ const SPELLED_BYTES_MAX: usize = 4096;
 
 /// What a model reads of a move: what became of it, where the walk is, and what can be done next with which inputs.
 pub fn text(answer: &Envelope, moved: &Moved, names: &Names, hint: &str) -> String {
+    if looked(answer) {
+        return envelope::text(answer, None);
+    }
     let view = &moved.view;
     let failed = matches!(answer.status(), Status::Error | Status::Refused);
     let mut lines = if failed {
@@ -42,13 +45,17 @@ pub fn text(answer: &Envelope, moved: &Moved, names: &Names, hint: &str) -> Stri
         lines.push(spelled("The inputs of each", &written(&schemas)));
     }
     if !view.session.as_str().is_empty() {
-        let moves = if view.seq == 1 { "1 move".to_owned() } else { format!("{} moves", view.seq) };
-        lines.push(format!("The walk is `{}`, after {moves}.", view.session));
+        lines.push(format!("The walk is `{}`, after {}.", view.session, moves(view.seq)));
     }
     if answer.replayed && !failed {
         lines.push("This is the recorded answer of an equal move; nothing was done again for this one.".to_owned());
     }
     lines.join("\n")
+}
+
+/// So many moves, in words.
+pub fn moves(made: u64) -> String {
+    if made == 1 { "1 move".to_owned() } else { format!("{made} moves") }
 }
 
 fn spelled(what: &str, json: &str) -> String {

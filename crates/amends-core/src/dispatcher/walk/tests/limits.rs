@@ -80,7 +80,7 @@ fn what_was_spent_in_a_machine_within_stays_spent_after_it() {
     }
     let over = world.wish("paint");
     assert_eq!(world.kind(&over), "invalid_transition");
-    assert!(world.message(&over).contains("`steps` is bounded to 3"), "{}", world.message(&over));
+    assert_eq!(world.message(&over), "`paint` cannot be taken: `steps` is bounded to 3", "it was never taken before");
 }
 
 #[test]
