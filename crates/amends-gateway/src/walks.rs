@@ -30,7 +30,8 @@ use tokio::sync::oneshot;
 use crate::catalogue::{Listing, schema};
 use crate::clock;
 use crate::driver::{
-    Answered, CallHandle, Listener, Mail, MoveWish, SessionHandle, course, past, raise_walk, since as since_reset, told,
+    Answered, CallHandle, Listener, Mail, MoveWish, SessionHandle, course, past, raise_walk, since as since_reset,
+    told, too_often,
 };
 use crate::gateway::Gateway;
 use crate::mint;
@@ -365,6 +366,9 @@ async fn fork(
         }
         None => mint::session(),
     };
+    if let Some(refusal) = too_often(gateway, principal) {
+        return Err(Box::new(refusal));
+    }
     let written = gateway.ledger.fields(id).await.map_err(|error| unread(&error))?;
     let made = events.iter().rev().find_map(|event| match &event.fact {
         Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } => Some(*moves),
