@@ -37,6 +37,7 @@ use amends_core::{CallId, Principal, SessionId, Way};
 use tokio::sync::{mpsc, oneshot};
 
 pub use admission::Wish;
+pub(crate) use admission::too_often;
 pub use answer::{Answered, Form, MoveTold, Rendered};
 pub(crate) use answer::{fetched, kept};
 pub(crate) use approval::BY_PERSON;

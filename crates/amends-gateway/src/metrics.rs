@@ -115,7 +115,11 @@ impl Metrics {
         registry.register("failures", "Failed attempts, by who said so and what went wrong", self.failures.clone());
         registry.register("verdicts", "Judgements of failed attempts", self.verdicts.clone());
         registry.register("compensations", "What was done about them", self.compensations.clone());
-        registry.register("retries", "Further sends that were decided", self.retries.clone());
+        registry.register(
+            "retries",
+            "Further sends, and further tries of moves, that were decided",
+            self.retries.clone(),
+        );
         registry.register("held_back", "Further sends that were not made, and why", self.held_back.clone());
         registry.register("waits", "Waits before a next attempt, by what it is for", self.waits.clone());
         registry.register("questions", "Questions to people, by what became of them", self.questions.clone());

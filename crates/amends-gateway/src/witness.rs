@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use amends_core::attempt::Purpose;
 use amends_core::event::Fact;
+use amends_core::walk::Part;
 use amends_core::{AttemptId, CallId, Certainty, Compensation, Event, Report, SessionId, Timestamp};
 use amends_ledger::Trace;
 use prometheus_client::metrics::counter::Counter;
@@ -20,6 +21,8 @@ use crate::telemetry::{Span, Story};
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
     calls: HashMap<CallId, Watched>,
+    /// Where the newest call of the open move went.
+    moving: Option<Word>,
     /// Those of which a span will be made.
     stories: HashMap<CallId, Story>,
 }
@@ -159,6 +162,9 @@ impl Witness {
                 let tool = metrics.tool(&received.tool, &received.upstream);
                 let upstream = Metrics::upstream(&received.upstream);
                 sight.count(&metrics.calls, [("tool", tool.clone()), ("upstream", upstream.clone())]);
+                if received.leg.as_ref().is_some_and(|leg| leg.part != Part::Exit) {
+                    self.moving = Some(upstream.clone());
+                }
                 let watched = Watched { tool, upstream, received: event.at, attempts: HashMap::new() };
                 self.calls.insert(received.call.clone(), watched);
             }
@@ -211,6 +217,11 @@ impl Witness {
                     sight.count(&metrics.held_back, [("by", Word::Fixed(by.as_str()))]);
                 }
             }
+            Fact::MoveWaits { .. } => {
+                let upstream = self.moving.clone().unwrap_or(Word::UNKNOWN);
+                sight.count(&metrics.retries, [("upstream", upstream)]);
+            }
+            Fact::MoveEnded { .. } => self.moving = None,
             Fact::WaitBegan { next, .. } => sight.count(&metrics.waits, [("next", Word::Fixed(next.as_str()))]),
             Fact::DoubtSettled { certainty, .. } => sight.settled("upstream", *certainty),
             Fact::DoubtResolved { certainty, by: None, .. } => sight.settled("person", *certainty),

@@ -5,7 +5,7 @@ use crate::certainty::Certainty;
 use crate::claim::{ClaimChange, ClaimKind, ClaimState};
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::compensate::allowed;
-use crate::dispatcher::ending::{KEY_KEPT_MS, SIBLING_KEPT_MS};
+use crate::dispatcher::ending::{ACT_KEPT_MS, KEY_KEPT_MS};
 use crate::dispatcher::state::Question;
 use crate::dispatcher::wording;
 use crate::effect::{Answer, Effect, Reply};
@@ -69,7 +69,7 @@ impl Dispatcher {
         // It has not happened so far. While what was sent can still arrive, it may. Its own answer says that it did.
         let arrives_by = question.interaction.arrives_by.filter(|at| !happened && now < *at && by.is_none());
         let kept_ms = match &self.state.walk {
-            Some(walk) if walk.is_sibling(&call) => SIBLING_KEPT_MS,
+            Some(walk) if walk.is_act(&call) => ACT_KEPT_MS,
             _ => KEY_KEPT_MS,
         };
         let (by_late, of) = (by.as_ref().map(|late| late.attempt.clone()), call.clone());
@@ -77,6 +77,8 @@ impl Dispatcher {
         for claim in &question.claims {
             let (name, call) = (claim.name.clone(), call.clone());
             let change = if happened && claim.kind != ClaimKind::Object {
+                // A call outside of moves may be equal to one of theirs, and is not meant for as long.
+                let kept_ms = if claim.kind == ClaimKind::Key { kept_ms } else { KEY_KEPT_MS };
                 ClaimChange::Settle { name, call, state: ClaimState::Complete, until: Some(now + kept_ms) }
             } else if let Some(until) = arrives_by {
                 ClaimChange::Settle { name, call, state: ClaimState::InDoubt, until: Some(until) }

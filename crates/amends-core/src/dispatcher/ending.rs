@@ -21,13 +21,13 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::registry::Code;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
-use crate::walk::{LegOf, Part};
+use crate::walk::Part;
 
 /// How long a call is found by the agent's own key after it ended.
 pub(super) const KEY_KEPT_MS: u64 = 24 * 60 * 60 * 1000;
-/// How long what was done of a move beside other calls is found when the move is wished for again: another of them may wait for
-/// a person meanwhile, or for a time that is far off.
-pub(super) const SIBLING_KEPT_MS: u64 = 30 * KEY_KEPT_MS;
+/// How long what a move is about is found when the move is wished for again: it may have been done without the move being made,
+/// since what it gave says nothing, or another call beside it waits for a person, or for a time that is far off.
+pub(super) const ACT_KEPT_MS: u64 = 30 * KEY_KEPT_MS;
 
 impl Dispatcher {
     pub(super) fn refuse(&mut self, now: Timestamp, id: CallId, refusal: Refusal) {
@@ -222,9 +222,7 @@ fn claim_changes(call: &CallState, now: Timestamp) -> Vec<ClaimChange> {
             Some(now + contract.repeat_window_ms)
         }
         Some(ClaimState::InDoubt | ClaimState::Resumable) => None,
-        _ if kind == ClaimKind::Key && call.received.leg.as_ref().is_some_and(LegOf::is_sibling) => {
-            Some(now + SIBLING_KEPT_MS)
-        }
+        _ if kind == ClaimKind::Key && is_act(call) => Some(now + ACT_KEPT_MS),
         _ if kind == ClaimKind::Key => Some(now + KEY_KEPT_MS),
         _ => Some(now + contract.repeat_window_ms),
     };

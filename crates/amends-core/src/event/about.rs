@@ -67,6 +67,12 @@ impl Fact {
         }
     }
 
+    /// Whether something is done again from here: a call is sent once more, or a move is tried once more, each of which is counted
+    /// where it is decided.
+    pub const fn is_retry(&self) -> bool {
+        matches!(self, Self::FailureJudged { retry: Some(_), .. } | Self::MoveWaits { .. })
+    }
+
     /// The call it is about, where it is about one.
     pub fn call(&self) -> Option<&CallId> {
         match self {

@@ -140,9 +140,7 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
         gates.refusal = Some(Box::new(refusal));
     }
     let limits = config.limits;
-    if let Err(wait_ms) = gateway.rates.take(principal, limits.rate.filter(|_| caller.counts), now) {
-        let mut refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
-        refusal.retry_after_ms = Some(wait_ms);
+    if let Some(refusal) = caller.counts.then(|| too_often(gateway, principal)).flatten() {
         gates.refusal.get_or_insert(Box::new(refusal));
     }
     // A session is told from another by its id, as a principal is.
@@ -252,6 +250,13 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
         place,
         reserved,
     }
+}
+
+/// The refusal of a principal that wants more than it may at once; else that is counted.
+pub(crate) fn too_often(gateway: &Gateway, principal: &Principal) -> Option<Refusal> {
+    let wait_ms = gateway.rates.take(principal, gateway.config().limits.rate, clock::now()).err()?;
+    let refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
+    Some(Refusal { retry_after_ms: Some(wait_ms), ..refusal })
 }
 
 /// Who must say yes to the call, as the contract and the queue say, and how the wait for that is spent.

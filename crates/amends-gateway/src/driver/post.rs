@@ -223,12 +223,13 @@ pub(super) async fn unwind_for(
         tokio::time::sleep(LOOK_AGAIN).await;
         told = unwind(gateway, session, since).await;
     }
+    let redeemed = redeemed(gateway, session).await;
     let before = told["before"].as_u64().and_then(|before| u32::try_from(before).ok());
     let (mut undone, mut failed, mut doubtful) = (before.unwrap_or_default(), Vec::new(), Vec::new());
     for one in told["undone"].as_array().into_iter().flatten() {
-        let done = matches!(one["result"]["status"].as_str(), Some("success" | "empty" | "degraded"));
         match one["call"].as_str() {
-            Some(_) if done => undone += 1,
+            // Whatever was answered, it is the ledger that says what was undone.
+            Some(call) if redeemed.contains(&CallId::new(call)) => undone += 1,
             Some(call) => {
                 failed.push(CallId::new(call));
                 if one["result"]["error"]["certainty"] == Certainty::InDoubt.as_str() {
@@ -239,6 +240,20 @@ pub(super) async fn unwind_for(
         }
     }
     (undone, failed, doubtful)
+}
+
+/// What was done in a session and is undone, as its tokens say.
+async fn redeemed(gateway: &Gateway, session: &SessionId) -> HashSet<CallId> {
+    loop {
+        match gateway.ledger.reversals_of(session).await {
+            Ok(rows) => {
+                let undone = rows.into_iter().filter(|row| row.state == ReversalState::Redeemed);
+                return undone.map(|row| row.call).collect();
+            }
+            Err(error) => tracing::warn!(%error, %session, "what was undone cannot be read"),
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// Redeems a session's tokens since then, newest first. One that fails is recorded, and the others go on.

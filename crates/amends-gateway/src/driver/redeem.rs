@@ -93,7 +93,9 @@ fn admitted(gateway: &Gateway, caller: &Caller<'_>, id: CallId, found: Result<Op
         Err(refusal) => admission::refused(principal, REVERSE_TOOL, *refusal),
         Ok((redeems, undo)) => {
             let arguments: Map<String, Value> = serde_json::from_slice(&undo.arguments).unwrap_or_default();
-            let params = serde_json::json!({ "name": undo.tool, "arguments": arguments }).to_string();
+            // Two writes may be undone by equal calls: it is its token that makes an undoing the same as another.
+            let meta = serde_json::json!({ "amends/key": format!("reversal/{}", redeems.token) });
+            let params = serde_json::json!({ "name": undo.tool, "arguments": arguments, "_meta": meta }).to_string();
             let parsed = serde_json::from_str::<&RawValue>(&params).ok();
             let Some(call) = parsed.and_then(|raw| ToolCall::parse(Some(raw)).ok()) else {
                 let refusal = refused("it cannot be told how to undo it");

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use amends_core::effect::{Effect, Reply};
 use amends_core::inquiry::Telling;
-use amends_core::walk::LegOf;
+use amends_core::walk::{LegOf, Part};
 use amends_core::{
     Attempt, CallId, Certainty, ClaimChange, ClaimState, Code, Digest, Event, Fact, Failure, Gates, Input, Outcome,
     Purpose, RefusalKind, Report, ReversalChange, Step, Timestamp, ToolName,
@@ -335,8 +335,10 @@ impl Session {
                     live.rules.contract.repeat_window_ms,
                     now,
                 );
-                if let Some(answer) = answer.as_mut().filter(|_| live.leg.as_ref().is_some_and(LegOf::is_sibling)) {
-                    // As long as its claim: whoever takes the move again goes on with what it gave.
+                // What a move is about is kept as long as its claim: whoever takes the move again goes on with what it gave. What
+                // only read beside it is part of that.
+                let kept = |leg: &LegOf| leg.is_sibling() || (live.claimed && leg.part == Part::Act);
+                if let Some(answer) = answer.as_mut().filter(|_| live.leg.as_ref().is_some_and(kept)) {
                     answer.until = now + KEPT_MS;
                 }
                 append.answers.extend(answer);

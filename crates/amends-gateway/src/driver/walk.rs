@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-use super::admission::not_known_yet;
+use super::admission::{not_known_yet, too_often};
 use super::answer::Answered;
 use super::deliveries::Moment;
 use super::listener::Listener;
@@ -198,11 +198,13 @@ impl Session {
         let Value::Object(given) = inputs else { return };
         wish.inputs = given;
         let Some(wish) = self.meets(wish, &taking) else { return };
-        let mut gates = Gates::default();
+        // Each wish is recorded, so that there is a bound to how often any is made.
+        let hasty = records.then(|| too_often(&self.gateway, &self.principal)).flatten().map(Box::new);
+        let mut gates = Gates { refusal: hasty, ..Gates::default() };
         if wish.reset {
             let look = self.dispatcher.walk();
             gates.declared = look.and_then(|look| drift::begins_under(&self.gateway, &look)).map(Box::new);
-        } else {
+        } else if gates.refusal.is_none() {
             gates.refusal = self.keep_up().or_else(|| self.objection(&wish)).map(Box::new);
             gates.patience = self.asks_first(action.as_str()).then(|| Box::new(config.people.patience.clone()));
         }
@@ -280,11 +282,6 @@ impl Session {
     fn objection(&self, wish: &MoveWish) -> Option<Refusal> {
         if !self.gateway.recording.load(Ordering::Relaxed) {
             return Some(told::unrecordable());
-        }
-        if let Err(wait_ms) = self.gateway.rates.take(&self.principal, self.gateway.config().limits.rate, clock::now())
-        {
-            let refusal = Refusal::of(RefusalKind::RateLimited, "these are more calls than one may make here");
-            return Some(Refusal { retry_after_ms: Some(wait_ms), ..refusal });
         }
         let (look, walking) = (self.dispatcher.walk()?, self.walking.as_ref()?);
         let frame = look.frames.last()?;

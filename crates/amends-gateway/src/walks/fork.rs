@@ -17,7 +17,7 @@ use super::beginnings::Beginnings;
 use super::drift::{self, Drifted};
 use super::undone::{Undone, hindsight, undone};
 use super::{HAND_OVER, HANDS_MAX, find, no_rules, payload, read, seen, steps, unfit, unknown, unread};
-use crate::driver::{CallHandle, SessionHandle, course, past, since as since_reset, told};
+use crate::driver::{CallHandle, SessionHandle, course, past, since as since_reset, told, too_often};
 use crate::gateway::Gateway;
 use crate::mint;
 
@@ -47,6 +47,9 @@ pub(super) async fn fork(
         }
         None => mint::session(),
     };
+    if let Some(refusal) = too_often(gateway, principal) {
+        return Err(Box::new(refusal));
+    }
     let written = gateway.ledger.fields(id).await.map_err(|error| unread(&error))?;
     let made = events.iter().rev().find_map(|event| match &event.fact {
         Fact::MoveMade { moves, .. } | Fact::WalkReset { moves, .. } => Some(*moves),

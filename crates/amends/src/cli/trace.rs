@@ -100,7 +100,7 @@ fn as_json(trace: &Trace, events: &[&StoredEvent], releases: &Releases) -> Resul
 
 /// How often something was sent again.
 fn retries(events: &[&StoredEvent]) -> usize {
-    events.iter().filter(|stored| matches!(stored.event.fact, Fact::FailureJudged { retry: Some(_), .. })).count()
+    events.iter().filter(|stored| stored.event.fact.is_retry()).count()
 }
 
 fn as_text(trace: &Trace, events: &[&StoredEvent], releases: &Releases) -> String {

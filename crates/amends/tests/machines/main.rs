@@ -35,6 +35,7 @@ mod stages;
 mod till;
 mod time;
 mod together;
+mod told;
 mod undone;
 mod waits;
 mod within;

@@ -71,7 +71,8 @@ fn the_fork_of_a_walk_that_was_given_up_says_what_was_undone() {
     till::says(&place, "take", "o2", &forbidden());
     let failed = take(&gateway, &walk, "take");
     assert_eq!(failed["error"]["kind"], "action_error", "{failed}");
-    eventually("it is undone", || look(&gateway, &walk, "next")["waits"]["undone"] == 1);
+    // A fork goes by what is recorded.
+    eventually("it is undone", || place.events_named("walk_unwound").len() == 1);
     let fork = gateway.call("fork", &json!({ "session": walk, "seq": 1 }).to_string()).1;
     let told = &fork["data"]["result"];
     assert_eq!((&told["given_up"], &told["undone"]), (&json!("1 undone"), &json!(1)), "{fork}");
@@ -274,4 +275,82 @@ fn an_undoing_that_a_crash_cut_short_waits_until_the_tools_are_known() {
     let waits = json!({ "for": "given_up", "undone": 1, "not_undone": 0, "left": [], "in_doubt": ["lend"] });
     assert_eq!(look(&gateway, &walk, "next")["waits"], waits);
     assert_eq!(tools(&place), ["put", "lend", "take", "bring", "undo"]);
+}
+
+/// Something is given away twice, and the same call takes either back.
+const GIVEN: &str = r#"
+[tools.give]
+effect = "write"
+reverse = { tool = "bring", args = { order = "args.order" }, within = "24h" }
+
+[machines.gift]
+initial = "open"
+terminal = ["over"]
+
+[machines.gift.actions.give]
+from = ["open", "given"]
+to = "given"
+tool = "give"
+times = 2
+args = { order = "inputs.order" }
+input = { type = "object", properties = { order = { type = "string" } }, required = ["order"] }
+
+[machines.gift.actions.take]
+from = ["given"]
+to = "over"
+tool = "take"
+args = { order = "'o1'" }
+resolution = "abort_workflow"
+"#;
+
+/// How often something was brought back.
+fn brought(place: &Place) -> usize {
+    tools(place).iter().filter(|tool| *tool == "bring").count()
+}
+
+#[test]
+fn equal_undoings_of_one_walk_are_each_made_and_each_told_of() {
+    let place = Place::new();
+    let gateway = serve_with(&place, BOUNDS, GIVEN);
+    till::says(&place, "take", "o1", &forbidden());
+    let given = json!({ "order": "o1" });
+    let walk = step(&gateway, json!({ "action": "give", "inputs": given }))["data"]["session"].clone();
+    let again = step(&gateway, json!({ "action": "give", "inputs": given, "session": walk, "expect_seq": 1 }));
+    assert_eq!((&again["status"], tools(&place).len()), (&json!("success"), 2), "{again}");
+    till::says(&place, "bring", "o1", &json!([{ "after": "let-go", "result": {} }, { "result": {} }]));
+    take(&gateway, &walk, "take");
+    eventually("what can be undone is", || place.events_named("walk_unwound").len() == 1);
+    let waits = json!({ "for": "given_up", "undone": 1, "not_undone": 0, "left": [], "in_doubt": ["give"] });
+    assert_eq!((look(&gateway, &walk, "next")["waits"].clone(), brought(&place)), (waits, 2));
+    let asked = queue(&place).into_iter().find(|asked| asked["question"].to_string().contains("did `bring` happen?"));
+    let doubt = asked.expect("a person is asked")["id"].as_str().expect("a question has an id").to_owned();
+    let (code, said) = place.amends(&["answer", &doubt, "happened", "--by", "ada"]);
+    assert_eq!(code, 0, "{said}");
+    let waits = json!({ "for": "given_up", "undone": 2, "not_undone": 0, "left": [] });
+    eventually("the walk says so", || look(&gateway, &walk, "next")["waits"] == waits);
+    let (code, said) = place.amends(&["unwind", walk.as_str().expect("a handle")]);
+    assert_eq!((code, brought(&place)), (0, 2), "nothing is left: {said}");
+}
+
+#[test]
+fn equal_undoings_of_two_walks_at_once_are_both_made() {
+    let place = Place::new();
+    let gateway = serve(&place, GIVEN);
+    till::says(&place, "take", "o1", &forbidden());
+    holds(&place, "bring");
+    let walks = ["one", "two"].map(|key| {
+        let args = json!({ "action": "give", "inputs": { "order": "o1" } }).to_string();
+        let begun = gateway.call_with("step", &[("idempotency-key", key)], &args).1;
+        assert_eq!(begun["status"], "success", "{begun}");
+        begun["data"]["session"].clone()
+    });
+    assert_ne!(walks[0], walks[1]);
+    walks.iter().for_each(|walk| drop(take(&gateway, walk, "take")));
+    eventually("both are being undone", || brought(&place) == 2);
+    lets_go(&place, "bring");
+    let waits = json!({ "for": "given_up", "undone": 1, "not_undone": 0, "left": [] });
+    for walk in &walks {
+        eventually("it is undone", || look(&gateway, walk, "next")["waits"] == waits);
+    }
+    assert_eq!((brought(&place), place.events_named("reversal_redeemed").len()), (2, 2));
 }

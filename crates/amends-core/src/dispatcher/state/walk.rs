@@ -506,11 +506,11 @@ impl WalkState {
         ends.any(|end| end.certainty == Certainty::InDoubt && end.doubts.contains(&attempt.n))
     }
 
-    /// Whether that call is made beside others for a move that is open, or not settled.
-    pub(in crate::dispatcher) fn is_sibling(&self, call: &CallId) -> bool {
+    /// Whether that call is what a move is about that is open, or not settled.
+    pub(in crate::dispatcher) fn is_act(&self, call: &CallId) -> bool {
         let open = self.open.iter().flat_map(|open| &open.legs);
         let mut legs = open.chain(self.unsettled.iter().flat_map(|past| &past.legs));
-        legs.any(|leg| leg.call == *call && crate::walk::is_sibling(leg.part, &leg.name))
+        legs.any(|leg| leg.call == *call && leg.part == Part::Act)
     }
 
     /// A call of a move begins.

@@ -350,26 +350,40 @@ impl Dispatcher {
             true => String::new(),
             false => format!("; `{}` was done, and is not done again", done.join("`, `")),
         };
-        let message =
-            format!("a person is asked whether {what}: tell the user, and do not call again in this turn{also}");
+        let doubtful: Vec<&str> =
+            self.beside(open).filter(|(_, of)| *of == Certainty::InDoubt).map(|(it, _)| it).collect();
+        let unknown = match doubtful.is_empty() {
+            true => String::new(),
+            false => format!("; whether `{}` happened is not known yet", doubtful.join("`, `")),
+        };
+        let message = format!(
+            "a person is asked whether {what}: tell the user, and do not call again in this turn{also}{unknown}"
+        );
         let mut refusal = Refusal::of(RefusalKind::AwaitingPerson, message);
         refusal.recovery.get_or_insert_default().not_before = Some((now + COME_BACK_MS).ms());
         let mut error = Trouble::refused(&requested, &refusal);
         error.interaction = question;
         error.retryable = false;
         error.certainty = self.known_beside(open);
+        error.safe_to_repeat = error.certainty != Certainty::InDoubt;
         let body = Body::Error { outcome: None, error: Box::new(error) };
         Some((open.taking.id.clone(), Envelope::of(body)))
     }
 
     /// What is known of what an open move did: what is made beside a call that waits for a person does not wait.
     fn known_beside(&self, open: &MoveState) -> Certainty {
-        let writes = open.part(Part::Act).filter(|leg| !leg.reads);
-        let known: Vec<Certainty> = writes
-            .map(|leg| self.state.calls.get(&leg.call).map_or_else(|| leg.certainty(), CallState::certainty))
-            .collect();
+        let known: Vec<Certainty> = self.beside(open).map(|(_, certainty)| certainty).collect();
         let most = [Certainty::InDoubt, Certainty::Processed, Certainty::NotProcessed];
         most.into_iter().find(|certainty| known.contains(certainty)).unwrap_or(Certainty::NotSent)
+    }
+
+    /// The writes of an open move, and what is known of each.
+    fn beside<'a>(&'a self, open: &'a MoveState) -> impl Iterator<Item = (&'a str, Certainty)> {
+        let writes = open.part(Part::Act).filter(|leg| !leg.reads);
+        writes.map(|leg| {
+            let call = self.state.calls.get(&leg.call);
+            (leg.name.as_str(), call.map_or_else(|| leg.certainty(), CallState::certainty))
+        })
     }
 
     /// A person did not allow the move, or nobody said anything in time.

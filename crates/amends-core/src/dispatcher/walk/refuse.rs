@@ -16,9 +16,10 @@ impl WalkState {
     /// Why that wish is not granted; nothing where it is. A move in doubt holds the others up while somebody settles it; once
     /// nobody does any more, the same wish may go on with it, by the keys of its calls, and the walk may begin again.
     pub(super) fn no(&self, taking: &Taking, gates: &Gates, now: Timestamp, settling: &Settles) -> Option<Refusal> {
-        // A machine that is declared otherwise by now is not told about as it was.
-        if let Some(drifted) = gates.refusal.as_deref().filter(|refusal| refusal.kind == RefusalKind::SchemaDrift) {
-            return Some(drifted.clone());
+        // A machine that is declared otherwise by now is not told about as it was, and whoever asks too often hears of nothing else.
+        let first = |refusal: &&Refusal| matches!(refusal.kind, RefusalKind::SchemaDrift | RefusalKind::RateLimited);
+        if let Some(refusal) = gates.refusal.as_deref().filter(first) {
+            return Some(refusal.clone());
         }
         let (machine, _) = self.top();
         let action = taking.action.as_str();
@@ -58,7 +59,8 @@ impl WalkState {
                 false => format!("`{}` is being done", open.taking.action),
             };
             let message = format!("{waits}; nothing else can be done until that is over");
-            return Some(busy(message, Some(1_000)));
+            // A person takes the time that a person takes.
+            return Some(busy(message, (!asked).then_some(1_000)));
         }
         if let Some(past) = &self.unsettled {
             let its = &past.taking.action;

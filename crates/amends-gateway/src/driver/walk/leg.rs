@@ -172,7 +172,10 @@ impl Session {
     }
 }
 
-/// What an answer gave, and how it was written.
+/// That something was done and gave nothing.
+const NOTHING: (Value, Option<Box<RawValue>>) = (Value::Null, None);
+
+/// What an answer gave, and how it was written; nothing for what was not done.
 pub(super) fn gave(rendered: &Rendered) -> Option<(Value, Option<Box<RawValue>>)> {
     let read = |text: &str| {
         let value = structured(text).or_else(|| serde_json::from_str(text).ok())?;
@@ -183,15 +186,18 @@ pub(super) fn gave(rendered: &Rendered) -> Option<(Value, Option<Box<RawValue>>)
         Form::Forward { result, .. } => read(&String::from_utf8_lossy(result)),
         Form::Envelope { payload: Some(raw), .. } => Some((serde_json::from_str(raw.get()).ok()?, Some(raw.clone()))),
         // What a person said that it gave.
-        Form::Envelope { envelope, payload: None } => match envelope.data()? {
-            Data::Value(value) | Data::Shown { value, .. } => {
+        Form::Envelope { envelope, payload: None } => match envelope.data() {
+            Some(Data::Value(value) | Data::Shown { value, .. }) => {
                 Some((value.clone(), serde_json::value::to_raw_value(value).ok()))
             }
-            Data::Of(_) => None,
+            Some(Data::Of(_)) => None,
+            None => envelope.error().is_none().then_some(NOTHING),
         },
         Form::Stored { json } => {
             let envelope: Value = serde_json::from_str(json.get()).ok()?;
-            let data = envelope.get("data")?.clone();
+            let Some(data) = envelope.get("data").cloned() else {
+                return envelope.get("error").is_none().then_some(NOTHING);
+            };
             let raw = serde_json::value::to_raw_value(&data).ok();
             Some((data, raw))
         }

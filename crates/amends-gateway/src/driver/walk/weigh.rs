@@ -21,9 +21,10 @@ impl Session {
             (Weighed::Unclear { why }, None)
         });
         let joined = self.joined(&of).filter(|_| what == Weighing::Act);
+        let shows = what != Weighing::Skip || self.is_passed_over(&of);
         if let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&of)) {
             live.written = written;
-            live.gave = joined.or(live.gave.take());
+            live.gave = joined.or(live.gave.take()).filter(|_| shows);
         }
         self.take(Input::Weighed { of, weighed }, Gates::default());
     }
@@ -38,7 +39,9 @@ impl Session {
             Ok((Weighed::Arrives { arrival }, written)) if arrival == leads => written,
             Ok(_) | Err(_) => None,
         };
-        let written = as_recorded(Weighing::Act).or_else(|| as_recorded(Weighing::Skip));
+        let well = as_recorded(Weighing::Act);
+        let shows = well.is_some() || self.is_passed_over(&of);
+        let written = well.or_else(|| as_recorded(Weighing::Skip));
         if written.is_none() {
             tracing::error!(session = %self.id, call = %of, "what a move writes cannot be told again");
             let why = "what it gave is not kept any more, so that what it writes cannot be told again".to_owned();
@@ -46,7 +49,19 @@ impl Session {
         }
         if let Some(live) = self.walking.as_mut().and_then(|walking| walking.moves.get_mut(&of)) {
             live.written = written;
+            live.gave = live.gave.take().filter(|_| shows);
         }
+    }
+
+    /// Whether a move was done well, and is passed over by its own `assert`, which looked at what it gave. What failed and is
+    /// passed over has nothing to show, whatever was done of it.
+    fn is_passed_over(&self, of: &CallId) -> bool {
+        let (Some(look), Some(walking)) = (self.dispatcher.walk(), &self.walking) else { return false };
+        let machine = look.frames.last().and_then(|frame| look.machines.get(&frame.machine));
+        let Some((live, machine)) = walking.moves.get(of).zip(machine) else { return false };
+        let Some((_, action)) = machine.action(live.action.as_str()) else { return false };
+        let known = live.known(matches!(action.does, Does::Parallel(_)));
+        matches!(action.asserted(known.over(walking.course.fields())), Ok(Said::Skip))
     }
 
     /// What calls gave that were made at the same time, each by its name: all of it is what their move gave.

@@ -168,12 +168,15 @@ fn guide(error: &mut Trouble, moved: &Moved, names: &Names) {
     if error.kind == RefusalKind::SchemaDrift.as_str() && view.begins_again() {
         error.who_must_act = WhoMustAct::Agent;
     }
-    let asked = matches!(&view.waits, Some(Waits::Unsettled { done: false, asked: true, .. }));
+    let asked = matches!(
+        &view.waits,
+        Some(Waits::Open { asked: true, .. } | Waits::Unsettled { done: false, asked: true, .. })
+    );
     if error.kind == RefusalKind::InFlight.as_str() && asked {
         error.who_must_act = WhoMustAct::Person;
     }
-    let waits_in_vain =
-        matches!(&view.waits, Some(Waits::Unsettled { .. } | Waits::Unknown { .. } | Waits::Unclear { .. }));
+    let stays = matches!(&view.waits, Some(Waits::Unsettled { .. } | Waits::Unknown { .. } | Waits::Unclear { .. }));
+    let waits_in_vain = asked || stays;
     if error.kind == RefusalKind::InFlight.as_str() && waits_in_vain {
         // It is not time that settles it.
         (error.retryable, error.retry_after_ms) = (false, None);
@@ -281,8 +284,11 @@ fn template(error: &Trouble, moved: &Moved, nearest: &[String], names: &Names) -
         schema: next.schema.as_ref(),
         names,
     };
+    let given = moved.given.as_ref();
     // What failed for what it was given is not given the same again.
-    let failed = error.kind == RefusalKind::ActionError.as_str() && !error.retryable;
-    let given = moved.given.as_ref().filter(|_| !failed);
-    retake.fitting(given, meant.is_some())
+    match error.kind == RefusalKind::ActionError.as_str() && !error.retryable {
+        true if meant.is_some() => retake.otherwise(given),
+        true => retake.fitting(None, false),
+        false => retake.fitting(given, meant.is_some()),
+    }
 }

@@ -82,6 +82,16 @@ impl Retake<'_> {
         Some(Template { tool: self.tool()?, args: self.args(Map::new()), missing: vec!["inputs".to_owned()] })
     }
 
+    /// Its call with nothing of what was given, which is to be said anew, and whatever else it knows; nothing where no other inputs
+    /// make another call of it.
+    pub(super) fn otherwise(&self, given: Option<&Given>) -> Option<Template> {
+        let schema = self.schema.and_then(|schema| Schema::from_value(schema.clone()).ok());
+        let known = schema.iter().flat_map(Schema::known).map(str::to_owned);
+        let Given { inputs, withheld } = given.cloned().unwrap_or_default();
+        let unsaid: Vec<String> = inputs.into_iter().map(|(name, _)| name).chain(withheld).chain(known).collect();
+        if unsaid.is_empty() { None } else { self.template(Map::new(), unsaid) }
+    }
+
     /// Its call with what fits it of what was given. What was given to quite another action fits only where it is declared.
     pub(super) fn fitting(&self, given: Option<&Given>, meant: bool) -> Option<Template> {
         let schema = self.schema.and_then(|schema| Schema::from_value(schema.clone()).ok());
@@ -309,6 +319,22 @@ mod tests {
         let vain = guarded(&json!({ "item": "tea", "ammount": 50 }), &[], &["inputs.amount"]);
         assert_eq!(vain["template"]["args"]["inputs"], json!({ "item": "tea" }), "it would not hold: {vain}");
         assert_eq!(vain["template"]["missing"], json!(["inputs.amount"]), "{vain}");
+    }
+
+    #[test]
+    fn what_failed_for_what_it_was_given_is_to_be_said_otherwise_or_not_at_all() {
+        let given = Given { inputs: Map::from_iter([("more".to_owned(), json!(1))]), withheld: vec!["item".into()] };
+        for (tools, args, missing) in [
+            (false, json!({ "action": "pay", "session": "ses_1" }), ["inputs.more", "inputs.item", "inputs.amount"]),
+            (true, json!({ "session": "ses_1" }), ["more", "item", "amount"]),
+        ] {
+            let other = retaken(tools, |retake| serde_json::to_value(retake.otherwise(Some(&given))?).ok());
+            assert_eq!((&other["args"], &other["missing"]), (&args, &json!(missing)), "{other}");
+        }
+        let (machine, session) = (MachineName::new("m"), SessionId::new("ses_1"));
+        let names = Names::assign(&Tool::ALL, &[], |_| false);
+        let bare = Retake { session: &session, machine: &machine, action: "pay", schema: None, names: &names };
+        assert_eq!(bare.otherwise(Some(&Given::default())), None, "it would be the same call");
     }
 
     #[test]

@@ -85,14 +85,18 @@ fn kept(world: &World) -> Vec<(ClaimState, Option<u64>)> {
 }
 
 #[test]
-fn what_was_done_beside_what_failed_is_known_for_a_month() {
+fn what_a_move_did_is_known_for_a_month_whether_it_was_made_or_not() {
     let mut spec = shop();
     let two = json!({ "a": { "tool": "charge_card" }, "b": { "tool": "charge_card" } });
     spec["shop"]["actions"]["both"] = json!({ "from": ["open"], "to": "open", "parallel": two });
     let mut world = World::new(spec);
     world.wish("pay");
     world.done();
-    assert_eq!(kept(&world), [(ClaimState::Complete, Some(1))], "its move is made");
+    assert_eq!(kept(&world), [(ClaimState::Complete, Some(30))]);
+    world.claims.clear();
+    world.wish_with("pay", "again", None);
+    world.result(failed(Code::OutputMalformed, Certainty::Processed));
+    assert_eq!(kept(&world), [(ClaimState::Complete, Some(30))], "it was done, and says nothing of use");
     world.claims.clear();
     world.wish("both");
     world.done();

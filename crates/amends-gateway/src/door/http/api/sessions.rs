@@ -160,13 +160,11 @@ pub(crate) fn told_of(trace: &Trace, fields: &mut Fields) -> Result<Value, Probl
     let limit = fields.number("limit", 500, 1, EVENTS_MAX)?;
     let events = trace.events.iter().filter(|stored| stored.event.seq >= from);
     let events: Vec<Value> = events.take(usize::try_from(limit).unwrap_or(0)).map(told_event).collect();
-    let retry =
-        |stored: &&amends_ledger::StoredEvent| matches!(stored.event.fact, Fact::FailureJudged { retry: Some(_), .. });
     Ok(json!({
         "session": trace.session,
         "cut": trace.cut,
         "last": trace.events.last().map_or(0, |stored| stored.event.seq),
-        "retries": trace.events.iter().filter(retry).count(),
+        "retries": trace.events.iter().filter(|stored| stored.event.fact.is_retry()).count(),
         "events": events,
     }))
 }
