@@ -39,6 +39,7 @@ use crate::walks::drift::{self, Drifted, Seen};
 use crate::walks::kit::Kit;
 use crate::walks::view::View;
 
+pub use leg::gave;
 pub(super) use load::walking;
 pub(crate) use load::{course, look_from_outside, past, raise_walk, since};
 
