@@ -14,6 +14,7 @@ pub mod graph;
 mod inputs;
 mod look;
 mod machines;
+mod objection;
 mod position;
 mod possible;
 mod read;
@@ -40,6 +41,7 @@ pub use course::{Course, Known, Lost, Written};
 pub use finding::{Finding, Weight};
 pub use look::ToolFacts;
 pub use machines::Machines;
+pub use objection::{Guarded, unfit};
 pub use position::{Move, No, Position};
 pub use scope::{Said, Scope};
 pub use spec::{

@@ -49,6 +49,7 @@ pub use retire::{Retirement, retire, retire_old};
 pub(crate) use session::Mail;
 pub(crate) use stop::stop;
 pub use undo::token_digest;
+pub use walk::gave;
 pub(crate) use walk::{MoveWish, course, look_from_outside, past, raise_walk, since, told};
 
 use crate::gateway::Gateway;

@@ -9,8 +9,10 @@ mod expect;
 mod faked;
 mod gates;
 mod mistakes;
+mod recorded;
 mod report;
 mod spec;
+mod standing;
 mod telling;
 mod undo;
 
@@ -18,12 +20,12 @@ use thiserror::Error;
 
 pub use answer::AnswerSpec;
 pub use expect::{ExpectSpec, NoSpec};
-pub use faked::reports;
 pub use mistakes::Mistake;
+pub use recorded::{Recording, Sent};
 pub use report::{Mismatch, Report, StepReport};
-pub use spec::{Scenario, StepSpec};
+pub use spec::{Scenario, StepSpec, ToolSpec};
 pub(crate) use telling::BEGIN;
-pub use telling::{Cast, Sent, tell};
+pub use telling::{Cast, tell};
 pub(crate) use telling::{Happened, retell};
 
 /// Why a scenario cannot be told.
@@ -39,6 +41,14 @@ pub enum ScenarioError {
         step: usize,
         /// What is wrong with it.
         reason: String,
+    },
+    /// It says what a tool takes that no machine calls.
+    #[error("no machine calls `{tool}`, of which `[tools.{tool}]` says what it takes{hint}")]
+    Uncalled {
+        /// The tool.
+        tool: String,
+        /// What may have been meant.
+        hint: String,
     },
     /// It is about a machine that is not declared.
     #[error("there is no machine `{machine}`{hint}")]

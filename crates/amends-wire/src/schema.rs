@@ -4,9 +4,9 @@ mod cost;
 mod fault;
 mod repair;
 
-use amends_core::Recovery;
 use amends_core::recovery::{NextCall, Template};
 use amends_core::refusal::ArgumentFault;
+use amends_core::{Recovery, Refusal, RefusalKind};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -141,6 +141,17 @@ impl Schema {
     pub fn required(&self) -> Vec<&str> {
         let required = self.source.get("required").and_then(Value::as_array);
         required.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// The refusal of a call of that tool with arguments that do not fit; nothing where they do.
+    pub fn refusal(&self, tool: &str, value: &Value) -> Option<Refusal> {
+        let details = self.check(value);
+        let fault = details.first()?;
+        let field = if fault.field.is_empty() { "the arguments".to_owned() } else { format!("`{}`", fault.field) };
+        let more = if details.len() > 1 { format!(" (and {} more)", details.len() - 1) } else { String::new() };
+        let message = format!("`{tool}` does not take these arguments: {field}: expected {}{more}", fault.expected);
+        let recovery = Some(self.recovery(tool, value));
+        Some(Refusal { details, recovery, ..Refusal::of(RefusalKind::InvalidArgument, message) })
     }
 
     /// The next call of that tool: complete where only names were nearly right, else with the arguments that are right and

@@ -125,14 +125,10 @@ fn admit_call(gateway: &Gateway, caller: &Caller<'_>, params: &str, call: &ToolC
         // What is judged and shown to a person would not be what its tool takes.
         gates.refusal = Some(Box::new(given_twice(&tool.name, at)));
     }
-    if let (Some(schema), Some(value)) = (&tool.input, &value) {
-        let faults = schema.check(value);
-        if !faults.is_empty() {
-            let mut refusal = Refusal::of(RefusalKind::InvalidArgument, invalid(&tool.name, &faults));
-            refusal.details = faults;
-            refusal.recovery = Some(schema.recovery(tool.name.as_str(), value));
-            gates.refusal = Some(Box::new(refusal));
-        }
+    if let (Some(schema), Some(value)) = (&tool.input, &value)
+        && let Some(refusal) = schema.refusal(tool.name.as_str(), value)
+    {
+        gates.refusal = Some(Box::new(refusal));
     }
     if !gateway.recording.load(std::sync::atomic::Ordering::Relaxed) {
         let mut refusal = Refusal::of(RefusalKind::StoreUnavailable, "the ledger cannot record, so nothing is sent");
@@ -407,15 +403,6 @@ fn unknown(gateway: &Gateway, listing: &Listing, name: &str) -> Refusal {
     let mut refusal = Refusal::of(RefusalKind::UnknownName, format!("there is no tool `{shown}`{hint}"));
     refusal.recovery = Some(Recovery { fuzzy_matches: near, ..Recovery::default() });
     refusal
-}
-
-fn invalid(tool: &ToolName, faults: &[amends_core::refusal::ArgumentFault]) -> String {
-    let first = faults.first().map_or_else(String::new, |fault| {
-        let field = if fault.field.is_empty() { "the arguments".to_owned() } else { format!("`{}`", fault.field) };
-        format!(": {field}: expected {}", fault.expected)
-    });
-    let more = if faults.len() > 1 { format!(" (and {} more)", faults.len() - 1) } else { String::new() };
-    format!("`{tool}` does not take these arguments{first}{more}")
 }
 
 /// A call that is refused before anything is known of its tool.

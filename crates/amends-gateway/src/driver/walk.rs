@@ -14,7 +14,7 @@ use std::time::Duration;
 use amends_core::attempt::Payload;
 use amends_core::dispatcher::walk::Met;
 use amends_core::id::ActionName;
-use amends_core::machine::{Course, Known, Machines, No, Position, Written};
+use amends_core::machine::{Course, Known, Machines, Position, Written};
 use amends_core::walk::{Beginning, Declared, Part, Taking};
 use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, RefusalKind, Timestamp};
 use amends_ledger::{Append, Error, StoredArguments, StoredFields, Trace, keyed_digest};
@@ -39,6 +39,7 @@ use crate::walks::kit::Kit;
 use crate::walks::view::View;
 use crate::walks::{Of, Undone};
 
+pub use leg::gave;
 pub(super) use load::walking;
 pub(crate) use load::{course, look_from_outside, past, raise_walk, since};
 
@@ -293,21 +294,16 @@ impl Session {
         let inputs = Value::Object(wish.inputs.clone());
         let fields = walking.course.fields().as_object().cloned().unwrap_or_default();
         let at = Position { state: frame.state.clone(), fields, seq: frame.moves, taken: frame.taken.clone() };
-        let admits = action.admits(&at, &inputs);
-        let admitted = admits.is_ok();
-        let guarded = match admits {
-            Err(No::Guarded { guard, reason }) => Some((guard, reason, action.unmet(walking.course.fields(), &inputs))),
-            Ok(()) | Err(_) => None,
-        };
+        let admitted = action.admits(&at, &inputs).is_ok();
+        let guarded = action.guarded(&at, &inputs);
         let listing = self.gateway.catalogue.now();
         let names = listing.machines().names();
         let unfit = walking.kit.inputs(&frame.machine, name).filter(|schema| schema.fits(&inputs) == Some(false));
         let unfit = unfit.map(|schema| {
-            let unmet = guarded.as_ref().and_then(|(_, _, unmet)| unmet.as_ref());
+            let unmet = guarded.as_ref().and_then(|guarded| guarded.unmet.as_ref());
             self.unfit(schema, &inputs, (&frame.machine, name), names, unmet)
         });
-        // Of inputs that do not fit, a guard may only fail to give an answer.
-        let Some((guard, reason, unmet)) = guarded.filter(|(_, reason, _)| unfit.is_none() || reason.is_none()) else {
+        let Some(guarded) = guarded.filter(|guarded| guarded.counts(unfit.is_some())) else {
             // Begun now, it would fail by what only we do not know yet, and its resolution would be followed.
             let awaits = || action.tools().find_map(|tool| not_known_yet(&self.gateway, &listing, tool.as_str()));
             return unfit.or_else(|| admitted.then(awaits).flatten());
@@ -321,9 +317,9 @@ impl Session {
             names,
         };
         let holds = |inputs: &Value| action.admits(&at, inputs).is_ok();
-        let no = self.guarded(&retake, &wish.inputs, &guard, reason.as_deref(), unmet, holds);
+        let no = self.guarded(&retake, &wish.inputs, &guarded, holds);
         Some(match unfit {
-            Some(unfit) => no::both(unfit, no),
+            Some(unfit) => guarded.beside(unfit, no),
             None => no,
         })
     }

@@ -83,9 +83,8 @@ fn tell_walk(story: &Story, machine: &MachineSpec, rules: &Arc<Rules>) -> Result
         let words: Vec<String> = found.iter().map(ToString::to_string).collect();
         senseless(words.join("; "))
     })?;
-    let steps = story.steps.clone();
-    let scenario =
-        Scenario { story: story.story.clone(), config: "-".into(), machine: MACHINE.into(), export: None, steps };
+    let (told, steps) = (story.story.clone(), story.steps.clone());
+    let scenario = Scenario { story: told, config: "-".into(), machine: MACHINE.into(), steps, ..Scenario::default() };
     let scenario = scenario.checked().map_err(|error| senseless(error.to_string()))?;
     let rules = story.rules_of(rules)?;
     let cast = Cast { machines: &machines, rules: &rules, recorded: &|_| None };

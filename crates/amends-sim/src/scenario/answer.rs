@@ -25,7 +25,7 @@ pub struct AnswerSpec {
     pub timeout: bool,
     /// The line breaks, and nobody knows whether it was done.
     pub in_doubt: bool,
-    /// It answers as the upstream did in that recorded call. Where that was a success, `result` is what it gave.
+    /// It answers as the upstream did in that recorded call. `result` is what it gave, where the export does not say so.
     pub recorded: Option<String>,
     /// How long it takes. The default is `10ms`.
     pub took: Option<Span>,

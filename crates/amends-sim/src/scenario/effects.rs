@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use amends_core::envelope::{Body, DegradationReason};
 use amends_core::expression::ExpressionError;
 use amends_core::id::StateName;
 use amends_core::machine::{Action, Does, Known, Lost, Machine, Said, Written};
@@ -73,7 +74,12 @@ impl Telling<'_> {
                 self.replies.insert(call, envelope);
             }
             Answer::Envelope(envelope) => {
-                let body = envelope.payload_of().and_then(|attempt| self.bodies.get(attempt)).cloned();
+                let settled =
+                    matches!(envelope.body, Body::Degraded { reason: DegradationReason::SettledByPerson, .. });
+                let body = match settled {
+                    true => self.content.clone(),
+                    false => envelope.payload_of().and_then(|attempt| self.bodies.get(attempt)).cloned(),
+                };
                 if let Some(body) = body {
                     self.results.insert(call.clone(), body);
                 }
@@ -99,9 +105,17 @@ impl Telling<'_> {
             gates.refusal = Some(Box::new(Refusal::of(RefusalKind::InvalidArgument, why)));
             Map::new()
         });
+        let args = Value::Object(args);
+        if gates.refusal.is_none() {
+            gates.refusal = self.not_taken(&tool, &args).map(Box::new);
+        }
         let deadline = wish.deadline;
         let intention = format!("{tool} {}", wish.key);
-        let mut call = Call { leg: Some(wish.leg), ..self.call(id, tool, Value::Object(args), deadline) };
+        let sibling = wish.leg.is_sibling();
+        let mut call = Call { leg: Some(wish.leg), ..self.call(id, tool, args, deadline) };
+        if let Some(called) = self.calls.get_mut(&call.id) {
+            called.sibling = sibling;
+        }
         if !call.rules.contract.effect.is_read() {
             // What was done before is not done again, and so there is nothing more to undo.
             call.reversal = call.reversal.filter(|_| !self.kept.contains_key(&intention));
@@ -116,7 +130,8 @@ impl Telling<'_> {
     pub(super) fn call(&mut self, id: CallId, tool: ToolName, args: Value, deadline: amends_core::Timestamp) -> Call {
         let rules = (self.cast.rules)(&tool);
         let reversal = rules.contract.reverse.as_ref().map(|_| Digest::new(format!("token of {id}")));
-        self.calls.insert(id.clone(), Called { args: args.clone(), rules: rules.clone(), intention: None });
+        self.calls
+            .insert(id.clone(), Called { args: args.clone(), rules: rules.clone(), sibling: false, intention: None });
         Call {
             rules_hash: Digest::new(tool.as_str()),
             tool,
@@ -217,7 +232,8 @@ impl Telling<'_> {
     /// A person answers.
     pub(super) fn say(&mut self, question: &Interaction, choice: String) -> bool {
         self.spoke = true;
-        let answer = PersonAnswer { choice, by: "ada".into(), note: None, at: self.now, content: None };
+        let content = self.content.clone();
+        let answer = PersonAnswer { choice, by: "ada".into(), note: None, at: self.now, content };
         let input = Input::Answer { interaction: question.id.clone(), answer: Box::new(answer) };
         self.put(&Gates::default(), input);
         true

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use amends_core::expression::Expression;
-use amends_core::{Attempt, Certainty, Code, Failure, Purpose, Report};
+use amends_core::{Attempt, Purpose, Report};
 use serde_json::{Map, Value};
 
 use super::answer::payload;
 use super::expect::same;
-use super::telling::{Sent, Telling};
-use super::{AnswerSpec, Mismatch};
+use super::telling::Telling;
+use super::{AnswerSpec, Mismatch, Sent};
 
 /// How long a faked tool takes.
 const TOOK_MS: u64 = 10;
@@ -24,24 +24,7 @@ impl Telling<'_> {
                 continue;
             };
             let recorded = (self.cast.recorded)(call).ok_or_else(|| format!("no export knows the call `{call}`"))?;
-            let Some((first, _)) = recorded.first() else {
-                return Err(format!("nothing was ever sent for the call `{call}`"));
-            };
-            // What was asked of other tools for it, such as whether it happened, is written as their answer.
-            let tool = &answer.tool;
-            let own = |(to, report): &Sent| (to.as_str() == tool).then(|| report.clone());
-            let reports: Vec<Option<Report>> = recorded.iter().filter_map(own).collect();
-            if reports.is_empty() {
-                return Err(format!(
-                    "the answer of `{tool}` is that of `{call}`, which called `{first}` and not `{tool}`"
-                ));
-            }
-            let again = |report: Option<Report>| AnswerSpec {
-                timeout: report.is_none(),
-                report: report.map(Box::new),
-                ..answer.clone()
-            };
-            written.extend(reports.into_iter().map(again));
+            written.extend(again(answer, call, &recorded)?);
         }
         Ok(written)
     }
@@ -56,7 +39,7 @@ impl Telling<'_> {
         }
         let args = self.given(attempt);
         self.called.push(attempt.tool.to_string());
-        let Some(at) = self.answers.iter().position(|answer| answer.tool == attempt.tool.as_str()) else {
+        let Some(at) = self.answer_for(attempt, &args) else {
             let got = format!("`{}` was called with `{args}`", attempt.tool);
             self.mismatches.push(Mismatch { what: "calls".into(), expected: "no further call".into(), got });
             self.stuck = true;
@@ -73,7 +56,8 @@ impl Telling<'_> {
             let called = &self.calls[&attempt.id.call];
             let happened = called.rules.contract.status.as_ref().map(|status| &status.happened);
             let said = happened.and_then(|it| it.evaluate(&[("result", &body), ("args", &called.args)]).ok());
-            report.happened = said.and_then(|said| said.as_bool());
+            // What was recorded was asked of what the tool said then.
+            report.happened = report.happened.or_else(|| said.and_then(|said| said.as_bool()));
         }
         let intention = self.calls.get(&attempt.id.call).and_then(|called| called.intention.clone());
         if let Some(intention) = intention.filter(|_| attempt.purpose == Purpose::Act && report.failure.is_none()) {
@@ -82,6 +66,16 @@ impl Telling<'_> {
         self.bodies.insert(attempt.id.clone(), body);
         let took_ms = answer.took.map_or(TOOK_MS, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX));
         self.later(took_ms, attempt.id.clone(), report);
+    }
+
+    /// Which of the answers a call gets: the first of its tool, or of those that name its arguments, where others are made at the same
+    /// time and nobody can say which comes first.
+    fn answer_for(&self, attempt: &Attempt, args: &Value) -> Option<usize> {
+        let of_tool = |answer: &AnswerSpec| answer.tool == attempt.tool.as_str();
+        let fits = |answer: &AnswerSpec| of_tool(answer) && answer.with.as_ref().is_none_or(|with| same(with, args));
+        let sibling = self.calls.get(&attempt.id.call).is_some_and(|called| called.sibling);
+        let own = self.answers.iter().position(fits).filter(|_| sibling);
+        own.or_else(|| self.answers.iter().position(of_tool))
     }
 
     /// What the same intention was given when it was done: it is not done again.
@@ -118,28 +112,28 @@ impl Telling<'_> {
     }
 }
 
-/// What came of each attempt of a recorded call, with the tool it went to.
-pub fn reports(events: &[amends_core::Event], call: &str) -> Option<Vec<Sent>> {
-    use amends_core::Fact;
-    let mut known = false;
-    let mut tools = BTreeMap::new();
-    let mut reports = Vec::new();
-    for event in events.iter().filter(|event| event.fact.call().is_some_and(|of| of.as_str() == call)) {
-        known = true;
-        let (attempt, report) = match &event.fact {
-            Fact::AttemptStarted { attempt, tool, .. } => {
-                tools.insert(attempt, tool);
-                continue;
-            }
-            Fact::AttemptEnded { attempt, report, .. } => (attempt, Some((**report).clone())),
-            // What was judged then was that nobody answered, and so it is again.
-            Fact::AttemptTimedOut { attempt, .. } => (attempt, None),
-            Fact::AttemptOrphaned { attempt, .. } => {
-                (attempt, Some(Report::silent(Failure::of(Code::ConnectionLost), Certainty::InDoubt)))
-            }
-            _ => continue,
-        };
-        reports.extend(tools.get(attempt).map(|tool| ((*tool).clone(), report)));
+/// The answers that say again what came of a call's attempts to the answer's tool. What was asked of other tools for it, such as
+/// whether it happened, is written as their answer.
+fn again(answer: &AnswerSpec, call: &str, recorded: &[Sent]) -> Result<Vec<AnswerSpec>, String> {
+    let tool = &answer.tool;
+    let Some(first) = recorded.first() else {
+        return Err(format!("nothing was ever sent for the call `{call}`"));
+    };
+    let own: Vec<&Sent> = recorded.iter().filter(|sent| sent.tool.as_str() == tool).collect();
+    if own.is_empty() {
+        let first = &first.tool;
+        return Err(format!("the answer of `{tool}` is that of `{call}`, which called `{first}` and not `{tool}`"));
     }
-    known.then_some(reports)
+    let mut again = Vec::new();
+    for Sent { report, gives, body, .. } in own {
+        let result = answer.result.clone().or_else(|| body.clone());
+        if *gives && result.is_none() {
+            return Err(format!(
+                "what `{call}` gave is not in the export: write it in `result`, or export with `--answers` while the ledger keeps it"
+            ));
+        }
+        let report = report.clone().map(Box::new);
+        again.push(AnswerSpec { timeout: report.is_none(), report, result, ..answer.clone() });
+    }
+    Ok(again)
 }

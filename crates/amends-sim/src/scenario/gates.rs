@@ -1,12 +1,17 @@
-//! What is judged beside the dispatcher before an action is taken: whether the inputs fit, and whether the guard holds.
+//! What is judged beside the dispatcher before an action is taken, and before a tool is called: whether the inputs fit, whether the
+//! guard holds, and whether the arguments fit.
 
-use amends_core::machine::No;
-use amends_core::{Gates, Refusal, RefusalKind};
+use std::collections::{BTreeSet, HashMap};
+
+use amends_core::machine::{Action, Machine, Machines, unfit};
+use amends_core::nearest::nearest;
+use amends_core::{Gates, Refusal, ToolName};
 use amends_wire::Schema;
 use serde_json::Value;
 
-use super::spec::StepSpec;
+use super::spec::{StepSpec, ToolSpec};
 use super::telling::Telling;
+use super::{Scenario, ScenarioError};
 
 impl Telling<'_> {
     pub(super) fn gates(&mut self, step: &StepSpec, inputs: &Value) -> Gates {
@@ -18,19 +23,38 @@ impl Telling<'_> {
     fn refusal(&mut self, name: &str, inputs: &Value) -> Option<Refusal> {
         let (machine, at) = self.position()?;
         let machines = self.machines.clone();
-        let (_, action) = machines.get(&machine)?.action(name)?;
+        let (name, action) = machines.get(&machine)?.action(name)?;
         let schema = action.input.as_ref().and_then(|schema| Schema::from_value(schema.clone()).ok());
-        let faults = schema.map(|schema| schema.check(inputs)).unwrap_or_default();
-        if !faults.is_empty() {
-            let words: Vec<String> =
-                faults.iter().map(|fault| format!("`{}` must be {}", fault.field, fault.expected)).collect();
-            let message = format!("the inputs of `{name}` do not fit: {}", words.join("; "));
-            return Some(Refusal { details: faults, ..Refusal::of(RefusalKind::ValidationFailed, message) });
-        }
-        let Err(No::Guarded { guard, reason }) = action.admits(&at, inputs) else { return None };
-        let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        let message = format!("`{name}` may not be taken: its guard `{guard}` does not hold{why}");
-        self.guard = Some(guard);
-        Some(Refusal::of(RefusalKind::InvalidTransition, message))
+        let faults = schema.map(|schema| schema.check(inputs)).filter(|faults| !faults.is_empty());
+        let unfit = faults.map(|faults| unfit(name, faults));
+        let guarded = action.guarded(&at, inputs).filter(|guarded| guarded.counts(unfit.is_some()));
+        self.guard = guarded.as_ref().map(|guarded| guarded.guard.clone());
+        // Nothing of a scenario is private.
+        let Some(guarded) = guarded else { return unfit };
+        let no = guarded.refusal(name, |_, value| Some(value?.to_string()));
+        Some(match unfit {
+            Some(unfit) => guarded.beside(unfit, no),
+            None => no,
+        })
     }
+
+    /// The refusal of arguments that a tool does not take, as far as the scenario says what it takes.
+    pub(super) fn not_taken(&self, tool: &ToolName, args: &Value) -> Option<Refusal> {
+        let schema = self.takes.get(tool)?;
+        schema.refusal(tool.as_str(), args)
+    }
+}
+
+/// What the arguments of tools are checked with. A tool that no machine calls is none that was meant.
+pub(super) fn takes(scenario: &Scenario, machines: &Machines) -> Result<HashMap<ToolName, Schema>, ScenarioError> {
+    let actions = || machines.all().flat_map(Machine::actions).map(|(_, action)| action);
+    let known: BTreeSet<&str> = actions().flat_map(Action::tools).map(ToolName::as_str).collect();
+    if let Some(tool) = scenario.tools.keys().find(|tool| !known.contains(tool.as_str())) {
+        let near = nearest(tool, known).into_iter().next();
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(ScenarioError::Uncalled { tool: tool.clone(), hint });
+    }
+    // A schema that cannot be used was a mistake when the scenario was read.
+    let schema = |(name, tool): (&String, &ToolSpec)| Some((ToolName::new(name.as_str()), tool.schema()?.ok()?));
+    Ok(scenario.tools.iter().filter_map(schema).collect())
 }

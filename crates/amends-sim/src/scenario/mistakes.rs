@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::expect::NoSpec;
-use super::spec::{NO_STEPS, Scenario, StepSpec};
+use super::spec::{NO_STEPS, Scenario, StepSpec, ToolSpec};
 use super::{AnswerSpec, ExpectSpec};
 
 /// Something that is wrong with a scenario.
@@ -43,6 +43,9 @@ pub(super) fn mistakes(text: &str) -> Vec<Mistake> {
             ("steps", DeValue::Array(all)) => {
                 steps = !all.is_empty();
                 all.iter().enumerate().for_each(|(n, step)| look.step(n + 1, step));
+            }
+            ("tools", DeValue::Table(tools)) => {
+                tools.iter().for_each(|(name, tool)| look.tool(name.get_ref(), tool));
             }
             _ => look.alone::<Scenario>(key, value),
         }
@@ -100,6 +103,19 @@ impl Look<'_> {
             let line = line(self.text, value.unwrap_or(step).span().start);
             self.found.push(Mistake { line, reason: format!("step {n}: {}", wrong.reason) });
         }
+    }
+
+    /// What is said of a tool, whose schema has to be one that can be used.
+    fn tool(&mut self, name: &str, tool: &Written<'_>) {
+        let before = self.found.len();
+        self.parts::<ToolSpec>(tool, |_, _, _| false);
+        if self.found.len() > before {
+            return;
+        }
+        let Some(Err(error)) = self.read::<ToolSpec>(tool.clone()).and_then(|read| read.schema()) else { return };
+        let input = tool.get_ref().as_table().and_then(|keys| keys.get("input"));
+        let line = line(self.text, input.unwrap_or(tool).span().start);
+        self.found.push(Mistake { line, reason: format!("the `input` of `{name}` cannot be used: {error}") });
     }
 
     /// A table whose keys are read one by one, but for those that are looked into otherwise.

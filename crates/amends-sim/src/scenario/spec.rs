@@ -1,10 +1,12 @@
 //! A scenario as it is written.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use amends_core::interaction::choice;
 use amends_core::nearest::nearest;
 use amends_core::span::Span;
+use amends_wire::{Schema, SchemaError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -26,8 +28,25 @@ pub struct Scenario {
     pub machine: String,
     /// An export beside this file, from which `recorded` answers are taken.
     pub export: Option<PathBuf>,
+    /// What is known of tools, by their served names.
+    pub tools: BTreeMap<String, ToolSpec>,
     /// What is done, one after the other.
     pub steps: Vec<StepSpec>,
+}
+
+/// `[tools.NAME]`: what a faked tool takes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ToolSpec {
+    /// The JSON Schema of its arguments, as agents are shown it. Without one, it takes anything.
+    pub input: Option<Value>,
+}
+
+impl ToolSpec {
+    /// What its arguments are checked with.
+    pub(super) fn schema(&self) -> Option<Result<Schema, SchemaError>> {
+        self.input.clone().map(Schema::from_value)
+    }
 }
 
 /// What a person can say in a scenario.
@@ -61,8 +80,11 @@ pub struct StepSpec {
     pub patience: Option<Span>,
     /// After how long the agent's turn is stopped, and with it what is being done.
     pub stopped: Option<Span>,
-    /// What a person says if one is asked: `approve`, `deny`, `happened` or `did_not_happen`. Without it, nobody answers.
+    /// What a person says if one is asked: `approve`, `deny`, `happened` or `did_not_happen`. Without it, nobody answers. They are
+    /// asked before the action is taken, while it is, or about what became of it.
     pub person: Option<String>,
+    /// What the person says that the call gave which happened.
+    pub content: Option<Value>,
     /// What the tools answer, in the order of the calls to each.
     pub answers: Vec<AnswerSpec>,
     /// What is expected after it.
@@ -119,6 +141,13 @@ impl StepSpec {
             let hint = near
                 .map_or_else(|| format!("known: `{}`", PERSON.join("`, `")), |near| format!("did you mean `{near}`?"));
             wrong("person", 0, format!("`{said}` is nothing that a person says; {hint}"));
+        }
+        if self.content.is_some() && self.person.as_deref() != Some(choice::HAPPENED) {
+            wrong(
+                "content",
+                0,
+                "`content` is what a person says that a call gave: say `person = \"happened\"` with it".into(),
+            );
         }
         for (item, answer) in self.answers.iter().enumerate() {
             if let Some(reason) = answer.wrong() {

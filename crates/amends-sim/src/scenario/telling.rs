@@ -7,20 +7,22 @@ use amends_core::call::CallKey;
 use amends_core::dispatcher::cancel::CancelReason;
 use amends_core::dispatcher::redecide::redecide;
 use amends_core::id::{ActionName, MachineName};
-use amends_core::machine::{Course, Known, Machines, Position, Written};
+use amends_core::machine::{Course, Known, Machines, Written};
 use amends_core::nearest::nearest;
 use amends_core::walk::{Beginning, Taking};
 use amends_core::{
     AttemptId, CallId, Deadline, Digest, Dispatcher, Envelope, Event, Fact, Gates, Input, Interaction, Report as Ended,
     Rules, Step, Timestamp, ToolName,
 };
+use amends_wire::Schema;
 use serde_json::{Map, Value};
 
 use super::answer::payload;
-use super::expect::{Became, No};
+use super::expect::Became;
+use super::gates::takes;
 use super::spec::StepSpec;
 use super::undo::Token;
-use super::{AnswerSpec, Mismatch, Report, Scenario, ScenarioError, StepReport};
+use super::{AnswerSpec, Mismatch, Report, Scenario, ScenarioError, Sent, StepReport};
 
 /// When every scenario begins.
 pub(crate) const BEGIN: Timestamp = Timestamp::from_ms(1_000_000);
@@ -28,16 +30,13 @@ const PATIENCE_MS: u64 = 60_000;
 /// How many things may happen in one step.
 const HAPPENINGS_MAX: usize = 10_000;
 
-/// What came of an attempt that was recorded, with the tool it went to; nothing where its time was over before it was answered.
-pub type Sent = (ToolName, Option<Ended>);
-
 /// What a scenario takes from outside.
 pub struct Cast<'a> {
     /// The machines that are declared.
     pub machines: &'a Machines,
     /// What governs the calls of a tool.
     pub rules: &'a dyn Fn(&ToolName) -> Arc<Rules>,
-    /// What came of each attempt of a recorded call, with the tool it went to; nothing for a call that is not known.
+    /// What came of each attempt of a recorded call; nothing for a call that is not known.
     pub recorded: &'a dyn Fn(&str) -> Option<Vec<Sent>>,
 }
 
@@ -101,6 +100,8 @@ pub(super) struct Telling<'a> {
     pub(super) now: Timestamp,
     pub(super) course: Course,
     root: MachineName,
+    /// What the arguments of tools are checked with, as far as the scenario says what they take.
+    pub(super) takes: HashMap<ToolName, Schema>,
     /// What the agent gave for each move.
     pub(super) inputs: HashMap<CallId, Value>,
     /// The calls, by their ids.
@@ -127,6 +128,8 @@ pub(super) struct Telling<'a> {
     pub(super) called: Vec<String>,
     pub(super) mismatches: Vec<Mismatch>,
     pub(super) person: Option<String>,
+    /// What they say that the call gave.
+    pub(super) content: Option<Value>,
     /// Whether they were asked.
     pub(super) spoke: bool,
     /// The guard that did not hold, if one did not.
@@ -141,6 +144,8 @@ pub(super) struct Telling<'a> {
 pub(super) struct Called {
     pub(super) args: Value,
     pub(super) rules: Arc<Rules>,
+    /// Whether others are made at the same time.
+    pub(super) sibling: bool,
     /// What it shares with every other call of the same intention, where it changes something for a move.
     pub(super) intention: Option<String>,
 }
@@ -163,6 +168,7 @@ impl<'a> Telling<'a> {
             };
             return Err(ScenarioError::Unknown { machine: scenario.machine.clone(), hint });
         };
+        let takes = takes(scenario, cast.machines)?;
         let definition = cast.machines.definition(&root);
         let course = Course::begin(machine, Map::new());
         let fields = payload(course.fields());
@@ -175,6 +181,7 @@ impl<'a> Telling<'a> {
             now: BEGIN,
             course,
             root: root.clone(),
+            takes,
             inputs: HashMap::new(),
             calls: HashMap::new(),
             bodies: HashMap::new(),
@@ -192,6 +199,7 @@ impl<'a> Telling<'a> {
             called: Vec::new(),
             mismatches: Vec::new(),
             person: None,
+            content: None,
             spoke: false,
             guard: None,
             stuck: false,
@@ -206,6 +214,7 @@ impl<'a> Telling<'a> {
         self.called.clear();
         self.answers.extend(self.written(&step.answers)?);
         self.person.clone_from(&step.person);
+        self.content.clone_from(&step.content);
         self.spoke = false;
         let wait_ms = step.after.map_or(0, |span| ms(span.0));
         self.pass(self.now + wait_ms);
@@ -263,11 +272,12 @@ impl<'a> Telling<'a> {
         None
     }
 
-    /// Lets what is being undone come to its end.
+    /// Lets what is being undone come to its end, and a person say what they are asked about it once it was answered.
     fn settle(&mut self) {
         for _ in 0..HAPPENINGS_MAX {
             let undoing = !self.undoing.is_empty() || self.tokens.iter().any(|token| token.by.is_some());
-            if self.stuck || !undoing || !self.happen(None) {
+            let asked = !self.spoke && self.asked().is_some();
+            if self.stuck || !(undoing || asked) || !self.happen(None) {
                 break;
             }
         }
@@ -292,12 +302,8 @@ impl<'a> Telling<'a> {
             self.undo(token);
             return true;
         }
-        // Without a person, or with one who has something else to say, nobody answers.
-        let said = self.person.clone().and_then(|choice| {
-            let at = self.questions.iter().position(|question| question.options.contains(&choice))?;
-            Some((self.questions.remove(at)?, choice))
-        });
-        if let Some((question, choice)) = said {
+        let asked = self.asked().and_then(|at| self.questions.remove(at)).zip(self.person.clone());
+        if let Some((question, choice)) = asked {
             return self.say(&question, choice);
         }
         let coming = self.coming.keys().next().copied();
@@ -320,49 +326,10 @@ impl<'a> Telling<'a> {
         }
     }
 
-    fn became(&self, id: &CallId, envelope: Option<&Envelope>) -> Became {
-        let no = match envelope {
-            Some(envelope) => envelope.error().map(|error| No {
-                kind: error.kind.to_owned(),
-                message: error.message.clone(),
-                fields: error.details.iter().map(|fault| fault.field.clone()).collect(),
-                guard: self.guard.clone(),
-            }),
-            None => Some(No { kind: "none".into(), message: "there was no answer".into(), ..No::default() }),
-        };
-        let result = if no.is_none() { self.results.get(id).cloned().unwrap_or_default() } else { Value::Null };
-        let state = self.dispatcher.walk().and_then(|walk| walk.frames.last().map(|frame| frame.state.to_string()));
-        Became {
-            state: state.unwrap_or_default(),
-            fields: self.course.fields().clone(),
-            next: self.next(),
-            result,
-            calls: self.called.clone(),
-            no,
-        }
-    }
-
-    /// What may be done next.
-    fn next(&self) -> Vec<String> {
-        use amends_core::dispatcher::walk::Standing;
-        let Some(walk) = self.dispatcher.walk() else { return Vec::new() };
-        match walk.standing {
-            Standing::Done(action) | Standing::Unknown(action) => return vec![action.to_string()],
-            Standing::Open(_) | Standing::InDoubt(_) | Standing::Unclear(_) => return Vec::new(),
-            Standing::Free if walk.over => return Vec::new(),
-            Standing::Free => {}
-        }
-        let Some((_, at)) = self.position() else { return Vec::new() };
-        walk.moves(&at, self.now).into_iter().map(|next| next.name.to_string()).collect()
-    }
-
-    /// The machine it is in, and where.
-    pub(super) fn position(&self) -> Option<(MachineName, Position)> {
-        let walk = self.dispatcher.walk()?;
-        let frame = walk.frames.last()?;
-        let fields = self.course.fields().as_object().cloned().unwrap_or_default();
-        let at = Position { state: frame.state.clone(), fields, seq: frame.moves, taken: frame.taken.clone() };
-        Some((frame.machine.clone(), at))
+    /// The question that a person answers now. Without one, or with one who has something else to say, nobody answers.
+    fn asked(&self) -> Option<usize> {
+        let choice = self.person.as_ref()?;
+        self.questions.iter().position(|question| question.options.contains(choice))
     }
 
     /// Goes where a fact leads.

@@ -1,19 +1,21 @@
 //! `amends export`: sessions as lines that another ledger takes in, or as a table.
 
 pub(super) mod line;
+mod session;
 mod table;
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use amends_core::{Digest, Fact, SessionId, Timestamp};
+use amends_core::{SessionId, Timestamp};
 use amends_gateway::config::Span;
 use amends_ledger::{Ledger, SessionRow, Trace};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
+
+use session::Sessions;
 
 use super::ledger::LedgerArgs;
 use super::stamp::now;
@@ -26,8 +28,9 @@ Examples:
   amends export --output all.jsonl                  every session, for `amends import`
   amends export --since 7d --format csv -o week.csv one row for each call of the last week
   amends export --session ses_abc…                  one session, to standard output
+  amends export --session ses_abc… --answers        the same with what its tools gave, for scenarios
 
-Arguments and answers as they were sent are not exported.";
+Arguments as they were sent are not exported, nor are answers without --answers.";
 
 /// The flags of `amends export`.
 #[derive(Debug, Args)]
@@ -44,6 +47,9 @@ pub(super) struct ExportArgs {
     /// `jsonl`: one line for each session and event, with their hashes. `csv`: one row for each call.
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
+    /// Also what tools gave, as it is and as long as the ledger keeps it, so that scenarios can replay it. It may be private.
+    #[arg(long)]
+    answers: bool,
     /// The file to write; `-` is standard output.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -56,6 +62,9 @@ enum Format {
 }
 
 pub(super) async fn export(args: ExportArgs) -> Result<ExitCode> {
+    if args.answers && matches!(args.format, Format::Csv) {
+        bail!("a table has no answers; drop `--answers`, or the `--format csv`");
+    }
     let ledger = args.ledger.open().await?;
     let since = match &args.since {
         Some(text) => since(text)?,
@@ -86,11 +95,10 @@ async fn write_all(ledger: &dyn Ledger, args: &ExportArgs, since: Timestamp, out
         Format::Csv => table::write_header(out)?,
     }
     let mut count = 0;
-    let mut rules = Written::default();
+    let mut sessions = Sessions::of(ledger, args.format, args.answers);
     if let Some(id) = &args.session {
         let (row, trace) = one(ledger, &SessionId::new(id.as_str())).await?;
-        rules.write(ledger, args.format, &trace, out).await?;
-        write(args.format, &row, &trace, out)?;
+        sessions.write(&row, &trace, out).await?;
         count = 1;
     } else {
         let mut after = None;
@@ -100,8 +108,7 @@ async fn write_all(ledger: &dyn Ledger, args: &ExportArgs, since: Timestamp, out
             for row in page {
                 // A row is older than the events that were appended since: they are told by their trace.
                 if let Some(trace) = ledger.trace(&row.session).await? {
-                    rules.write(ledger, args.format, &trace, out).await?;
-                    write(args.format, &row, &trace, out)?;
+                    sessions.write(&row, &trace, out).await?;
                     count += 1;
                     progress(count);
                 }
@@ -110,36 +117,8 @@ async fn write_all(ledger: &dyn Ledger, args: &ExportArgs, since: Timestamp, out
         }
     }
     out.flush()?;
+    sessions.tell();
     Ok(count)
-}
-
-fn write(format: Format, row: &SessionRow, trace: &Trace, out: &mut dyn Write) -> Result<()> {
-    match format {
-        Format::Jsonl => line::write_session(row, trace, out),
-        Format::Csv => table::write_session(row, trace, out),
-    }
-}
-
-/// The rules that are written already. A ledger has few.
-#[derive(Default)]
-struct Written(BTreeSet<Digest>);
-
-impl Written {
-    /// Writes the rules by which a session is decided again, each once.
-    async fn write(&mut self, ledger: &dyn Ledger, format: Format, trace: &Trace, out: &mut dyn Write) -> Result<()> {
-        if !matches!(format, Format::Jsonl) {
-            return Ok(());
-        }
-        for stored in &trace.events {
-            let Fact::CallReceived { received, .. } = &stored.event.fact else { continue };
-            if self.0.insert(received.rules.clone())
-                && let Some(body) = ledger.stored_rules(&received.rules).await?
-            {
-                line::write_rules(&received.rules, &body, out)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// A session and its row, which is found by walking from when it began.

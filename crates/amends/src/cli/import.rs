@@ -66,7 +66,8 @@ pub(super) async fn import(args: ImportArgs) -> Result<ExitCode> {
                 ledger.import_rules(hash, body).await?;
                 continue;
             }
-            Exported::Session(row, trace) => (*row, trace),
+            // What calls gave is for reading; a ledger keeps it for repeats, and nobody repeats a call that was made elsewhere.
+            Exported::Session(row, trace, _) => (*row, trace),
         };
         if ledger.import(row, trace).await? {
             counted.taken += 1;
@@ -101,7 +102,7 @@ async fn check(ledger: &dyn Ledger, args: &ImportArgs) -> Result<Result<(), BadL
         };
         let line = reader.line();
         let (row, trace) = match exported {
-            Exported::Session(row, trace) => (*row, trace),
+            Exported::Session(row, trace, _) => (*row, trace),
             Exported::Rules(hash, body) if read_rules(&body, &hash).is_some() => continue,
             Exported::Rules(hash, _) => {
                 return Ok(Err(BadLine { line, reason: format!("the rules `{hash}` are others") }));

@@ -80,6 +80,11 @@ fn a_damaged_file_is_refused_with_the_line_and_nothing_is_kept() {
         lines.insert(at, lines[at].clone());
         (lines.join("\n") + "\n").into_bytes()
     };
+    let with = |at: usize, line: &str| {
+        let mut lines = lines.clone();
+        lines.insert(at, line.to_owned());
+        (lines.join("\n") + "\n").into_bytes()
+    };
     let line = event as u64 + 1;
     let head = lines.iter().position(|line| line.starts_with("{\"session\"")).unwrap();
     let rules = lines.iter().position(|line| line.starts_with("{\"rules\"")).unwrap();
@@ -106,7 +111,8 @@ fn a_damaged_file_is_refused_with_the_line_and_nothing_is_kept() {
             None,
         ),
         ("no header", without(0), Some(1)),
-        ("a newer version", changed(0, &|line| line.replace('2', "3")), Some(1)),
+        ("a newer version", changed(0, &|line| line.replace("\"version\":", "\"version\":9")), Some(1)),
+        ("an answer of no session", with(head, r#"{"answer":{"call":"call_1","gave":1}}"#), Some(head as u64 + 1)),
         ("other rules", changed(rules, &|line| line.replacen("_ms\":", "_ms\":1", 1)), None),
         ("nothing", Vec::new(), Some(1)),
     ];

@@ -7,23 +7,30 @@ use serde_json::{Value, json};
 
 use crate::order::{assert_legal, assert_refused};
 use crate::support::{AMENDS, Gateway, Place, eventually, root};
+use crate::till::look;
 
 /// A gateway with an example's own file, once one of its reads is served.
 fn serve(place: &Place, example: &str, read: (&str, Value)) -> Gateway {
+    let gateway = listening(place, example, "");
+    let (tool, args) = read;
+    eventually("the example's server is there", || gateway.call(tool, &args.to_string()).1["status"] == "success");
+    gateway
+}
+
+/// A gateway with an example's own file. Its shop, if it has one, is given that fault.
+fn listening(place: &Place, example: &str, fault: &str) -> Gateway {
     let file = root().join("examples/machines").join(example).join("amends.toml");
     let text = std::fs::read_to_string(file).expect("the example is there");
     // The program is not on the path here, and the shop's book is not left in the repository.
-    let shop = format!("[{AMENDS:?}, \"shop\", \"--book\", {:?}, \"--demo\"]", place.path("book.db"));
+    let fault = if fault.is_empty() { String::new() } else { format!(", \"--fault\", {fault:?}") };
+    let shop = format!("[{AMENDS:?}, \"shop\", \"--book\", {:?}, \"--demo\"{fault}]", place.path("book.db"));
     let text = text.replace(r#"["amends", "shop", "--demo"]"#, &shop);
     let text = format!("[ledger]\nurl = \"{}\"\n[listen]\nhttp = \"127.0.0.1:0\"\n{text}", place.ledger());
     let config = place.write("serve.toml", &text);
     let mut command = Command::new(AMENDS);
     // Its server is named by a path in the repository.
     command.arg("serve").arg("--config").arg(config).current_dir(root());
-    let gateway = Gateway::listening(command);
-    let (tool, args) = read;
-    eventually("the example's server is there", || gateway.call(tool, &args.to_string()).1["status"] == "success");
-    gateway
+    Gateway::listening(command)
 }
 
 /// One walk.
@@ -54,6 +61,30 @@ impl Walk<'_> {
         );
         answer["data"].clone()
     }
+}
+
+#[test]
+fn a_coffee_is_ordered_paid_and_handed_over() {
+    let place = Place::new();
+    let gateway = listening(&place, "coffee", "");
+    let mut walk = Walk { gateway: &gateway, session: None };
+    let tea = walk.take("take_order", json!({ "item": "tea" }));
+    assert_refused(&tea, "invalid_transition", &["drop", "take_order"]);
+    assert!(tea["error"]["message"].as_str().is_some_and(|words| words.contains("inputs.item != 'tea'")), "{tea}");
+    let ordered = walk.leads("take_order", json!({ "item": "coffee" }), "ordered");
+    assert_eq!(ordered["state"]["fields"]["size"], "small", "{ordered}");
+    walk.leads("change", json!({ "size": "large" }), "ordered");
+    let changed = walk.leads("change", json!({ "size": "small" }), "ordered");
+    assert_legal(&changed, &["drop", "pay"]);
+    let third = walk.take("change", json!({ "size": "large" }));
+    assert_refused(&third, "invalid_transition", &["drop", "pay"]);
+    walk.leads("pay", json!({ "cents": 100 }), "ordered");
+    walk.leads("pay", json!({ "cents": 300 }), "paid");
+    let over = walk.leads("hand_over", json!({}), "fulfilled");
+    assert_legal(&over, &[]);
+    let reset = gateway.call("reset", &json!({ "session": walk.session }).to_string()).1;
+    assert_eq!(reset["data"]["state"]["name"], "created", "{reset}");
+    place.settled();
 }
 
 #[test]
@@ -120,6 +151,24 @@ fn a_large_refund_waits_for_a_person() {
     });
     assert_eq!(paid["state"]["fields"]["amount"], 60, "{paid}");
     assert_legal(&paid, &["tell"]);
+    place.settled();
+}
+
+#[test]
+fn a_refund_is_taken_back_where_the_customer_cannot_be_told() {
+    let place = Place::new();
+    let gateway = listening(&place, "refund", "send_email=unprocessable");
+    let order = r#"{"order":"ord_1001"}"#;
+    eventually("the shop is there", || gateway.call("get_order", order).1["status"] == "success");
+    let mut walk = Walk { gateway: &gateway, session: None };
+    walk.leads("look_up", json!({ "order": "ord_1001" }), "known");
+    walk.leads("pay_back", json!({ "amount": 10 }), "paid");
+    let untold = walk.take("tell", json!({ "to": "nobody" }));
+    assert_eq!(untold["error"]["kind"], "action_error", "{untold}");
+    let session = walk.session.expect("a walk has begun");
+
+    eventually("the refund is taken back", || look(&gateway, &session, "next")["waits"]["undone"] == 1);
+    assert_eq!((place.effects("issue_refund"), place.effects("cancel_refund")), (1, 1));
     place.settled();
 }
 

@@ -29,6 +29,7 @@ mod order;
 mod private;
 mod recover;
 mod refusals;
+mod replayed;
 mod resources;
 mod served;
 mod stages;

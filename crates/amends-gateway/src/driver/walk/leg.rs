@@ -5,6 +5,7 @@ use amends_core::envelope::Data;
 use amends_core::machine::{Does, ToolUse};
 use amends_core::walk::{LegOf, LegWish, Part};
 use amends_core::{CallId, Input, Refusal, RefusalKind};
+use amends_ledger::StoredAnswer;
 use amends_wire::mcp::ToolCall;
 use amends_wire::mcp::classify::structured;
 use serde_json::value::RawValue;
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::super::admission::{self, Admitted, Wish};
-use super::super::answer::{Answered, Form, Rendered};
+use super::super::answer::{Answered, Form, Rendered, recorded};
 use super::super::listener::Listener;
 use super::super::permission::Caller;
 use super::super::session::{Live, Session};
@@ -157,7 +158,7 @@ impl Session {
         // In the step that ends a move, it is open no more.
         let own = self.live.get(call).and_then(|live| live.leg.as_ref());
         let open = open.or_else(|| own.map(|leg| (leg.of.clone(), (leg.part, leg.name.clone()))));
-        let (Some(walking), Some((value, raw))) = (self.walking.as_mut(), gave(rendered)) else { return };
+        let (Some(walking), Some((value, raw))) = (self.walking.as_mut(), given(rendered)) else { return };
         if let Some(leg) = past {
             walking.past.insert(leg, value.clone());
         }
@@ -175,8 +176,13 @@ impl Session {
 /// That something was done and gave nothing.
 const NOTHING: (Value, Option<Box<RawValue>>) = (Value::Null, None);
 
+/// What a call gave, by the answer that is kept of it; nothing where it was not done.
+pub fn gave(stored: &StoredAnswer) -> Option<Value> {
+    given(&recorded(stored, None)).map(|(value, _)| value)
+}
+
 /// What an answer gave, and how it was written; nothing for what was not done.
-pub(super) fn gave(rendered: &Rendered) -> Option<(Value, Option<Box<RawValue>>)> {
+fn given(rendered: &Rendered) -> Option<(Value, Option<Box<RawValue>>)> {
     let read = |text: &str| {
         let value = structured(text).or_else(|| serde_json::from_str(text).ok())?;
         let raw = serde_json::value::to_raw_value(&value).ok();

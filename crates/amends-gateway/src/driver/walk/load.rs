@@ -14,7 +14,6 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::super::answer::recorded;
 use super::super::orphans::{Take, raise};
 use super::super::session::Mail;
 use super::{LiveMove, Walking, leg};
@@ -81,7 +80,7 @@ async fn results(gateway: &Gateway, legs: &[Leg<'_>]) -> Result<BTreeMap<(Part, 
     let mut found = BTreeMap::new();
     for one in legs {
         if let Some(stored) = gateway.ledger.answer(one.call).await?
-            && let Some((value, _)) = leg::gave(&recorded(&stored, None))
+            && let Some(value) = leg::gave(&stored)
         {
             found.insert((one.part, one.name.to_owned()), value);
         }

@@ -2,9 +2,8 @@
 
 use amends_core::failure::bounded;
 use amends_core::id::{ActionName, MachineName};
-use amends_core::machine::Unmet;
+use amends_core::machine::{Guarded, Unmet, unfit};
 use amends_core::recovery::NextCall;
-use amends_core::refusal::ArgumentFault;
 use amends_core::{Recovery, Refusal, RefusalKind};
 use amends_wire::Schema;
 use amends_wire::mcp::steps::{Given, Names, Retake, Tool, View, mended, unguarded};
@@ -14,14 +13,6 @@ use super::super::session::Session;
 
 /// How many characters of a value are told.
 const TOLD_CHARS_MAX: usize = 60;
-
-/// One No of two: to inputs that do not fit, and to what a guard does not allow over them. Where no inputs help, that comes first.
-pub(super) fn both(unfit: Refusal, guarded: Refusal) -> Refusal {
-    let (first, second) = if guarded.recovery.is_some() { (unfit, guarded) } else { (guarded, unfit) };
-    let message = format!("{}; and {}", first.message, second.message);
-    let details = first.details.iter().chain(&second.details).cloned().collect();
-    Refusal { message, details, ..first }
-}
 
 impl Session {
     /// The refusal of inputs that do not fit, with the same action and those that do. What its guard has something against is to
@@ -35,11 +26,6 @@ impl Session {
         unmet: Option<&Unmet>,
     ) -> Refusal {
         let mut faults = schema.check(inputs);
-        let first = faults.first().map(|fault| {
-            let field = if fault.field.is_empty() { "the inputs".to_owned() } else { format!("`{}`", fault.field) };
-            format!(": {field}: expected {}", fault.expected)
-        });
-        let message = format!("`{}` does not take these inputs{}", at.1, first.unwrap_or_default());
         let private = self.private(at.1, inputs);
         let own = |field: &str| field.split('.').next().unwrap_or_default().to_owned();
         for fault in faults.iter_mut().filter(|fault| private.contains_key(&own(&fault.field))) {
@@ -51,7 +37,7 @@ impl Session {
             withheld.extend(inputs.get(&name).map(|value| (name.clone(), value.clone())));
         }
         let recovery = mended(schema, inputs, &withheld, &self.id, at, names);
-        Refusal { details: faults, recovery, ..Refusal::of(RefusalKind::ValidationFailed, message) }
+        Refusal { recovery, ..unfit(at.1, faults) }
     }
 
     /// The refusal of an action of another machine than the walk is in. Which of the two was meant is not for us to guess: the one of
@@ -71,50 +57,17 @@ impl Session {
         &self,
         retake: &Retake<'_>,
         inputs: &Map<String, Value>,
-        guard: &str,
-        reason: Option<&str>,
-        unmet: Option<Unmet>,
+        guarded: &Guarded,
         holds: impl Fn(&Value) -> bool,
     ) -> Refusal {
         let name = &ActionName::new(retake.action);
         let private = self.private(name, &Value::Object(inputs.clone()));
-        let paths: Vec<&str> = unmet.iter().flat_map(|unmet| &unmet.values).map(|(path, _)| path.as_str()).collect();
-        // No inputs make hold what the fields alone decide: another action is the way on.
-        let helps = unmet.as_ref().is_none_or(|unmet| unmet.over_inputs);
+        let unmet = guarded.unmet.iter().flat_map(|unmet| &unmet.values);
+        let paths: Vec<&str> = unmet.map(|(path, _)| path.as_str()).collect();
+        // Where no inputs help, another action is the way on.
+        let helps = guarded.over_inputs();
         let recovery = helps.then(|| unguarded(retake, inputs, &private, &paths, holds)).flatten();
-        let mut message = format!("`{name}` is not allowed now: its guard `{guard}` does not hold");
-        let mut details = Vec::new();
-        if let Some(unmet) = unmet {
-            if !unmet.whole {
-                message.push_str(&format!(": not `{}`", unmet.part));
-            }
-            let told: Vec<(String, Option<String>)> = unmet
-                .values
-                .iter()
-                .map(|(path, value)| (path.clone(), self.told(name, path, value.as_ref())))
-                .collect();
-            let words: Vec<String> = told
-                .iter()
-                .map(|(path, value)| match value {
-                    Some(value) => format!("`{path}` is {value}"),
-                    None => format!("`{path}` is not there"),
-                })
-                .collect();
-            if reason.is_none() && !words.is_empty() {
-                message.push_str(&format!(" ({})", words.join(", ")));
-            }
-            let expected = format!("`{}` to hold", unmet.part);
-            details.extend(told.into_iter().map(|(field, got)| ArgumentFault {
-                field,
-                expected: expected.clone(),
-                got,
-                nearest: Vec::new(),
-            }));
-        }
-        if let Some(reason) = reason {
-            message.push_str(&format!(" ({})", bounded(reason)));
-        }
-        Refusal { details, recovery, ..Refusal::of(RefusalKind::InvalidTransition, message) }
+        Refusal { recovery, ..guarded.refusal(name, |path, value| self.told(name, path, value)) }
     }
 
     /// What an agent gave, as far as it may be said again. What is private for an action that it may have meant is private.

@@ -1,17 +1,19 @@
-//! The lines of an export: a header, then for each session a line of its own and one for each of its events. Rules have a line
-//! before the first session that was decided by them.
+//! The lines of an export: a header, then for each session a line of its own, one for each of its events, and one for what each
+//! of its calls gave, where that was wanted. Rules have a line before the first session that was decided by them.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Read, Write};
 
-use amends_core::{Digest, Event, Principal, SessionId, Timestamp};
+use amends_core::{CallId, Digest, Event, Principal, SessionId, Timestamp};
 use amends_ledger::chain::canonical;
 use amends_ledger::{SessionRow, StoredEvent, Trace};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The version of the lines. The first had no rules.
-const VERSION: u32 = 2;
+/// The version of the lines. The first had no rules, the second no answers.
+const VERSION: u32 = 3;
 
 /// How long a line is at most.
 const LINE_BYTES_MAX: u64 = 16 << 20;
@@ -33,6 +35,10 @@ enum Line<'a> {
         hash: Digest,
         #[serde(borrow)]
         body: &'a RawValue,
+    },
+    Answer {
+        call: CallId,
+        gave: Value,
     },
 }
 
@@ -57,9 +63,12 @@ struct SessionLine {
 pub(crate) enum Exported {
     /// Rules, and the digest under which calls name them.
     Rules(Digest, String),
-    /// A session.
-    Session(Box<SessionRow>, Trace),
+    /// A session, and what its calls gave, as far as that was exported.
+    Session(Box<SessionRow>, Trace, Answers),
 }
+
+/// What calls gave.
+pub(crate) type Answers = BTreeMap<CallId, Value>;
 
 /// A line that is not what it should be.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +108,17 @@ pub(super) fn write_session(row: &SessionRow, trace: &Trace, out: &mut dyn Write
     Ok(())
 }
 
+/// Writes what a call gave, and says whether it did: a line that is too long to be read is not written.
+pub(super) fn write_answer(call: CallId, gave: Value, out: &mut dyn Write) -> Result<bool> {
+    let mut line = serde_json::to_vec(&Line::Answer { call, gave })?;
+    line.push(b'\n');
+    let fits = line.len() as u64 <= LINE_BYTES_MAX;
+    if fits {
+        out.write_all(&line)?;
+    }
+    Ok(fits)
+}
+
 fn write(line: &Line<'_>, out: &mut dyn Write) -> Result<()> {
     serde_json::to_writer(&mut *out, line).map_err(std::io::Error::from)?;
     out.write_all(b"\n")?;
@@ -133,7 +153,9 @@ impl<R: BufRead> Reader<R> {
             None => Ok(None),
             Some(Owned::Rules(hash, body)) => Ok(Some(Exported::Rules(hash, body))),
             Some(Owned::Session(head)) => self.session(*head).map(Some),
-            Some(Owned::Export(_) | Owned::Event(_)) => Err(self.bad("a session's line should be here")),
+            Some(Owned::Export(_) | Owned::Event(_) | Owned::Answer(..)) => {
+                Err(self.bad("a session's line should be here"))
+            }
         }
     }
 
@@ -157,11 +179,7 @@ impl<R: BufRead> Reader<R> {
                 }
             }
         }
-        match self.read()? {
-            None => {}
-            Some(next @ (Owned::Session(_) | Owned::Rules(..))) => self.next = Some(next),
-            Some(Owned::Export(_) | Owned::Event(_)) => return Err(self.bad("the session above has no such event")),
-        }
+        let answers = self.answers()?;
         let SessionLine { id, principal, door, opened, updated, events: count, cut, cut_link, machine } = head;
         let row = SessionRow {
             session: id.clone(),
@@ -174,7 +192,25 @@ impl<R: BufRead> Reader<R> {
             open_calls: 0,
             machine,
         };
-        Ok(Exported::Session(Box::new(row), Trace { session: id, epoch: 1, cut, cut_link, events }))
+        Ok(Exported::Session(Box::new(row), Trace { session: id, epoch: 1, cut, cut_link, events }, answers))
+    }
+
+    /// What the calls of a session gave whose events were read, up to the next session.
+    fn answers(&mut self) -> Result<Answers, BadLine> {
+        let mut answers = Answers::new();
+        loop {
+            match self.read()? {
+                Some(Owned::Answer(call, gave)) => drop(answers.insert(call, gave)),
+                Some(next @ (Owned::Session(_) | Owned::Rules(..))) => {
+                    self.next = Some(next);
+                    return Ok(answers);
+                }
+                Some(Owned::Export(_) | Owned::Event(_)) => {
+                    return Err(self.bad("the session above has no such event"));
+                }
+                None => return Ok(answers),
+            }
+        }
     }
 
     /// The line that was read last.
@@ -224,6 +260,7 @@ impl<R: BufRead> Reader<R> {
                 }
                 Owned::Event(Box::new(StoredEvent { event, hash }))
             }
+            Line::Answer { call, gave } => Owned::Answer(call, gave),
         }))
     }
 
@@ -239,4 +276,5 @@ enum Owned {
     Rules(Digest, String),
     Session(Box<SessionLine>),
     Event(Box<StoredEvent>),
+    Answer(CallId, Value),
 }

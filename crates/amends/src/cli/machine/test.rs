@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use amends_core::{Event, Rules, ToolName};
+use amends_core::{Rules, ToolName};
 use amends_gateway::Config;
 use amends_gateway::config::{ConfigError, UpstreamConfig};
-use amends_sim::scenario::{Cast, Mistake, Report, Scenario, ScenarioError, reports, tell};
+use amends_sim::scenario::{Cast, Mistake, Recording, Report, Scenario, ScenarioError, tell};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ fn told_by(file: &Path) -> Result<Report> {
     let folder = file.parent().unwrap_or(Path::new(""));
     let config = Config::load_wrap(&folder.join(&scenario.config))?;
     let exported = match &scenario.export {
-        Some(export) => events(&folder.join(export))?,
+        Some(export) => recordings(&folder.join(export))?,
         None => Vec::new(),
     };
     let tools = config.machine_tools();
@@ -74,7 +74,7 @@ fn told_by(file: &Path) -> Result<Report> {
     let cast = Cast {
         machines: &config.machines,
         rules: &|tool| Arc::new(rules(&config, tool).unwrap_or_else(|_| undeclared(&config))),
-        recorded: &|call| exported.iter().find_map(|session| reports(session, call)),
+        recorded: &|call| exported.iter().find_map(|session| session.sent(call)),
     };
     Ok(tell(&scenario, &cast)?)
 }
@@ -94,13 +94,14 @@ fn undeclared(config: &Config) -> Rules {
 }
 
 /// The sessions of an export.
-fn events(file: &Path) -> Result<Vec<Vec<Event>>> {
+fn recordings(file: &Path) -> Result<Vec<Recording>> {
     let opened = File::open(file).with_context(|| format!("cannot read `{}`", file.display()))?;
     let mut reader = Reader::new(BufReader::new(opened));
     let mut sessions = Vec::new();
     while let Some(exported) = reader.next().with_context(|| format!("`{}`", file.display()))? {
-        if let Exported::Session(_, trace) = exported {
-            sessions.push(trace.events.into_iter().map(|stored| stored.event).collect());
+        if let Exported::Session(_, trace, gave) = exported {
+            let events = trace.events.into_iter().map(|stored| stored.event).collect();
+            sessions.push(Recording { events, gave });
         }
     }
     Ok(sessions)
@@ -110,7 +111,8 @@ fn events(file: &Path) -> Result<Vec<Vec<Event>>> {
 fn mistakes(error: &anyhow::Error) -> &[Mistake] {
     match error.downcast_ref() {
         Some(ScenarioError::Malformed(mistakes)) => mistakes,
-        Some(ScenarioError::Senseless { .. } | ScenarioError::Unknown { .. }) | None => &[],
+        Some(ScenarioError::Senseless { .. } | ScenarioError::Uncalled { .. } | ScenarioError::Unknown { .. })
+        | None => &[],
     }
 }
 
