@@ -8,6 +8,7 @@ mod functions;
 mod kinds;
 mod mixed;
 mod names;
+mod places;
 mod sure;
 mod unanswered;
 mod whole;
@@ -22,6 +23,7 @@ use thiserror::Error;
 
 use cost::Cost;
 pub use names::Path;
+pub(crate) use places::{Place, Step};
 use whole::{Whole, wholly};
 
 /// The functions that every expression may call. Declaring them takes longer than most expressions do.
@@ -117,6 +119,11 @@ impl Expression {
     /// What it speaks of, by the names it has outside: `state.order.id` for `state.order['id'] > 3`.
     pub fn paths(&self) -> Vec<Path> {
         names::paths(self.program.expression())
+    }
+
+    /// What it speaks of in the items of lists: `inputs.lines[].n` for `inputs.lines.all(line, line.n > 0)`.
+    pub(crate) fn within_items(&self) -> Vec<Place> {
+        places::within_items(self.program.expression())
     }
 
     /// The functions it calls that there are not.

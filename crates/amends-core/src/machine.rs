@@ -5,24 +5,31 @@
 //! [`Machine::look`] finds what is legal and may still surprise.
 
 mod arguments;
+mod begun;
 mod build;
 mod check;
 mod course;
+mod expressions;
 mod finding;
 mod flow;
 pub mod graph;
+mod held;
 mod inputs;
+mod items;
 mod look;
 mod machines;
 mod objection;
+mod pivots;
 mod position;
 mod possible;
 mod read;
+mod results;
 mod satisfiable;
 mod scope;
 mod spec;
 mod stage;
 mod stages;
+mod states;
 mod steps;
 mod strict;
 mod typed;

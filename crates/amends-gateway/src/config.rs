@@ -305,7 +305,7 @@ impl ConfigError {
         match self {
             Self::Cycle { .. } => Code::DependencyCycle,
             Self::Machines(wrong) => {
-                wrong.findings().next().map_or(Code::ConfigSchemaViolation, |(_, finding)| finding.code)
+                wrong.errors().next().map_or(Code::ConfigSchemaViolation, |(_, finding)| finding.code)
             }
             Self::Unreadable { .. }
             | Self::Malformed { .. }
@@ -322,7 +322,7 @@ impl ConfigError {
             Self::Malformed { line, .. } => Some(*line),
             Self::Misread(misread) => misread.mistakes().first().map(|mistake| mistake.line),
             Self::Cycle { place, .. } => place.as_ref().map(|(_, line)| *line),
-            Self::Machines(wrong) => wrong.findings().find_map(|(line, _)| line),
+            Self::Machines(wrong) => wrong.errors().find_map(|(line, _)| line),
             Self::Unreadable { .. } | Self::Invalid { .. } | Self::Document(_) | Self::Playbook(_) => None,
         }
     }

@@ -13,6 +13,8 @@ pub struct Finding {
     pub code: Code,
     /// Where, from the machine down: `["actions", "pay", "guard"]`.
     pub at: Vec<String>,
+    /// Where in that, as far as it has parts of its own: `["1", "when"]` for the condition of the second target.
+    pub within: Vec<String>,
     /// What is found.
     pub message: String,
     /// What to do about it.
@@ -45,6 +47,22 @@ impl Finding {
         self
     }
 
+    /// The same of what is within its place.
+    pub(super) fn within(mut self, parts: &[String]) -> Self {
+        self.within = parts.to_vec();
+        self
+    }
+
+    /// Its place in a configuration, as far as it is known: `machines.order.actions.pay.to.1.when`, where its place begins with the
+    /// machine's name.
+    pub fn key(&self) -> String {
+        ["machines"]
+            .into_iter()
+            .chain(self.at.iter().chain(&self.within).map(String::as_str))
+            .collect::<Vec<_>>()
+            .join(".")
+    }
+
     /// The same of a part: its place begins with that part's name.
     pub fn of(mut self, part: &str) -> Self {
         self.at.insert(0, part.to_owned());
@@ -71,7 +89,8 @@ impl Finding {
 
     fn new(weight: Weight, at: &[&str], message: impl Into<String>, fix: impl Into<String>) -> Self {
         let at = at.iter().map(|part| (*part).to_owned()).collect();
-        Self { weight, code: Code::ConfigSchemaViolation, at, message: message.into(), fix: fix.into() }
+        let (code, within) = (Code::ConfigSchemaViolation, Vec::new());
+        Self { weight, code, at, within, message: message.into(), fix: fix.into() }
     }
 }
 

@@ -81,10 +81,10 @@ impl<'a> Flow<'a> {
         groups
     }
 
-    /// The fields that are there for sure in each state that can be reached, by whatever way it was reached.
-    pub(super) fn sure_fields(&self) -> BTreeMap<&'a StateName, BTreeSet<&'a str>> {
+    /// The fields that are there for sure in each state that can be reached, by whatever way it was reached, where it is begun with
+    /// those.
+    pub(super) fn sure_fields(&self, begun: BTreeSet<&'a str>) -> BTreeMap<&'a StateName, BTreeSet<&'a str>> {
         let machine = self.machine;
-        let begun: BTreeSet<&str> = machine.fields.keys().map(String::as_str).collect();
         let mut sure = BTreeMap::from([(&machine.initial, begun)]);
         // Ends: a state's set is made once and then only ever loses fields.
         loop {

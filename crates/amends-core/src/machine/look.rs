@@ -1,12 +1,14 @@
 //! What about a machine may surprise, and what is wrong with it by what its tools are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::flow::Flow;
-use super::inputs::requires;
+use super::held::Held;
+use super::inputs::{Named, requires};
 use super::{Action, Does, Finding, Machine, Machines, Resolution, Weight};
 use crate::expression::Expression;
-use crate::id::{ActionName, MachineName, StateName, ToolName};
+use crate::id::{ActionName, ToolName};
+use crate::nearest::nearest;
 use crate::registry::Code;
 
 /// What the checks must know of a tool.
@@ -16,6 +18,8 @@ pub struct ToolFacts {
     pub reads: bool,
     /// Whether what it does can be undone.
     pub reversible: bool,
+    /// Whether it is what undoes another.
+    pub undoes: bool,
 }
 
 impl Machine {
@@ -28,14 +32,17 @@ impl Machine {
     /// The same with the machines that it runs.
     fn look_among(&self, others: &Machines, tools: impl Fn(&ToolName) -> Option<ToolFacts>) -> Vec<Finding> {
         let flow = Flow::of(self);
+        let held = Held::of(self, others);
         let mut found = Vec::new();
-        self.guarded_ends(&flow, others, &mut found);
+        self.guarded_ends(&flow, &held, &mut found);
         self.endings(&flow, &mut found);
-        self.used_up(&flow, others, &mut found);
-        self.fields_that_may_lack(&flow, &mut found);
+        self.used_up(&flow, &held, &mut found);
+        self.fields_that_may_lack(&flow, others, &mut found);
         self.pivots(&flow, others, &tools, &mut found);
+        self.said_otherwise(&tools, &mut found);
         for (name, action) in &self.actions {
-            self.excluded(name, action, others, &mut found);
+            self.excluded(name, action, &held, &mut found);
+            self.of_before(name, action, &held, &mut found);
         }
         self.look_at_actions(&tools, &mut found);
         found
@@ -83,10 +90,10 @@ impl Machine {
         }
     }
 
-    fn guarded_ends(&self, flow: &Flow<'_>, others: &Machines, found: &mut Vec<Finding>) {
+    fn guarded_ends(&self, flow: &Flow<'_>, held: &Held<'_>, found: &mut Vec<Finding>) {
         for state in flow.reach([&self.initial]) {
             let away: Vec<&Action> = flow.away_from(state).map(|(_, action)| action).collect();
-            if away.is_empty() || self.one_is_open(&away, others) {
+            if away.is_empty() || self.one_is_open(&away, &[state.clone()].into(), held) {
                 continue;
             }
             let names: Vec<&str> = flow.away_from(state).map(|(name, _)| name.as_str()).collect();
@@ -106,33 +113,34 @@ impl Machine {
     }
 
     /// States that one comes back to more often than what leads away from them may be taken.
-    fn used_up(&self, flow: &Flow<'_>, others: &Machines, found: &mut Vec<Finding>) {
+    fn used_up(&self, flow: &Flow<'_>, held: &Held<'_>, found: &mut Vec<Finding>) {
         let far = flow.distances(&self.initial);
-        let alone = self.actions.iter().filter(|(_, action)| self.one_is_open(&[*action], others));
+        let alone = self.actions.iter().filter(|(_, action)| self.one_is_open(&[*action], &action.from, held));
         let alone: BTreeSet<&ActionName> = alone.map(|(name, _)| name).collect();
         for (state, first) in far.iter().filter(|(state, _)| !self.is_terminal(state)) {
             // Guards may not hold, so that what is guarded leads nobody out for sure.
             let (away, guarded): (Vec<_>, Vec<_>) = flow.away_from(state).partition(|(name, _)| alone.contains(name));
             let free: Vec<&Action> =
                 guarded.iter().map(|(_, action)| *action).filter(|it| it.times_max.is_none()).collect();
-            if !free.is_empty() && self.one_is_open(&free, others) {
+            if !free.is_empty() && self.one_is_open(&free, &[(*state).clone()].into(), held) {
                 continue;
             }
-            let times: Option<Vec<u32>> = away.iter().map(|(_, action)| action.times_max).collect();
+            let most = |action: &Action| action.times_max.into_iter().chain(self.bounds.loops_max).min();
+            let times: Option<Vec<u32>> = away.iter().map(|(_, action)| most(action)).collect();
             let sum = |times: Vec<u32>| times.into_iter().fold(0_u32, u32::saturating_add);
             let Some(all) = times.filter(|times| !times.is_empty()).map(sum) else { continue };
-            // Each of them has to lead back, by ways that can be gone as often as all of them together.
+            // Each of them has to lead back, by ways that can be gone as often as all of them together, and once more where one came
+            // by them.
+            let ways = all.saturating_add(u32::from(*first > 0));
             let often = Flow::through(self, |action| {
-                action.times_max.is_none_or(|times| times >= all) && !action.from.contains(*state)
+                most(action).is_none_or(|times| times >= ways) && !action.from.contains(*state)
             });
             let near = often.distances_to(state);
             let back = |action: &Action| action.to.states().filter_map(|to| near.get(to)).min().map(|way| way + 1);
             let backs: Option<Vec<u32>> = away.iter().map(|(_, action)| back(action)).collect();
             let Some(round) = backs.and_then(|backs| backs.into_iter().max()) else { continue };
             let moves = round.saturating_mul(all).saturating_add(*first);
-            let bounded = self.bounds.loops_max.is_some_and(|most| most < all)
-                || self.bounds.steps_max.is_some_and(|most| most <= moves);
-            if all == 0 || bounded {
+            if all == 0 || self.bounds.steps_max.is_some_and(|most| most <= moves) {
                 continue;
             }
             let names: Vec<&str> = away.iter().map(|(name, _)| name.as_str()).collect();
@@ -145,17 +153,27 @@ impl Machine {
                 "`{state}` is a dead end once `{}` was taken {all} times{besides}, and one can come back to it as often",
                 names.join("` or `")
             );
-            let fix = "add an action without `times` that leads away from it, such as one that gives up";
-            found.push(Finding::warning(&["actions", names[0], "times"], message, fix));
+            let own = |action: &Action| action.times_max.is_some_and(|times| Some(times) == most(action));
+            let (at, fix) = match away.iter().all(|(_, action)| own(action)) {
+                true => (
+                    vec!["actions", names[0], "times"],
+                    "add an action without `times` that leads away from it, such as one that gives up",
+                ),
+                false => (
+                    vec!["limits", "loops"],
+                    "add an action that leads away from it for good, such as one that gives up",
+                ),
+            };
+            found.push(Finding::warning(&at, message, fix));
         }
     }
 
-    fn fields_that_may_lack(&self, flow: &Flow<'_>, found: &mut Vec<Finding>) {
-        let sure = flow.sure_fields();
+    fn fields_that_may_lack(&self, flow: &Flow<'_>, others: &Machines, found: &mut Vec<Finding>) {
+        let sure = flow.sure_fields(others.begun_with(self));
         for (name, action) in &self.actions {
-            for (part, expression) in action.expressions() {
+            for (part, within, expression) in action.expressions() {
                 let (needed, tested) = expression.fields("state");
-                for field in needed.difference(&tested) {
+                for field in needed.difference(&tested).filter(|field| !self.always_has(field)) {
                     let lacking = action
                         .from
                         .iter()
@@ -166,44 +184,28 @@ impl Machine {
                             expression.source()
                         );
                         let fix = format!("give it a value in `fields`, or ask `has(state.{field})` first");
-                        found.push(Finding::warning(&["actions", name.as_str(), part], message, fix));
+                        let at = ["actions", name.as_str(), part];
+                        found.push(Finding::warning(&at, message, fix).within(&within));
                     }
                 }
+                let named = action.input.as_ref().map(Named::by).unwrap_or_default();
                 let (needed, tested) = expression.fields("inputs");
-                for field in needed.difference(&tested) {
-                    if action.input.as_ref().is_none_or(|schema| !requires(schema, field)) {
-                        let message =
-                            format!("`{}` reads `inputs.{field}`, which is not required", expression.source());
-                        let fix = format!("require it in `input`, or ask `has(inputs.{field})` first");
-                        found.push(Finding::warning(&["actions", name.as_str(), part], message, fix));
-                    }
+                let at = ["actions", name.as_str(), part];
+                for field in needed.union(&tested) {
+                    let near = || nearest(field, named.names.iter().copied()).into_iter().next();
+                    // What may be there under whatever name may also be misspelt.
+                    let misspelt = if named.lacks(field) { near() } else { None };
+                    let required = || action.input.as_ref().is_some_and(|schema| requires(schema, field));
+                    let (how, fix) = match misspelt {
+                        Some(near) => ("its schema does not name", format!("did you mean `inputs.{near}`?")),
+                        None if tested.contains(field) || required() => continue,
+                        None => {
+                            ("is not required", format!("require it in `input`, or ask `has(inputs.{field})` first"))
+                        }
+                    };
+                    let message = format!("`{}` reads `inputs.{field}`, which {how}", expression.source());
+                    found.push(Finding::warning(&at, message, fix).within(&within));
                 }
-            }
-        }
-    }
-
-    /// After what cannot be undone comes only what need not be.
-    fn pivots(
-        &self,
-        flow: &Flow<'_>,
-        others: &Machines,
-        tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
-        found: &mut Vec<Finding>,
-    ) {
-        let mut known = BTreeMap::new();
-        let does: Vec<Undoing> =
-            self.actions.values().map(|action| others.undoing(action, tools, &mut known)).collect();
-        let actions = || self.actions.iter().zip(&does);
-        let pivots = actions().filter(|(_, does)| does.cannot);
-        let pivots: Vec<_> = pivots.map(|((name, pivot), _)| (name, flow.reach(pivot.to.states()))).collect();
-        for ((name, action), _) in actions().filter(|(_, does)| does.can) {
-            let comes_after = |after: &BTreeSet<&StateName>| action.from.iter().any(|from| after.contains(from));
-            let before = pivots.iter().find(|(other, after)| *other != name && comes_after(after));
-            if let Some((pivot, _)) = before {
-                let message = format!("it can be undone, and comes after `{pivot}`, which cannot");
-                let fix =
-                    format!("take it before `{pivot}`: once something cannot be undone, a workflow can only go on");
-                found.push(Finding::warning(&["actions", name.as_str()], message, fix));
             }
         }
     }
@@ -238,52 +240,6 @@ impl Machines {
         all.retain(|finding| !finding.is_where(mistakes));
         all
     }
-
-    /// Whether an action does what can be undone, and what cannot be, itself or in the machine that it runs. Each of those is gone
-    /// through once, however many run it.
-    fn undoing<'a>(
-        &'a self,
-        action: &'a Action,
-        tools: &impl Fn(&ToolName) -> Option<ToolFacts>,
-        known: &mut BTreeMap<&'a MachineName, Undoing>,
-    ) -> Undoing {
-        match (action.reversible, &action.does) {
-            (_, Does::Nothing) => Undoing::default(),
-            (Some(said), _) => Undoing { can: said, cannot: !said },
-            (None, does) => {
-                let facts: Vec<ToolFacts> = action.tools().filter_map(tools).filter(|tool| !tool.reads).collect();
-                let own = Undoing {
-                    can: facts.iter().any(|tool| tool.reversible),
-                    cannot: facts.iter().any(|tool| !tool.reversible),
-                };
-                let Does::Machine(run) = does else { return own };
-                if let Some(within) = known.get(run) {
-                    return own.and(*within);
-                }
-                // A machine that runs itself is not read, so that this ends.
-                let actions = self.get(run).into_iter().flat_map(Machine::actions);
-                let within =
-                    actions.fold(Undoing::default(), |sum, (_, action)| sum.and(self.undoing(action, tools, known)));
-                known.insert(run, within);
-                own.and(within)
-            }
-        }
-    }
-}
-
-/// What is done of which kind.
-#[derive(Clone, Copy, Default)]
-struct Undoing {
-    /// Something that can be undone.
-    can: bool,
-    /// Something that cannot be.
-    cannot: bool,
-}
-
-impl Undoing {
-    const fn and(self, other: Self) -> Self {
-        Self { can: self.can || other.can, cannot: self.cannot || other.cannot }
-    }
 }
 
 impl Action {
@@ -305,11 +261,11 @@ impl Action {
         let needs = |expression: &Expression| {
             !expression.fields("result").0.is_empty() && !expression.source().contains("null")
         };
-        let after = self.expressions().filter(|(part, _)| matches!(*part, "writes" | "to"));
-        for (part, expression) in after.filter(|(_, expression)| needs(expression)) {
+        let after = self.expressions().filter(|(part, ..)| matches!(*part, "writes" | "to"));
+        for (part, within, expression) in after.filter(|(.., expression)| needs(expression)) {
             let message = format!("it may be passed over, and then `{}` has no `result`", expression.source());
             let fix = "ask first: `result == null ? … : …`";
-            found.push(Finding::warning(&["actions", name.as_str(), part], message, fix));
+            found.push(Finding::warning(&["actions", name.as_str(), part], message, fix).within(&within));
         }
     }
 }

@@ -47,8 +47,17 @@ impl Machines {
         for (name, spec) in specs {
             let lacks: Vec<&Finding> =
                 unread.iter().filter(|key| key.at.first().is_some_and(|of| of == name.as_str())).collect();
-            let told =
-                if lacks.is_empty() { Machine::attempt(name.as_str(), spec).1 } else { Machine::unreadable(spec) };
+            let is_run = || {
+                specs
+                    .values()
+                    .flat_map(|spec| spec.actions.values())
+                    .any(|it| it.machine.as_deref() == Some(name.as_str()))
+            };
+            let told = match lacks.is_empty() {
+                false => Machine::unreadable(spec),
+                true if is_run() => Machine::attempt(name.as_str(), spec).1,
+                true => Machine::attempt_alone(name.as_str(), spec).1,
+            };
             let told = told.into_iter().map(|finding| finding.of(name.as_str()));
             found.extend(told.filter(|told| !lacks.iter().any(|key| key.action() == told.action())));
         }
@@ -67,8 +76,11 @@ impl Machines {
             machines.stages.extend(stages.map(|stage| (stage.name().clone(), stage)));
             machines.declared.insert(name.clone(), machine);
         }
+        let unbounded = machines.unbounded();
         for (name, machine) in &machines.declared {
-            findings.extend(machines.unfit(machine).into_iter().map(|finding| finding.of(name.as_str())));
+            let endless = if unbounded.contains(name) { machine.endless() } else { Vec::new() };
+            let unfit = machines.unfit(machine).into_iter().chain(endless);
+            findings.extend(unfit.map(|finding| finding.of(name.as_str())));
         }
         (machines, findings)
     }
@@ -152,8 +164,8 @@ impl Machines {
                 wrong("machine", format!("`{run}` never ends, so what waits for it never goes on"), fix);
             }
             let known = other.known_fields();
-            for field in machine.actions[name].args.keys().filter(|field| !known.contains(field.as_str())) {
-                let fix = match nearest(field, known.iter().copied()).first() {
+            for field in machine.actions[name].args.keys().filter(|field| known.lacks(field)) {
+                let fix = match nearest(field, known.names.iter().copied()).first() {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("declare it in `fields` or `state` of `[machines.{run}]`, or drop it"),
                 };
@@ -176,7 +188,7 @@ impl Machines {
 
 impl Machine {
     /// The machines that its actions run, with the actions.
-    fn runs(&self) -> impl Iterator<Item = (&ActionName, &MachineName)> {
+    pub(super) fn runs(&self) -> impl Iterator<Item = (&ActionName, &MachineName)> {
         self.actions.iter().filter_map(|(name, action)| match &action.does {
             Does::Machine(run) => Some((name, run)),
             Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) | Does::Allowed(_) => None,

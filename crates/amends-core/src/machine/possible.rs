@@ -4,14 +4,16 @@
 //! those. So a few values of each kind stand for all there are, and every combination of them is tried. What is known of a value
 //! (its schema, that nothing ever writes it) leaves fewer. Where a condition does more than compare, it may hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::held::{Held, Values};
 use super::inputs::{is_of, property, requires_within};
-use super::{Action, Branch, Does, Finding, Machine, Machines, Target};
+use super::results::given;
+use super::{Action, Branch, Finding, Machine, Target};
 use crate::expression::{Expression, Path};
-use crate::id::ActionName;
+use crate::id::{ActionName, StateName};
 use crate::limits::GUARD_TRIES_MAX;
 
 /// Above this, whole numbers are not told apart.
@@ -21,42 +23,57 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 pub(super) type Try = BTreeMap<String, Value>;
 
 impl Machine {
-    /// Conditions of an action that never hold, and targets that are never chosen.
-    pub(super) fn hopeless(&self, name: &ActionName, action: &Action, others: &Machines, found: &mut Vec<Finding>) {
+    /// Conditions of an action that never hold, and targets that are never chosen. Where a name in them leads nowhere, the rest
+    /// follows from that.
+    pub(super) fn hopeless(&self, name: &ActionName, action: &Action, held: &Held<'_>, found: &mut Vec<Finding>) {
         let at = |part| ["actions", name.as_str(), part];
-        if let Some(guard) = &action.guard
-            && (!self.can_hold(guard, action) || self.is_out_of_reach(guard, action, others))
-        {
-            let message = format!("it can never be taken: `{}` never holds", guard.source());
-            let fix = "mend the guard, the schema of the inputs, or what is written into the fields";
-            found.push(Finding::error(&at("guard"), message, fix));
-        } else if let Some(guard) = &action.guard
-            && let Some(what) = self.never(guard, "boolean", action)
-        {
-            let message =
-                format!("it can never be taken: `{}` is {what}, and a guard is true or false", guard.source());
-            found.push(Finding::error(&at("guard"), message, "compare it with what it has to be"));
+        let is_told = |part, found: &[Finding]| found.iter().any(|finding| finding.at == at(part));
+        if let Some(guard) = action.guard.as_ref().filter(|_| !is_told("guard", found)) {
+            let never = !self.can_hold(guard, action) || self.is_out_of_reach(guard, action, held);
+            if never {
+                let message = format!("it can never be taken: `{}` never holds", guard.source());
+                let fix = "mend the guard, the schema of the inputs, or what is written into the fields before it";
+                found.push(Finding::error(&at("guard"), message, fix));
+            } else if let Some(what) = self.never(guard, "boolean", action) {
+                let message =
+                    format!("it can never be taken: `{}` is {what}, and a guard is true or false", guard.source());
+                found.push(Finding::error(&at("guard"), message, "compare it with what it has to be"));
+            }
         }
         let Target::Choice(branches) = &action.to else { return };
-        for branch in self.unchosen(branches, action, others) {
+        if is_told("to", found) {
+            return;
+        }
+        for (n, branch) in self.unchosen(branches, action, held) {
             let message = match &branch.when {
                 Some(when) => format!("`{}` is never chosen by `{}`", branch.state, when.source()),
                 None => format!("`{}` is never chosen: one of those before it always is", branch.state),
             };
-            found.push(Finding::error(&at("to"), message, "mend the conditions, or drop the target"));
+            let fix = "mend the conditions, or drop the target";
+            found.push(Finding::error(&at("to"), message, fix).within(&[n.to_string()]));
+        }
+    }
+
+    /// A guard that never holds in a walk that begins today, and may in one that goes on from another declaration.
+    pub(super) fn of_before(&self, name: &ActionName, action: &Action, held: &Held<'_>, found: &mut Vec<Finding>) {
+        let (Some(guard), Some(today)) = (&action.guard, held.begun_today()) else { return };
+        if self.is_out_of_reach(guard, action, &today) && !self.is_out_of_reach(guard, action, held) {
+            let message = format!("no walk that begins today can take it: `{}` never holds in one", guard.source());
+            let fix = "see that it is meant for walks of another declaration alone, or mend the guard";
+            found.push(Finding::warning(&["actions", name.as_str(), "guard"], message, fix));
         }
     }
 
     /// Targets that are never chosen because the action is never taken where they would be.
-    pub(super) fn excluded(&self, name: &ActionName, action: &Action, others: &Machines, found: &mut Vec<Finding>) {
+    pub(super) fn excluded(&self, name: &ActionName, action: &Action, held: &Held<'_>, found: &mut Vec<Finding>) {
         let (Target::Choice(branches), Some(guard)) = (&action.to, &action.guard) else { return };
         let Some(plain) = plainly(guard) else { return };
-        if self.is_out_of_reach(guard, action, others) {
+        if self.is_out_of_reach(guard, action, held) {
             return;
         }
-        let alone = self.chosen(branches, None, action, others);
-        let guarded = self.chosen(branches, Some(&plain), action, others);
-        for ((branch, alone), guarded) in branches.iter().zip(alone).zip(guarded) {
+        let alone = self.chosen(branches, None, action, held);
+        let guarded = self.chosen(branches, Some(&plain), action, held);
+        for ((n, branch), (alone, guarded)) in branches.iter().enumerate().zip(alone.into_iter().zip(guarded)) {
             // The last one must be there even where a guard leaves nothing for it.
             if let Some(when) = branch.when.as_ref().filter(|_| alone && !guarded) {
                 let message = format!(
@@ -66,21 +83,21 @@ impl Machine {
                     when.source()
                 );
                 let fix = "mend the guard or the condition, or drop the target";
-                found.push(Finding::warning(&["actions", name.as_str(), "to"], message, fix));
+                found.push(Finding::warning(&["actions", name.as_str(), "to"], message, fix).within(&[n.to_string()]));
             }
         }
     }
 
     /// Whether a guard never holds over anything that it can be asked about.
-    fn is_out_of_reach(&self, guard: &Expression, action: &Action, others: &Machines) -> bool {
+    fn is_out_of_reach(&self, guard: &Expression, action: &Action, held: &Held<'_>) -> bool {
         let Some(plain) = plainly(guard) else { return false };
-        let (known, tries) = self.tries(&[&plain], action, others);
+        let (known, tries) = self.tries(&[&plain], action, held);
         known == 1 && !tries.iter().any(|tried| is(&plain, tried) == Some(true))
     }
 
     /// The targets that are never chosen, as far as that is found within the bound.
-    fn unchosen<'a>(&self, branches: &'a [Branch], action: &Action, others: &Machines) -> Vec<&'a Branch> {
-        let mut chosen = self.chosen(branches, None, action, others);
+    fn unchosen<'a>(&self, branches: &'a [Branch], action: &Action, held: &Held<'_>) -> Vec<(usize, &'a Branch)> {
+        let mut chosen = self.chosen(branches, None, action, held);
         for (n, branch) in branches.iter().enumerate() {
             let may = |it: &Expression| self.can_hold(it, action) && self.never(it, "boolean", action).is_none();
             chosen[n] &= branch.when.as_ref().is_none_or(may);
@@ -93,18 +110,18 @@ impl Machine {
         if let [before @ .., Branch { when: None, .. }] = branches {
             chosen[before.len()] = !before.iter().any(always);
         }
-        branches.iter().zip(chosen).filter(|(_, chosen)| !chosen).map(|(branch, _)| branch).collect()
+        branches.iter().enumerate().zip(chosen).filter(|(_, chosen)| !chosen).map(|(branch, _)| branch).collect()
     }
 
     /// Which targets are chosen in some try in which that guard holds, or may be in one that is beyond the bound.
-    fn chosen(&self, branches: &[Branch], guard: Option<&Expression>, action: &Action, others: &Machines) -> Vec<bool> {
+    fn chosen(&self, branches: &[Branch], guard: Option<&Expression>, action: &Action, held: &Held<'_>) -> Vec<bool> {
         // One that does more than compare may hold or not, as is needed.
         let plain = |branch: &Branch| branch.when.as_ref().is_some_and(|when| when.compared().is_some());
         let plain: Vec<bool> = branches.iter().map(plain).collect();
         let plain_ones = branches.iter().zip(&plain).filter(|(_, plain)| **plain);
         let conditions: Vec<&Expression> =
             guard.into_iter().chain(plain_ones.filter_map(|(branch, _)| branch.when.as_ref())).collect();
-        let (known, tries) = self.tries(&conditions, action, others);
+        let (known, tries) = self.tries(&conditions, action, held);
         let guards = usize::from(guard.is_some());
         if known < guards {
             return vec![true; branches.len()];
@@ -136,7 +153,7 @@ impl Machine {
 
     /// Everything that the first of those conditions can be asked about, as many of them as can be asked all of it within the
     /// bound, and how many those are.
-    fn tries(&self, conditions: &[&Expression], action: &Action, others: &Machines) -> (usize, Vec<Try>) {
+    fn tries(&self, conditions: &[&Expression], action: &Action, held: &Held<'_>) -> (usize, Vec<Try>) {
         let mut compared: BTreeMap<Path, Vec<Value>> = BTreeMap::new();
         let mut known = 0;
         let mut choices = BTreeMap::new();
@@ -150,7 +167,9 @@ impl Machine {
             }
             let changed = both.iter().filter(|(path, with)| compared.get(*path) != Some(*with));
             let mut more: BTreeMap<Path, Vec<Option<Value>>> = choices.clone();
-            more.extend(changed.map(|(path, with)| (path.clone(), self.choices(path, with, action, others))));
+            more.extend(
+                changed.map(|(path, with)| (path.clone(), self.choices(path, with, action, &action.from, held))),
+            );
             // Each of the conditions is asked in each of the tries; of a value that there is not, nothing can be said.
             let asked = more.values().try_fold(known + 1, |all: usize, choices| all.checked_mul(choices.len()));
             if asked.is_none_or(|asked| asked == 0 || asked > GUARD_TRIES_MAX) {
@@ -173,71 +192,45 @@ impl Machine {
         (known, tries)
     }
 
-    /// What stands for all that a value can be; nothing among them where it may not be there.
+    /// What stands for all that a value can be in those states; nothing among them where it may not be there.
     pub(super) fn choices(
         &self,
         path: &Path,
         with: &[Value],
         action: &Action,
-        others: &Machines,
+        from: &BTreeSet<StateName>,
+        held: &Held<'_>,
     ) -> Vec<Option<Value>> {
-        let (schema, sure) = match path.variable.as_str() {
-            "inputs" => typed(action.input.as_ref(), &path.fields),
-            "state" => {
-                let first = &path.fields[0];
-                let begun = self.fields.get(first);
-                if let Some(written) = self.written_out(first).filter(|_| !others.gives(self, first)) {
-                    let end =
-                        |value: &Value| path.fields[1..].iter().try_fold(value, |at, field| at.get(field)).cloned();
-                    let mut all = vec![begun.and_then(end)];
-                    for value in written.iter().map(end) {
-                        if !all.contains(&value) {
-                            all.push(value);
-                        }
-                    }
-                    // What is never there is named where names are looked at.
-                    if all.iter().any(Option::is_some) {
-                        return all;
-                    }
+        let (schema, sure) = match (path.variable.as_str(), path.fields.as_slice()) {
+            ("inputs", fields) => typed(action.input.as_ref(), fields),
+            ("state", [first, rest @ ..]) => {
+                if let Some(written) = held.within(first, from) {
+                    return ends(&written, rest);
                 }
-                let (schema, _) = typed(self.schema.as_ref(), &path.fields);
-                (schema, begun.is_some() && path.fields.len() == 1)
+                let (schema, required) = typed(self.schema.as_ref(), &path.fields);
+                (schema, required || (self.fields.contains_key(first) && rest.is_empty()))
             }
-            "result" if path.fields == ["state"] => {
-                if let Does::Machine(run) = &action.does
-                    && let Some(run) = others.get(run)
-                {
-                    return run.terminal.iter().map(|state| Some(json!(state))).chain([None]).collect();
-                }
-                (None, false)
-            }
+            ("result", _) => match given(path, with, action, held) {
+                Some(given) => return given,
+                None => (None, false),
+            },
             _ => (None, false),
         };
         let values = values(schema, with).into_iter().map(Some);
         values.chain((!sure).then_some(None)).collect()
     }
-
-    /// All that actions write into a field, where that is written out.
-    fn written_out(&self, field: &str) -> Option<Vec<Value>> {
-        let mut all = Vec::new();
-        for write in self.actions.values().filter_map(|action| action.writes.get(field)) {
-            match write.answers() {
-                Some(texts) => all.extend(texts.into_iter().map(Value::String)),
-                None if write.variables().is_empty() => all.push(write.evaluate(&[]).ok()?),
-                None => return None,
-            }
-        }
-        Some(all)
-    }
 }
 
-impl Machines {
-    /// Whether another machine runs that one, and begins it with that field.
-    fn gives(&self, machine: &Machine, field: &str) -> bool {
-        let runs = |action: &Action| matches!(&action.does, Does::Machine(run) if *run == machine.name);
-        let mut actions = self.declared().flat_map(Machine::actions);
-        actions.any(|(_, action)| runs(action) && action.args.contains_key(field))
+/// What those names lead to in each of some values; nothing where they lead nowhere.
+pub(super) fn ends(values: &Values, names: &[String]) -> Values {
+    let mut ends = Values::new();
+    for value in values {
+        let end = value.as_ref().and_then(|value| names.iter().try_fold(value, |at, name| at.get(name)));
+        if !ends.iter().any(|known| known.as_ref() == end) {
+            ends.push(end.cloned());
+        }
     }
+    ends
 }
 
 /// What must hold wherever a guard does, of which only comparisons are made: all of it, or those parts of it.
@@ -258,7 +251,7 @@ pub(super) fn is(condition: &Expression, tried: &Try) -> Option<bool> {
 }
 
 /// The schema of what those names lead to, and whether it is always there.
-fn typed<'a>(schema: Option<&'a Value>, fields: &[String]) -> (Option<&'a Value>, bool) {
+pub(super) fn typed<'a>(schema: Option<&'a Value>, fields: &[String]) -> (Option<&'a Value>, bool) {
     let (mut at, mut sure) = (schema, true);
     for field in fields {
         sure = sure && schema.zip(at).is_some_and(|(root, part)| requires_within(root, part, field));
@@ -268,7 +261,7 @@ fn typed<'a>(schema: Option<&'a Value>, fields: &[String]) -> (Option<&'a Value>
 }
 
 /// Values that stand for all that fit a schema, for whoever compares them with those.
-fn values(schema: Option<&Value>, with: &[Value]) -> Vec<Value> {
+pub(super) fn values(schema: Option<&Value>, with: &[Value]) -> Vec<Value> {
     let said = |key: &str| schema.and_then(|schema| schema.get(key));
     let kinds: Option<Vec<&str>> = match said("type") {
         Some(Value::String(kind)) => Some(vec![kind]),
@@ -341,7 +334,7 @@ pub(super) fn put(variable: &mut Value, fields: &[String], value: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{MachineSpec, Weight};
+    use crate::machine::{MachineSpec, Machines, Weight};
 
     fn errors(machines: Value) -> Vec<String> {
         let specs: BTreeMap<crate::id::MachineName, MachineSpec> = serde_json::from_value(machines).unwrap();
@@ -365,8 +358,8 @@ mod tests {
             "state": { "type": "object", "properties": { "mood": { "enum": ["calm", "loud"] } } },
             "actions": {
                 "go": { "from": ["a"], "to": "z", "input": input, "guard": guard },
-                "tell": { "from": ["a"], "to": "z", "writes": { "told": "1", "mood": "'loud'", "deep": "{'most': 2}" } },
-                "free": { "from": ["a"], "to": "z", "writes": { "free": "size(inputs)" } },
+                "tell": { "from": ["a"], "to": "a", "times": 1, "writes": { "told": "1", "mood": "'loud'", "deep": "{'most': 2}" } },
+                "free": { "from": ["a"], "to": "a", "times": 1, "writes": { "free": "size(inputs)" } },
             },
         } })
     }
@@ -484,12 +477,68 @@ mod tests {
         for write in ["'paid'", "inputs.cash ? 'paid' : 'open'", "inputs.status", "'pa' + inputs.end"] {
             assert_eq!(order(write, "state.status == 'paid'"), Vec::<String>::new(), "{write}");
         }
-        assert_eq!(order("'paid'", "state.status == 'new'"), Vec::<String>::new(), "as it began");
+        let said = "actions.send.guard: it can never be taken: `state.status == 'new'` never holds";
+        let found = order("'paid'", "state.status == 'new'");
+        assert!(found.len() == 1 && found[0].starts_with(said), "as it began, and as it is not any more: {found:?}");
+    }
+
+    /// A machine in which `pay` leads from `a` to `b`, with more said of it and more actions.
+    fn paying(machine: Value, actions: Value) -> Vec<String> {
+        let mut whole = json!({
+            "initial": "a", "terminal": ["z"], "fields": { "ok": false },
+            "actions": { "pay": { "from": ["a"], "to": "b" }, "end": { "from": ["a", "b"], "to": "z" } },
+        });
+        whole.as_object_mut().unwrap().extend(machine.as_object().unwrap().clone());
+        whole["actions"].as_object_mut().unwrap().extend(actions.as_object().unwrap().clone());
+        errors(json!({ "m": whole }))
+    }
+
+    #[test]
+    fn what_is_written_only_later_is_not_there_yet() {
+        let guarded = |from: &str, to: &str| json!({ "from": [from], "to": to, "guard": "state.ok", "times": 1 });
+        let told = |from: &str, to: &str, times: u32| json!({ "from": [from], "to": to, "times": times, "writes": { "ok": "true" } });
+        let said = "actions.go.guard: it can never be taken: `state.ok` never holds";
+        for (actions, why) in [
+            (json!({ "go": guarded("a", "z"), "tell": told("b", "z", 1) }), "it is written behind it"),
+            (json!({ "go": guarded("a", "b"), "tell": told("b", "b", 1) }), "and there is no way back"),
+            (
+                json!({ "go": guarded("b", "z"), "tell": told("a", "b", 1), "pay": { "from": ["a"], "to": "z" }, "undo": { "from": ["b"], "to": "b", "times": 1, "writes": { "ok": "false" } } }),
+                "",
+            ),
+        ] {
+            let found = paying(json!({}), actions);
+            assert_eq!(found.len(), usize::from(!why.is_empty()), "{why}: {found:?}");
+            assert!(found.iter().all(|found| found.starts_with(said)), "{found:?}");
+        }
+        // By a way back it is there.
+        let back = json!({ "go": guarded("a", "z"), "tell": told("b", "a", 1) });
+        assert_eq!(paying(json!({}), back.clone()), Vec::<String>::new());
+        let never = json!({ "properties": { "seen": { "type": "boolean" } } });
+        let seen = |guard: &str| json!({ "go": { "from": ["a"], "to": "z", "guard": guard } });
+        let found = paying(json!({ "state": never }), seen("has(state.seen) && state.seen"));
+        assert_eq!(found.len(), 1, "nothing writes it: {found:?}");
+        assert_eq!(paying(json!({ "state": never }), seen("!has(state.seen)")), Vec::<String>::new());
+        // A walk of another declaration may go on with whatever it has.
+        let migrates = paying(json!({ "drift": "migrate" }), json!({ "go": guarded("a", "z") }));
+        assert_eq!(migrates, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_guard_that_only_walks_of_before_meet_is_warned_of() {
+        let spec = json!({
+            "initial": "a", "terminal": ["z"], "fields": { "v": 2 }, "drift": "migrate",
+            "actions": { "upgrade": { "from": ["a"], "to": "z", "guard": "state.v == 1" }, "go": { "from": ["a"], "to": "z" } },
+        });
+        let spec: MachineSpec = serde_json::from_value(spec).unwrap();
+        let found = Machine::read("m", &spec).unwrap().look(|_| None);
+        let found: Vec<String> = found.iter().map(|found| found.to_string()).collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("actions.upgrade.guard: no walk that begins today can take it"), "{found:?}");
     }
 
     /// A machine whose action runs another one, which ends in `good` or `bad`, and then chooses.
     fn choosing(to: Value) -> Vec<String> {
-        let leave = |to: &str| json!({ "from": ["s"], "to": to });
+        let leave = |to: &str| json!({ "from": ["s"], "to": to, "writes": { "n": "size(inputs)" } });
         errors(json!({
             "m": {
                 "initial": "a", "terminal": ["x", "y", "z"],
@@ -499,7 +548,7 @@ mod tests {
                 },
             },
             "inner": {
-                "initial": "s", "terminal": ["good", "bad"],
+                "initial": "s", "terminal": ["good", "bad"], "fields": { "n": 0 },
                 "actions": { "win": leave("good"), "lose": leave("bad") },
             },
         }))
@@ -539,6 +588,45 @@ mod tests {
     }
 
     #[test]
+    fn what_another_machine_leaves_and_an_agent_completes_is_known() {
+        let when = |when: &str| json!([{ "when": when, "state": "z" }, { "state": "y" }]);
+        let run = |to: Value| {
+            errors(json!({
+                "m": { "initial": "a", "terminal": ["y", "z"], "actions": { "go": { "from": ["a"], "to": to, "machine": "inner" } } },
+                "inner": {
+                    "initial": "s", "terminal": ["t"], "fields": { "status": "", "free": "" },
+                    "actions": { "pay": { "from": ["s"], "to": "t", "writes": { "status": "'paid'", "free": "size(inputs)" } } },
+                },
+            }))
+        };
+        let why = json!({ "type": "object", "properties": { "severity": { "enum": ["high", "low"] } }, "required": ["severity"], "additionalProperties": false });
+        let completed = |to: Value| {
+            let completion =
+                json!({ "properties": { "why": why, "cause": { "type": "string" } }, "required": ["why"] });
+            let go = json!({ "from": ["a"], "to": to, "allowed": ["get"], "completion": completion });
+            errors(json!({ "m": { "initial": "a", "terminal": ["y", "z"], "actions": { "go": go } } }))
+        };
+        for wrong in ["result.fields.status == 'paidd'", "result.fields.status == ''"] {
+            let found = run(when(wrong));
+            let said = format!("actions.go.to: `z` is never chosen by `{wrong}`");
+            assert!(found.len() == 1 && found[0].starts_with(&said), "{found:?}");
+        }
+        for sound in ["result.fields.status == 'paid'", "result.fields.free == 7", "result == null"] {
+            assert_eq!(run(when(sound)), Vec::<String>::new(), "{sound}");
+        }
+        for wrong in
+            ["result.fields.why.severity == 'hihg'", "result.fields.cause.txt == 'x'", "result.fields.why.sev == 'x'"]
+        {
+            assert_eq!(completed(when(wrong)).len(), 1, "{wrong}");
+        }
+        for sound in
+            ["result.fields.why.severity == 'high'", "result.fields.cause == null", "result.fields.cause == 'x'"]
+        {
+            assert_eq!(completed(when(sound)), Vec::<String>::new(), "{sound}");
+        }
+    }
+
+    #[test]
     fn a_target_that_the_guard_excludes_is_warned_of() {
         let warned = |guard: &str, to: Value| {
             let input = json!({ "properties": { "n": { "type": "integer" }, "t": {} }, "required": ["n", "t"] });
@@ -546,7 +634,7 @@ mod tests {
                 "initial": "a", "terminal": ["x", "y", "z"], "fields": { "told": 0 },
                 "actions": {
                     "go": { "from": ["a"], "to": to, "guard": guard, "input": input },
-                    "tell": { "from": ["a"], "to": [{ "when": "state.told == 0", "state": "x" }, { "state": "y" }], "writes": { "told": "1" } },
+                    "tell": { "from": ["a"], "to": [{ "when": "size(inputs) == 0", "state": "x" }, { "when": "size(inputs) == 1", "state": "y" }, { "state": "a" }], "times": 1, "writes": { "told": "1" } },
                     "end": { "from": ["a"], "to": "z" },
                 },
             });

@@ -14,13 +14,21 @@ use crate::nearest::nearest;
 impl Machine {
     /// Reads a machine. What is wrong with it is given back all at once.
     pub fn read(name: &str, spec: &MachineSpec) -> Result<Self, Vec<Finding>> {
-        match Self::attempt(name, spec) {
+        match Self::attempt_alone(name, spec) {
             (Some(machine), found) if found.is_empty() => Ok(machine),
             (_, found) => Err(found),
         }
     }
 
-    /// What can be read of a machine, unless it is too large to be looked at, and what is wrong with it.
+    /// The same of a machine that no other runs, so that nothing but its own bounds ends it.
+    pub(super) fn attempt_alone(name: &str, spec: &MachineSpec) -> (Option<Self>, Vec<Finding>) {
+        let (machine, mut found) = Self::attempt(name, spec);
+        found.extend(machine.iter().flat_map(Self::endless));
+        (machine, found)
+    }
+
+    /// What can be read of a machine, unless it is too large to be looked at, and what is wrong with it as far as that does not
+    /// depend on others.
     pub(super) fn attempt(name: &str, spec: &MachineSpec) -> (Option<Self>, Vec<Finding>) {
         let mut reader = Reader::default();
         let machine = reader.machine(name, spec);
@@ -153,11 +161,15 @@ impl Reader {
                     let fix = "end the choice with a target that has no `when`, so that a call that was made always leads somewhere";
                     self.wrong(&at, "every target has a condition, and none may hold", fix);
                 }
-                let read = |branch: &super::BranchSpec| Branch {
-                    when: branch.when.as_ref().and_then(|when| self.expression(&at, when, may)),
-                    state: StateName::new(branch.state.as_str()),
+                let read = |(n, branch): (usize, &super::BranchSpec)| {
+                    let known = self.findings.len();
+                    let when = branch.when.as_ref().and_then(|when| self.expression(&at, when, may));
+                    self.findings[known..]
+                        .iter_mut()
+                        .for_each(|new| new.within = vec![n.to_string(), "when".to_owned()]);
+                    Branch { when, state: StateName::new(branch.state.as_str()) }
                 };
-                Target::Choice(branches.iter().map(read).collect())
+                Target::Choice(branches.iter().enumerate().map(read).collect())
             }
         }
     }

@@ -1,10 +1,11 @@
 //! What is wrong with a declaration that an operator writes today. A walk goes on by the declaration it began with, so that what
 //! was taken once is still read; see [`Machine::read`] for what no machine can do without.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::flow::Flow;
-use super::inputs::{closed_properties, meant, property};
+use super::held::{Held, Values};
+use super::inputs::{Named, closed_properties, meant, property};
 use super::satisfiable::{nothing_fits, nothing_given};
 use super::typed::memberless;
 use super::{Action, Does, Finding, Machine, Machines};
@@ -18,13 +19,14 @@ impl Machine {
         let mut found = Vec::new();
         self.bounds_of_nothing(&mut found);
         self.out_of_steps(others, &mut found);
-        self.endless_behind(&mut found);
+        self.endless_behind(others, &mut found);
+        let held = Held::of(self, others);
         for (name, action) in &self.actions {
             self.nameless(name, action, &mut found);
             self.ungivable(name, action, &mut found);
-            self.hopeless(name, action, others, &mut found);
+            self.unknown(name, action, &held, &mut found);
+            self.hopeless(name, action, &held, &mut found);
             self.wordless(name, action, &mut found);
-            self.unknown(name, action, others, &mut found);
             self.mistyped(name, action, &mut found);
             self.unanswered(name, action, &mut found);
             self.misbegun(name, action, others, &mut found);
@@ -55,9 +57,8 @@ impl Machine {
     }
 
     /// Circles that begin behind an action that can be taken only so often.
-    fn endless_behind(&self, found: &mut Vec<Finding>) {
-        let bounds = self.bounds;
-        if bounds.steps_max.is_some() || bounds.loops_max.is_some() || bounds.time_ms_max.is_some() {
+    fn endless_behind(&self, others: &Machines, found: &mut Vec<Finding>) {
+        if self.bounds.loops_max.is_some() || !others.unbounded().contains(&self.name) {
             return;
         }
         let reached = Flow::of(self).reach([&self.initial]);
@@ -138,9 +139,9 @@ impl Machine {
     }
 
     /// Names that lead nowhere, in the expressions of an action.
-    fn unknown(&self, name: &ActionName, action: &Action, others: &Machines, found: &mut Vec<Finding>) {
+    fn unknown(&self, name: &ActionName, action: &Action, held: &Held<'_>, found: &mut Vec<Finding>) {
         let fields = self.known_fields();
-        for (part, expression) in action.expressions() {
+        for (part, within, expression) in action.expressions() {
             let at = ["actions", name.as_str(), part];
             for function in expression.unknown_functions() {
                 let message = format!("`{}` calls `{function}`, and there is no such function", expression.source());
@@ -149,31 +150,39 @@ impl Machine {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "say it with the functions of CEL, such as `size`, `contains` and `startsWith`".to_owned(),
                 };
-                found.push(Finding::error(&at, message, fix));
+                found.push(Finding::error(&at, message, fix).within(&within));
+            }
+            for (path, fix) in self.items_lack(expression, action) {
+                let message = format!("`{}` reads `{path}`, which there is not", expression.source());
+                found.push(Finding::error(&at, message, fix).within(&within));
             }
             for path in expression.paths() {
                 let lost = match path.variable.as_str() {
-                    "state" => among(&path, 0, fields.iter().copied())
-                        .or_else(|| self.schema.as_ref().and_then(|schema| beyond(&path, 0, schema, schema))),
+                    "state" => among(&path, 0, &fields)
+                        .or_else(|| self.schema.as_ref().and_then(|schema| beyond(&path, 0, schema, schema)))
+                        .or_else(|| missed(&path, held.ever(path.fields.first()?)?)),
                     "inputs" => action.input.as_ref().and_then(|input| beyond(&path, 0, input, input)),
+                    "setup" => {
+                        let names = action.stage.setup.iter().map(|(name, _)| name.as_str());
+                        among(&path, 0, &Named::only(names))
+                    }
                     "result" if path.fields.first().is_some_and(|first| first == "fields") => match &action.does {
-                        Does::Machine(run) => {
-                            let known = others.get(run).map(|run| run.known_fields());
-                            known.and_then(|known| among(&path, 1, known.iter().copied()))
-                        }
+                        Does::Machine(run) => held.others.get(run).and_then(|run| among(&path, 1, &run.known_fields())),
                         Does::Allowed(allowed) => {
-                            let named = named(allowed.completion.as_ref());
-                            named.and_then(|named| among(&path, 1, named))
+                            let completion = allowed.completion.as_ref();
+                            among(&path, 1, &completion.map(Named::by).unwrap_or_default())
+                                .or_else(|| completion.and_then(|completion| beyond(&path, 1, completion, completion)))
                         }
                         Does::Nothing | Does::Tool(_) | Does::Function(_) | Does::Parallel(_) => None,
                     },
+                    "result" => action.does.gives().and_then(|gives| among(&path, 0, &Named::only(gives))),
                     _ => None,
                 };
                 // What the first look at a declaration finds is said there.
                 let open = path.variable == "inputs" && closed_properties(action.input.as_ref()).is_none();
                 if let Some(lost) = lost.filter(|lost| open || !said(expression, &path, lost)) {
                     let message = format!("`{}` reads `{}`, which there is not", expression.source(), lost.path);
-                    found.push(Finding::error(&at, message, lost.fix));
+                    found.push(Finding::error(&at, message, lost.fix).within(&within));
                 }
             }
         }
@@ -187,9 +196,9 @@ struct Nowhere {
 }
 
 /// Whether the name at that place of a path is none of those.
-fn among<'a>(path: &Path, at: usize, known: impl IntoIterator<Item = &'a str>) -> Option<Nowhere> {
-    let known: Vec<&str> = known.into_iter().collect();
-    let field = path.fields.get(at).filter(|field| !known.contains(&field.as_str()))?;
+fn among(path: &Path, at: usize, known: &Named<'_>) -> Option<Nowhere> {
+    let field = path.fields.get(at).filter(|field| known.lacks(field))?;
+    let known: Vec<&str> = known.names.iter().copied().collect();
     let before = Path { fields: path.fields[..at].to_vec(), ..path.clone() };
     let fix = match nearest(field, known.iter().copied()).first() {
         Some(near) => format!("did you mean `{before}.{near}`?"),
@@ -197,17 +206,6 @@ fn among<'a>(path: &Path, at: usize, known: impl IntoIterator<Item = &'a str>) -
         None => format!("known: `{}`", known.join("`, `")),
     };
     Some(Nowhere { path: format!("{before}.{field}"), fix })
-}
-
-/// What an agent is asked for by name when it completes a stage; nothing where a schema says that elsewhere than in its
-/// `properties`.
-fn named(completion: Option<&Value>) -> Option<Vec<&str>> {
-    let elsewhere = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"];
-    if completion.is_some_and(|schema| elsewhere.iter().any(|key| schema.get(key).is_some())) {
-        return None;
-    }
-    let named = completion.and_then(|schema| schema.get("properties")?.as_object());
-    Some(named.into_iter().flat_map(|named| named.keys().map(String::as_str)).collect())
 }
 
 /// Whether a path leads to what a schema does not allow, from that place on.
@@ -221,11 +219,28 @@ fn beyond(path: &Path, at: usize, root: &Value, part: &Value) -> Option<Nowhere>
         return Some(Nowhere { path: format!("{before}.{field}"), fix });
     }
     if let Some(known) = closed_properties(Some(part))
-        && let Some(nowhere) = among(path, at, known)
+        && let Some(nowhere) = among(path, at, &Named::only(known))
     {
         return Some(nowhere);
     }
     beyond(path, at + 1, root, property(root, part, path.fields.get(at)?)?)
+}
+
+/// Whether a path leads to what none of the tables has that a field can be.
+fn missed(path: &Path, mut values: Values) -> Option<Nowhere> {
+    for at in 1..path.fields.len() {
+        let tables: Vec<&Map<String, Value>> = values.iter().flatten().filter_map(Value::as_object).collect();
+        // What is in a list has no name of its own.
+        if tables.is_empty() || values.iter().flatten().any(Value::is_array) {
+            return None;
+        }
+        let names = tables.iter().flat_map(|table| table.keys()).map(String::as_str);
+        if let Some(nowhere) = among(path, at, &Named::only(names)) {
+            return Some(nowhere);
+        }
+        values = tables.into_iter().map(|table| table.get(&path.fields[at]).cloned()).collect();
+    }
+    None
 }
 
 /// Whether reading the declaration finds the same: fields that are named with a dot, and not within others.
@@ -252,7 +267,7 @@ mod tests {
 
     fn looked(machines: &Machines, weight: Weight) -> Vec<String> {
         let known = |tool: &crate::ToolName| {
-            Some(ToolFacts { reads: tool.as_str() == "get", reversible: tool.as_str() == "reversible" })
+            Some(ToolFacts { reads: tool.as_str() == "get", reversible: tool.as_str() == "reversible", undoes: false })
         };
         let found = machines.declared().flat_map(|machine| machines.look(machine, known));
         found.filter(|finding| finding.weight == weight).map(|finding: Finding| finding.to_string()).collect()
@@ -389,7 +404,48 @@ mod tests {
             let found = errors(machine);
             assert!(found.len() == 1 && found[0].starts_with(said), "{said}: {found:#?}");
         }
+        let part = json!({ "type": "object", "properties": { "id": { "type": "string" } }, "required": ["id"] });
+        let line = json!({
+            "type": "object", "additionalProperties": false,
+            "properties": { "qty": { "type": "integer" }, "parts": { "type": "array", "items": part } },
+        });
+        let lines = json!({ "properties": { "lines": { "type": "array", "items": line }, "open": {} } });
+        for (guard, said) in [
+            (
+                "inputs.lines.all(l, l.qyt > 0)",
+                "reads `inputs.lines[].qyt`, which there is not; did you mean `inputs.lines[].qty`?",
+            ),
+            ("inputs.lines[0].qyt > 0", "reads `inputs.lines[].qyt`"),
+            ("inputs.lines.exists(l, l.qty.n > 0)", "`inputs.lines[].qty` is a whole number, and has no members"),
+            ("inputs.lines.exists(l, l.parts.exists(p, p.id.x == 1))", "`inputs.lines[].parts[].id` is a text"),
+        ] {
+            let found = errors(one(json!({}), json!({ "input": lines, "guard": guard })));
+            assert!(found.len() == 1 && found[0].contains(said), "{said}: {found:#?}");
+        }
         for sound in [
+            "inputs.lines.all(l, l.qty > 0 && l.parts.all(p, p.other == 1)) && inputs.open.all(l, l.qyt > 0)",
+            "inputs.lines.map(l, {'n': l.qty}).all(m, m.n > 0)",
+            "inputs.lines.filter(inputs, inputs.qty > 0) != []",
+        ] {
+            assert_eq!(
+                errors(one(json!({}), json!({ "input": lines, "guard": sound }))),
+                Vec::<String>::new(),
+                "{sound}"
+            );
+        }
+        let policy = json!({ "fields": { "policy": { "max": 50 } } });
+        let found = errors(one(policy.clone(), json!({ "guard": "size(inputs) <= state.policy.maxx" })));
+        assert!(
+            found.len() == 1
+                && found[0].contains("reads `state.policy.maxx`, which there is not; did you mean `state.policy.max`?"),
+            "{found:?}"
+        );
+        for named in ["setup['two'].ok ? 'proceed' : 'skip'", "setup.one.ok ? 'proceed' : 'skip'"] {
+            let found = errors(one(json!({}), json!({ "setup": [{ "tool": "get", "as": "one" }], "gate": named })));
+            assert_eq!(found.len(), usize::from(named.contains("two")), "{found:?}");
+        }
+        for sound in [
+            one(policy, json!({ "guard": "size(inputs) <= state.policy.max" })),
             one(typed, json!({ "guard": "state.order.id == 1 && state['order']['id'] == 1" })),
             one(json!({}), stage("result.fields.reason")),
             one(

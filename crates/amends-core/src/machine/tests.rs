@@ -60,7 +60,22 @@ fn a_machine_that_fits_together_is_read_and_shows_its_states() {
 #[test]
 fn each_mistake_is_named_with_its_place_and_its_fix() {
     for (changes, said) in [
-        (vec![("/initial", json!("creatd"))], "actions.drop.from: nothing leads to `created`; did you mean `creatd`?"),
+        (
+            vec![("/initial", json!("creatd"))],
+            "actions.drop.from: nothing leads to `created`; did you mean `created` in `initial`?",
+        ),
+        (
+            vec![("/initial", json!("creatd"))],
+            "initial: `creatd` is a dead end: nothing leads away from it; did you mean `created`?",
+        ),
+        (
+            vec![("/actions/take_order/to", json!("orderd"))],
+            "actions.take_order.to: `orderd` is a dead end: nothing leads away from it; did you mean `ordered`?",
+        ),
+        (
+            vec![("/actions/take_order/to", json!("orderd"))],
+            "actions.hand_over.from: it can never be taken: nothing leads to `paid` but `pay`, which can never be taken; see that `pay` can be taken",
+        ),
         (
             vec![("/terminal", json!(["dropped"]))],
             "actions.hand_over.to: `fulfilled` is a dead end: nothing leads away from it; add `fulfilled` to `terminal`, or an action that leads away from it",
@@ -153,9 +168,9 @@ fn each_mistake_is_named_with_its_place_and_its_fix() {
 #[test]
 fn what_is_legal_and_may_surprise_is_told() {
     let facts = |tool: &ToolName| match tool.as_str() {
-        "charge_card" => Some(ToolFacts { reads: false, reversible: true }),
-        "wire_money" => Some(ToolFacts { reads: false, reversible: false }),
-        "get_order" => Some(ToolFacts { reads: true, reversible: false }),
+        "charge_card" => Some(ToolFacts { reads: false, reversible: true, undoes: false }),
+        "wire_money" => Some(ToolFacts { reads: false, reversible: false, undoes: false }),
+        "get_order" => Some(ToolFacts { reads: true, reversible: false, undoes: false }),
         _ => None,
     };
     let look = |spec: &MachineSpec| -> Vec<String> {
@@ -355,7 +370,7 @@ fn setups_only_read_and_what_may_be_passed_over_has_a_result_to_ask_for() {
     pay["setup"] = json!([{ "tool": "charge_card", "as": "twice" }]);
     pay["resolution"] = json!("skip");
     let machine = Machine::read("order", &with(&[("/actions/pay", pay)])).unwrap();
-    let found = machine.look(|_| Some(ToolFacts { reads: false, reversible: true }));
+    let found = machine.look(|_| Some(ToolFacts { reads: false, reversible: true, undoes: false }));
     let wrong: Vec<String> = found.iter().filter(|it| it.weight == Weight::Error).map(Finding::to_string).collect();
     assert!(
         wrong[0].starts_with("actions.pay.setup: `charge_card` changes something, and a setup only reads"),
@@ -493,6 +508,14 @@ fn a_state_that_one_comes_back_to_too_often_is_a_dead_end() {
     assert_eq!(told(json!({ "go": { "from": ["a"], "to": choice, "times": 2 } }), json!({})), [said]);
     assert_eq!(told(around(json!(2)), json!({})), [said]);
     assert_eq!(told(around(Value::Null), json!({ "loops": 9 })), [said]);
+    let often = |times: u32| {
+        format!(
+            "limits.loops: `a` is a dead end once `go` was taken {times} times, and one can come back to it as often; add an \
+             action that leads away from it for good, such as one that gives up"
+        )
+    };
+    assert_eq!(told(json!({ "go": { "from": ["a"], "to": choice } }), json!({ "loops": 3 })), [often(3)]);
+    assert_eq!(told(around(json!(2)), json!({ "loops": 1 })), [often(1)]);
     // A guard that may not hold leads nobody out; one over inputs does, and so do two of which one always holds.
     let guarded = |stop: &str, more: &str| {
         json!({
@@ -508,7 +531,6 @@ fn a_state_that_one_comes_back_to_too_often_is_a_dead_end() {
     assert!(found.len() == 1 && found[0].starts_with(said), "{found:?}");
     for (actions, limits) in [
         (around(json!(1)), json!({})),
-        (around(json!(2)), json!({ "loops": 1 })),
         (around(json!(2)), json!({ "steps": 4 })),
         (json!({ "go": { "from": ["a"], "to": choice, "times": 2 }, "stop": { "from": ["a"], "to": "z" } }), json!({})),
         (json!({ "go": { "from": ["a"], "to": "z", "times": 1 } }), json!({})),

@@ -62,6 +62,11 @@ pub(super) fn memberless(schema: &Value) -> Option<String> {
     (!kinds.is_empty() && !kinds.contains("object")).then(|| words(&kinds))
 }
 
+/// Whether what a schema describes is a list for sure.
+pub(super) fn is_list(schema: &Value) -> bool {
+    of(schema).iter().eq([&"array"])
+}
+
 /// The types that a schema allows, by what it says itself.
 fn of(schema: &Value) -> BTreeSet<&'static str> {
     let named = schema.get("enum").and_then(Value::as_array).map(|all| all.iter().collect::<Vec<_>>());
@@ -111,7 +116,7 @@ mod tests {
         let machine = json!({
             "initial": "a", "terminal": ["z"], "fields": { "count": 0, "note": "", "free": null },
             "state": { "properties": { "count": { "type": "integer" }, "note": { "type": ["string", "null"] }, "free": {} } },
-            "actions": { "go": action },
+            "actions": { "go": action, "tell": { "from": ["a"], "to": "a", "times": 1, "writes": { "free": "size(inputs)" } } },
         });
         let specs: BTreeMap<crate::id::MachineName, MachineSpec> =
             serde_json::from_value(json!({ "m": machine })).unwrap();

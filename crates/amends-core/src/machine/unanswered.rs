@@ -10,12 +10,13 @@ impl Machine {
     /// Expressions of an action that never give an answer, whatever they speak of. Of a guard and of a condition that is told where
     /// they are looked at: they never hold.
     pub(super) fn unanswered(&self, name: &ActionName, action: &Action, found: &mut Vec<Finding>) {
-        let own = || action.writes.iter().map(|(field, write)| (vec!["writes", field.as_str()], write));
-        let others = action.expressions().filter(|(part, _)| !["guard", "to", "writes"].contains(part));
-        for (part, expression) in own().chain(others.map(|(part, it)| (vec![part], it))) {
+        let own = action.writes.iter().map(|(field, write)| (vec!["writes", field.as_str()], write));
+        let others = action.expressions().filter(|(part, ..)| !["guard", "to", "writes"].contains(part));
+        let own = own.map(|(part, write)| (part, Vec::new(), write));
+        for (part, within, expression) in own.chain(others.map(|(part, within, it)| (vec![part], within, it))) {
             let Some(why) = self.unanswerable(expression, action) else { continue };
             let at = [&["actions", name.as_str()], part.as_slice()].concat();
-            if found.iter().any(|finding| finding.at == at) {
+            if found.iter().any(|finding| finding.at == at && finding.within == within) {
                 continue;
             }
             let message = format!("`{}` never gives an answer: {why}", expression.source());
@@ -23,7 +24,7 @@ impl Machine {
                 "writes" => "mend it: what is done before it would be done, and the walk could not go on",
                 _ => "mend it: the action can never be done",
             };
-            found.push(Finding::error(&at, message, fix));
+            found.push(Finding::error(&at, message, fix).within(&within));
         }
     }
 

@@ -1,35 +1,43 @@
 //! Whether one of several guarded actions can always be taken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::held::{Held, Values};
 use super::possible::{Try, is, put};
-use super::{Action, Machine, Machines};
+use super::{Action, Machine};
 use crate::expression::{Expression, Path};
+use crate::id::StateName;
 use crate::limits::GUARD_TRIES_MAX;
 
 /// How many guards are tried together, and over how many fields: more are never within the bound of what is tried.
 const TOGETHER_MAX: usize = 10;
 
 /// What each of some values can be, where it may not be there.
-type Choices = Vec<(Path, Vec<Option<Value>>)>;
+type Choices = Vec<(Path, Values)>;
 
 impl Machine {
-    /// Whether, whatever is in the fields, an agent can give inputs with which one of those actions may be taken. Where that cannot
-    /// be seen for sure, they may all be shut.
-    pub(super) fn one_is_open(&self, actions: &[&Action], others: &Machines) -> bool {
+    /// Whether, whatever is in the fields in those states, an agent can give inputs with which one of those actions may be taken.
+    /// Where that cannot be seen for sure, they may all be shut.
+    pub(super) fn one_is_open(&self, actions: &[&Action], from: &BTreeSet<StateName>, held: &Held<'_>) -> bool {
         let guards: Option<Vec<&Expression>> = actions.iter().map(|action| action.guard.as_ref()).collect();
         let Some(guards) = guards else { return true };
         // A guard over inputs alone is met by whoever gives others.
         if guards.iter().any(|guard| !guard.variables().contains("state")) {
             return true;
         }
-        self.tried(actions, &guards, others).unwrap_or(false)
+        self.tried(actions, &guards, from, held).unwrap_or(false)
     }
 
     /// The same by trying all there is to try; nothing where that is too much, or a guard does more than compare.
-    fn tried(&self, actions: &[&Action], guards: &[&Expression], others: &Machines) -> Option<bool> {
+    fn tried(
+        &self,
+        actions: &[&Action],
+        guards: &[&Expression],
+        from: &BTreeSet<StateName>,
+        held: &Held<'_>,
+    ) -> Option<bool> {
         if actions.len() > TOGETHER_MAX {
             return None;
         }
@@ -44,14 +52,14 @@ impl Machine {
             for (path, with) in compared {
                 match path.variable.as_str() {
                     "state" => state.entry(path).or_default().extend(with),
-                    _ => inputs.push((path.clone(), self.choices(&path, &with, action, others))),
+                    _ => inputs.push((path.clone(), self.choices(&path, &with, action, from, held))),
                 }
             }
             given.push(inputs);
         }
         let action = actions.first()?;
         let fields: Choices =
-            state.iter().map(|(path, with)| (path.clone(), self.choices(path, with, action, others))).collect();
+            state.iter().map(|(path, with)| (path.clone(), self.choices(path, with, action, from, held))).collect();
         let asked = |choices: &Choices| choices.iter().try_fold(1_usize, |all, (_, of)| all.checked_mul(of.len()));
         let inputs = given.iter().try_fold(0_usize, |all, choices| all.checked_add(asked(choices)?))?;
         let all = asked(&fields)?.checked_mul(inputs)?;
@@ -114,6 +122,7 @@ mod tests {
     fn a_state_is_warned_of_only_where_every_guard_may_fail() {
         for open in [
             &["inputs.n > 3"][..],
+            &["state.mood == 'loud'"],
             &["state.sum > 3", "state.sum <= 3"],
             &["state.mood == 'loud'", "state.mood == 'calm' && inputs.n == 1"],
             &["state.sum == 1 && inputs.n > 1", "state.sum != 1 || inputs.n < 1"],
@@ -125,7 +134,7 @@ mod tests {
             &["state.sum > 3"][..],
             &["state.sum > 3", "state.sum < 3"],
             &["state.sum > 3 && inputs.n > 1", "state.sum < 3"],
-            &["state.mood == 'loud'"],
+            &["state.mood == 'calm'"],
             &["size(state.mood) > 3", "size(state.mood) <= 3"],
             &["state.open"],
         ] {

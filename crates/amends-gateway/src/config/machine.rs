@@ -1,18 +1,19 @@
 //! The machines of a configuration.
 
+mod schemas;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use amends_core::id::MachineName;
-use amends_core::machine::{Does, Finding, Machine, MachineSpec, Machines, ToolFacts, Weight};
+use amends_core::machine::{Finding, Machine, MachineSpec, Machines, ToolFacts, Weight};
 use amends_core::{Digest, ToolName, UpstreamName};
-use amends_wire::Schema;
-use serde_json::{Map, Value};
 
 use super::{Config, ConfigError, Mistake, Source, ToolConfig, UpstreamConfig};
+use schemas::schemas;
 
-/// What is wrong with the machines of a configuration: all of it, each with its line where that is known, and then what may
-/// surprise about them. Its words are those of what is wrong.
+/// What is wrong with the machines of a configuration, and what may surprise about them: each with its line where that is known, in
+/// their order. Its words are those of what is wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WrongMachines {
     origin: String,
@@ -29,18 +30,21 @@ impl WrongMachines {
         self.found.iter().map(|(line, finding)| (*line, finding))
     }
 
-    /// The same with the lines of a source.
+    /// Those of them that are wrong.
+    pub(super) fn errors(&self) -> impl Iterator<Item = (Option<usize>, &Finding)> {
+        self.findings().filter(|(_, finding)| finding.weight == Weight::Error)
+    }
+
+    /// The same with the lines of a source, in their order.
     pub(super) fn placed(self, source: &Source) -> Self {
-        let line = source.lines();
-        let found = self.found.into_iter().map(|(_, finding)| (line(&key(&finding)), finding)).collect();
+        let found = source.in_order(self.found.into_iter().map(|(_, finding)| finding));
         Self { origin: source.origin().to_owned(), found }
     }
 }
 
 impl fmt::Display for WrongMachines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let errors = self.found.iter().filter(|(_, finding)| finding.weight == Weight::Error);
-        for (n, (line, finding)) in errors.enumerate() {
+        for (n, (line, finding)) in self.errors().enumerate() {
             if n > 0 {
                 writeln!(f)?;
             }
@@ -55,7 +59,7 @@ impl fmt::Display for WrongMachines {
 
 impl std::error::Error for WrongMachines {}
 
-/// The key of the configuration that a finding is about.
+/// The key of the configuration that a finding names.
 fn key(finding: &Finding) -> String {
     format!("machines.{}", finding.at.join("."))
 }
@@ -87,7 +91,8 @@ pub(super) fn beside(specs: BTreeMap<String, MachineSpec>, unread: &[Mistake]) -
 /// What could be read of machines, and all that is wrong with them.
 fn mistakes(specs: &BTreeMap<MachineName, MachineSpec>) -> (Machines, Vec<Finding>) {
     let (machines, mut found) = Machines::mistakes(specs);
-    let schemas = machines.declared().flat_map(schemas).filter(|finding| !finding.may_follow(&found));
+    let schemas = machines.declared().flat_map(|machine| schemas(machine, &machines));
+    let schemas = schemas.filter(|finding| !finding.may_follow(&found));
     let schemas: Vec<Finding> = schemas.collect();
     found.extend(schemas);
     (machines, found)
@@ -111,52 +116,12 @@ pub(super) fn fit(config: &Config) -> Result<(), ConfigError> {
     let found = config.look_at_machines(|tool| config.facts(tool.as_str()));
     let (mut errors, mut warnings): (Vec<Finding>, Vec<Finding>) =
         found.into_iter().partition(|finding| finding.weight == Weight::Error);
-    errors.extend(config.machines.declared().flat_map(schemas));
+    errors.extend(config.machines.declared().flat_map(|machine| schemas(machine, &config.machines)));
     if errors.is_empty() {
         return Ok(());
     }
     warnings.retain(|finding| !finding.is_where(&errors));
     Err(wrong([errors, warnings].concat()))
-}
-
-/// The schemas of a machine that cannot be used.
-fn schemas(machine: &Machine) -> Vec<Finding> {
-    let mut found = Vec::new();
-    let mut check = |at: &[&str], schema: Option<&Value>| -> Option<Schema> {
-        let compiled = Schema::from_value(schema?.clone());
-        compiled.map_err(|error| found.push(Finding::error(at, error.to_string(), "mend the schema"))).ok()
-    };
-    for (name, action) in machine.actions() {
-        check(&["actions", name.as_str(), "input"], action.input.as_ref());
-        if let Does::Allowed(allowed) = &action.does {
-            check(&["actions", name.as_str(), "completion"], allowed.completion.as_ref());
-        }
-    }
-    let typed = check(&["state"], machine.schema());
-    let begun = machine.begin().fields;
-    let wrong = |fields: Map<String, Value>| {
-        typed.as_ref().map(|schema| schema.check(&Value::Object(fields))).unwrap_or_default()
-    };
-    for fault in wrong(begun.clone()) {
-        let message = format!("`{}` does not fit `state`: expected {}", fault.field, fault.expected);
-        let fix = "mend it, or the schema: the fields fit it at every moment, at the beginning too";
-        found.push(Finding::error(&["fields"], message, fix));
-    }
-    let writes = machine.actions().flat_map(|(name, action)| action.writes.iter().map(move |write| (name, write)));
-    for (name, (field, write)) in writes.filter(|(_, (_, write))| write.variables().is_empty()) {
-        let Ok(value) = write.evaluate(&[]) else { continue };
-        let mut fields = begun.clone();
-        fields.insert(field.clone(), value);
-        let about =
-            |at: &str| at.strip_prefix(field.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        if let Some(fault) = wrong(fields).into_iter().find(|fault| about(&fault.field)) {
-            let message =
-                format!("`{}` does not fit `state`: `{field}` is expected to be {}", write.source(), fault.expected);
-            let fix = "mend it, or the schema: an action that writes what does not fit never arrives";
-            found.push(Finding::error(&["actions", name.as_str(), "writes", field], message, fix));
-        }
-    }
-    found.into_iter().map(|finding| finding.of(machine.name().as_str())).collect()
 }
 
 fn wrong(found: Vec<Finding>) -> ConfigError {
@@ -225,13 +190,15 @@ pub(super) fn facts(
     tool: &str,
 ) -> Option<ToolFacts> {
     let promised = || upstreams.values().find_map(|upstream| upstream.promised(tool));
+    let undoes =
+        tools.values().any(|other| other.spec().reverse.as_ref().is_some_and(|reverse| reverse.tool.as_str() == tool));
     match tools.get(tool) {
         Some(declared) => {
             let spec = declared.spec();
             let effect = spec.effect.or_else(promised).unwrap_or_default();
-            Some(ToolFacts { reads: effect.is_read(), reversible: spec.reverse.is_some() })
+            Some(ToolFacts { reads: effect.is_read(), reversible: spec.reverse.is_some(), undoes })
         }
-        None => Some(ToolFacts { reads: promised()?.is_read(), reversible: false }),
+        None => Some(ToolFacts { reads: promised()?.is_read(), reversible: false, undoes }),
     }
 }
 
@@ -407,9 +374,9 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
         assert_eq!(
             lines,
             [
-                "test:13: `machines.order.actions.pay.args.amount`: nothing is called `input` here; did you mean `inputs`?",
                 "test:7: `machines.order.terminal`: nothing leads to `paid`; did you mean `payed`?",
-                "test:11: `machines.order.actions.pay.to`: `payed` is a dead end: nothing leads away from it; add `payed` to `terminal`, or an action that leads away from it",
+                "test:11: `machines.order.actions.pay.to`: `payed` is a dead end: nothing leads away from it; did you mean `paid`?",
+                "test:13: `machines.order.actions.pay.args.amount`: nothing is called `input` here; did you mean `inputs`?",
             ]
         );
     }
@@ -433,16 +400,42 @@ input = { type = "object", properties = { amount = { type = "integer" } }, requi
         let refused = settled(&text).unwrap_err().to_string();
         let lines: Vec<&str> = refused.lines().collect();
         assert!(
-            lines[0].starts_with("test:16: `machines.order.actions.pay.input`: the schema cannot be used"),
+            lines[2].starts_with("test:16: `machines.order.actions.pay.input`: the schema cannot be used"),
             "{lines:?}"
         );
         let fields = |line: &&&str| line.starts_with("test:8: `machines.order.fields`: ");
-        assert_eq!(lines[1..].iter().filter(fields).count(), 2, "{lines:?}");
+        assert_eq!(lines[..2].iter().filter(fields).count(), 2, "{lines:?}");
         for said in
             ["`n` does not fit `state`: expected a whole number", "`later` does not fit `state`: expected present"]
         {
             assert!(refused.contains(said), "{said}: {refused}");
         }
+    }
+
+    #[test]
+    fn what_runs_a_machine_gives_it_what_its_fields_must_have() {
+        let told = |args: &str, more: &str| {
+            let text = format!(
+                "[machines.m]\ninitial = \"a\"\nterminal = [\"z\"]\n\
+                 [machines.m.actions.go]\nfrom = [\"a\"]\nto = \"b\"\nmachine = \"inner\"\nargs = {{ {args} }}\n\
+                 [machines.m.actions.more]\nfrom = [\"b\"]\nto = \"z\"\n{more}\
+                 [machines.inner]\ninitial = \"s\"\nterminal = [\"t\"]\n\
+                 state = {{ properties = {{ order = {{ type = \"string\", minLength = 1 }} }}, required = [\"order\"] }}\n\
+                 [machines.inner.actions.pay]\nfrom = [\"s\"]\nto = \"t\"\nwrites = {{ note = \"state.order\" }}\n"
+            );
+            let config = match settled(&text) {
+                Ok(config) => config,
+                Err(error) => return error.to_string(),
+            };
+            let found = config.look_at_machines(|tool| config.facts(tool.as_str()));
+            found.iter().map(|found| format!("warning: {found}\n")).collect()
+        };
+        assert_eq!(told("order = \"'o1'\"", ""), "");
+        let lacks = "`machines.inner.fields`: `order` does not fit `state`: expected present";
+        assert!(told("", "").contains(lacks));
+        let twice = told("order = \"'o1'\"", "machine = \"inner\"\n");
+        assert!(twice.contains(lacks) && twice.ends_with("or give it wherever this machine is run"), "{twice}");
+        assert!(told("order = \"''\"", "").contains("`''` does not fit the `order` that `state` of `inner` describes"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
 use super::WrongMachines;
-use super::unmeant::unmeant;
+use super::unmeant::{sample, unmeant};
 
 /// How many mistakes of a text are told.
 const TOLD_MAX: usize = 20;
@@ -229,7 +229,7 @@ fn mistyped(key: &str, is: &str, expected: &str) -> (String, String) {
     let whole = WHOLE.iter().any(|kind| expected.contains(kind));
     let (wanted, written) = match expected {
         "a string" => ("a text", format!("{name} = \"…\"")),
-        "a sequence" => ("a list", format!("{name} = [{}]", text.unwrap_or("…"))),
+        "a sequence" => ("a list", format!("{name} = [{}]", sample(name).or(text).unwrap_or("…"))),
         "a boolean" => ("true or false", format!("{name} = true")),
         "a map" => ("a table", format!("{name} = {{ … }}")),
         expected if expected.starts_with("struct ") => ("a table", format!("{name} = {{ … }}")),

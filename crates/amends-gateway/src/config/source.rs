@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use amends_core::machine::Finding;
 use toml::de::{DeTable, DeValue};
 
 use super::{Config, ConfigError, Fragment, Released, Spec, settle};
@@ -117,6 +118,14 @@ impl Source {
         self.lines()(key)
     }
 
+    /// What is found in its machines, each with its line where that is known, in their order.
+    pub fn in_order(&self, found: impl IntoIterator<Item = Finding>) -> Vec<(Option<usize>, Finding)> {
+        let line = self.lines();
+        let mut placed: Vec<_> = found.into_iter().map(|finding| (line(&finding.key()), finding)).collect();
+        placed.sort_by_key(|(line, _)| line.unwrap_or(usize::MAX));
+        placed
+    }
+
     /// The same for many keys: the text is read once.
     pub fn lines(&self) -> impl Fn(&str) -> Option<usize> + '_ {
         let document = DeTable::parse(&self.text).ok();
@@ -131,22 +140,44 @@ impl Source {
 /// Where the last part of a dotted path begins that is written, and whether that is the whole path. A name may itself have
 /// dots in it.
 fn find(table: &DeTable<'_>, path: &str, nearest: Option<usize>, whole: &mut bool) -> Option<usize> {
-    let rest = |name: &str| match path.strip_prefix(name)? {
-        "" => Some(""),
-        rest => rest.strip_prefix('.'),
-    };
     let entry = table
         .iter()
-        .filter_map(|(name, value)| Some((name, value, rest(name.get_ref())?)))
+        .filter_map(|(name, value)| Some((name, value, beyond(path, name.get_ref())?)))
         .max_by_key(|(name, ..)| name.get_ref().len());
     let Some((name, value, rest)) = entry else { return nearest };
-    let here = Some(name.span().start);
-    match value.get_ref() {
-        DeValue::Table(inner) if !rest.is_empty() => find(inner, rest, here, whole),
-        _ => {
-            *whole = rest.is_empty();
-            here
+    find_in(value.get_ref(), rest, Some(name.span().start), whole)
+}
+
+/// The same of what stands under a key, or in a list.
+fn find_in(value: &DeValue<'_>, path: &str, here: Option<usize>, whole: &mut bool) -> Option<usize> {
+    match value {
+        _ if path.is_empty() => *whole = true,
+        DeValue::Table(inner) => return find(inner, path, here, whole),
+        DeValue::Array(items) => {
+            let item = items.iter().enumerate().find_map(|(n, item)| Some((item, item_at(n, item.get_ref(), path)?)));
+            if let Some((item, rest)) = item {
+                return find_in(item.get_ref(), rest, Some(item.span().start), whole);
+            }
         }
+        _ => {}
+    }
+    here
+}
+
+/// What is left of a path behind an item of a list: it is named by its number, or by the name it has in there.
+fn item_at<'p>(n: usize, item: &DeValue<'_>, path: &'p str) -> Option<&'p str> {
+    let name = match item {
+        DeValue::Table(item) => item.get("as").or_else(|| item.get("tool")).and_then(|name| name.get_ref().as_str()),
+        _ => None,
+    };
+    name.and_then(|name| beyond(path, name)).or_else(|| beyond(path, &n.to_string()))
+}
+
+/// What is left of a path behind that name.
+fn beyond<'p>(path: &'p str, name: &str) -> Option<&'p str> {
+    match path.strip_prefix(name)? {
+        "" => Some(""),
+        rest => rest.strip_prefix('.'),
     }
 }
 
@@ -163,6 +194,26 @@ mod tests {
         assert_eq!(source.line("tools.a.b.retry.class.ToolTransient"), Some(4));
         assert_eq!(source.line("tools.a.b.retry.class.ToolTransient.max_attempts"), Some(5));
         assert_eq!(source.line("retry.class.X"), None);
+    }
+
+    #[test]
+    fn an_item_of_a_list_is_found_by_its_number_or_its_name() {
+        let text = "[a]\nlegs = [\n  { tool = \"get\" },\n  { tool = \"get\", as = \"two\", args = {\n    n = \"x\" } },\n]\n\
+                    [[a.to]]\nwhen = \"p\"\n\n[[a.to]]\nwhen = \"q\"\n[[a.to]]\nstate = \"z\"\n";
+        let source = Source::of(text.to_owned(), "test");
+        for (key, line) in [
+            ("a.legs", 2),
+            ("a.legs.0", 3),
+            ("a.legs.two", 4),
+            ("a.legs.1.args", 4),
+            ("a.legs.two.args.n", 5),
+            ("a.legs.9", 2),
+            ("a.to.1.when", 11),
+            ("a.to.1", 10),
+            ("a.to.2.when", 12),
+        ] {
+            assert_eq!(source.line(key), Some(line), "{key}");
+        }
     }
 
     #[test]

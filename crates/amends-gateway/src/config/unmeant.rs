@@ -23,6 +23,18 @@ pub(super) fn unmeant(text: &str) -> Vec<Mistake> {
 /// A value, with the place where it is written.
 type Written<'i> = toml::Spanned<DeValue<'i>>;
 
+/// The lists of tables in an action, with what one of those says.
+const LISTS: [(&str, &str); 3] = [
+    ("setup", "{ tool = \"…\" }"),
+    ("exit", "{ tool = \"…\" }"),
+    ("to", "{ when = \"…\", state = \"…\" }, { state = \"…\" }"),
+];
+
+/// What is to be written into a list of that name, where it is one of tables.
+pub(super) fn sample(name: &str) -> Option<&'static str> {
+    LISTS.into_iter().find_map(|(list, sample)| (list == name).then_some(sample))
+}
+
 struct Look<'t> {
     text: &'t str,
     found: Vec<Mistake>,
@@ -33,10 +45,10 @@ impl Look<'_> {
         self.table(key, action);
         self.part(key, action, "retry", Self::table);
         self.part(key, action, "parallel", |look, key, siblings| look.members(key, siblings, Self::table));
-        for list in ["setup", "exit", "to"] {
+        for (list, _) in LISTS {
             self.part(key, action, list, |look, key, items| {
                 if let DeValue::Array(items) = items.get_ref() {
-                    items.iter().for_each(|item| look.table(key, item));
+                    items.iter().for_each(|item| look.item(key, item));
                 }
             });
         }
@@ -61,6 +73,17 @@ impl Look<'_> {
         if matches!(value.get_ref(), DeValue::Array(_)) {
             let name = key.rsplit('.').next().unwrap_or(key);
             self.wrong(key, value, "a list, and has to be a table", format!("write `{name} = {{ … }}`"));
+        }
+    }
+
+    /// A table that is written as a list, among others.
+    fn item(&mut self, key: &str, item: &Written<'_>) {
+        if matches!(item.get_ref(), DeValue::Array(_)) {
+            let name = key.rsplit('.').next().unwrap_or(key);
+            let fix = format!("write `{name} = [{}]`", sample(name).unwrap_or("{ … }"));
+            let (line, key) = (line_of(self.text, item.span().start), key.to_owned());
+            let message = format!("`{key}` has a list in it, and has to be a list of tables");
+            self.found.push(Mistake { line, message, key: Some(key), fix });
         }
     }
 
@@ -116,9 +139,18 @@ mod tests {
                 "test:4: `machines.m.limits` is a list, and has to be a table; write `limits = { … }`",
             ),
             (
-                format!("{machine}{go}tool = \"t\"\nretry = [3]\nsetup = [[\"get\"]]\n"),
+                format!("{machine}{go}tool = \"t\"\nretry = [3]\nsetup = [\n  [\"get\"],\n]\n"),
                 "test:8: `machines.m.actions.go.retry` is a list, and has to be a table; write `retry = { … }`\n\
-                 test:9: `machines.m.actions.go.setup` is a list, and has to be a table; write `setup = { … }`",
+                 test:10: `machines.m.actions.go.setup` has a list in it, and has to be a list of tables; write `setup = [{ tool = \"…\" }]`",
+            ),
+            (
+                format!("{machine}{}", go.replace("\"z\"", "[[\"z\"]]")),
+                "test:6: `machines.m.actions.go.to` has a list in it, and has to be a list of tables; \
+                 write `to = [{ when = \"…\", state = \"…\" }, { state = \"…\" }]`",
+            ),
+            (
+                format!("{machine}{go}setup = {{ tool = \"get\" }}\n"),
+                "test:7: `machines.m.actions.go.setup` is a table, and has to be a list; write `setup = [{ tool = \"…\" }]`",
             ),
         ] {
             assert_eq!(Source::of(text, "test").settle().unwrap_err().to_string(), said);

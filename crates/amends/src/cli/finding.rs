@@ -16,11 +16,9 @@ pub(super) fn of_error(error: &ConfigError) -> Option<Vec<Value>> {
                     [section, within @ ..] if section == "machines" => within.to_vec(),
                     _ => Vec::new(),
                 };
-                let code = error.code();
-                to_json(
-                    Some(*line),
-                    &Finding { weight: Weight::Error, code, at, message: message.clone(), fix: fix.clone() },
-                )
+                let at: Vec<&str> = at.iter().map(String::as_str).collect();
+                let finding = Finding::error(&at, message, fix);
+                to_json(Some(*line), &Finding { code: error.code(), ..finding })
             };
             let machines = misread.machines().into_iter().flat_map(WrongMachines::findings);
             let machines = machines.map(|(line, finding)| to_json(line, finding));
@@ -32,7 +30,7 @@ pub(super) fn of_error(error: &ConfigError) -> Option<Vec<Value>> {
 
 /// One finding, whose place begins with the machine's name.
 pub(super) fn to_json(line: Option<usize>, finding: &Finding) -> Value {
-    let Finding { weight, code, at, message, fix } = finding;
+    let Finding { weight, code, at, message, fix, .. } = finding;
     let level = match weight {
         Weight::Error => "error",
         Weight::Warning => "warning",

@@ -107,7 +107,7 @@ fn machines(
         let trusted = home(config, tool.as_str()).is_some_and(|(_, upstream)| upstream.trust_hints);
         config.facts(tool.as_str()).or_else(|| {
             let reads = trusted && served.get(tool.as_str()).and_then(hinted) == Some(true);
-            served.contains_key(tool.as_str()).then_some(ToolFacts { reads, reversible: false })
+            served.contains_key(tool.as_str()).then_some(ToolFacts { reads, reversible: false, undoes: false })
         })
     };
     let schema = |tool: &ToolName| {
@@ -121,7 +121,7 @@ fn machines(
     };
     let placed = |machine: &Machine, finding: &Finding| {
         let words = format!("machine `{}`: {finding}", machine.name());
-        match line(&format!("machines.{}.{}", machine.name(), finding.at.join("."))) {
+        match line(&finding.clone().of(machine.name().as_str()).key()) {
             Some(line) => format!("line {line}: {words}"),
             None => words,
         }

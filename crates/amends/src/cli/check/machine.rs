@@ -46,15 +46,14 @@ impl CheckedMachine {
         });
         let enclosed = enclosed.map(|tool| tool.as_str().to_owned()).collect();
         let found = config.look_at_machine(machine, |tool| config.facts(tool.as_str()));
-        let line = source.lines();
-        let line_of = |finding: &Finding| line(&format!("machines.{name}.{}", finding.at.join(".")));
-        let placed = |finding: &Finding| match line_of(finding) {
-            Some(line) => format!("line {line}: {finding}"),
-            None => finding.to_string(),
+        let found = source.in_order(found.into_iter().map(|finding| finding.of(name)));
+        let placed = |(line, finding): &(Option<usize>, Finding)| {
+            let own = Finding { at: finding.at[1..].to_vec(), ..finding.clone() };
+            line.map_or_else(|| own.to_string(), |line| format!("line {line}: {own}"))
         };
         Self {
             name: name.to_owned(),
-            line: line(&format!("machines.{name}")),
+            line: source.line(&format!("machines.{name}")),
             description: machine.description().map(str::to_owned),
             served: match machine.mode() {
                 Mode::Step => "one tool for all actions",
@@ -66,7 +65,7 @@ impl CheckedMachine {
             enclosed,
             drawing: machine.text(&Marks::default()),
             warnings: found.iter().map(placed).collect(),
-            findings: found.iter().map(|finding| to_json(line_of(finding), &finding.clone().of(name))).collect(),
+            findings: found.iter().map(|(line, finding)| to_json(*line, finding)).collect(),
         }
     }
 

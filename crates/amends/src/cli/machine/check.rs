@@ -17,10 +17,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let (found, machines) = match source.settle_wrap() {
         Ok(config) => {
             let found = config.look_at_machines(|tool| config.facts(tool.as_str()));
-            let line = source.lines();
-            let placed = |finding: Finding| (line(&format!("machines.{}", finding.at.join("."))), finding);
             let names = config.machines.declared().map(|machine| machine.name().as_str().to_owned());
-            (found.into_iter().map(placed).collect(), names.collect::<Vec<_>>())
+            (source.in_order(found), names.collect::<Vec<_>>())
         }
         Err(ConfigError::Machines(wrong)) => {
             let found: Vec<_> = wrong.findings().map(|(line, finding)| (line, finding.clone())).collect();
