@@ -16,7 +16,7 @@ use amends_core::dispatcher::walk::Met;
 use amends_core::id::ActionName;
 use amends_core::machine::{Course, Known, Machines, Position, Written};
 use amends_core::walk::{Beginning, Declared, Part, Taking};
-use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, RefusalKind, Timestamp};
+use amends_core::{CallId, CallKey, Effect, Event, Fact, Gates, Input, Refusal, Timestamp};
 use amends_ledger::{Append, Error, StoredArguments, StoredFields, Trace, keyed_digest};
 use amends_wire::mcp::steps::Retake;
 use bytes::Bytes;
