@@ -230,8 +230,8 @@ fn beyond(path: &Path, at: usize, root: &Value, part: &Value) -> Option<Nowhere>
 fn missed(path: &Path, mut values: Values) -> Option<Nowhere> {
     for at in 1..path.fields.len() {
         let tables: Vec<&Map<String, Value>> = values.iter().flatten().filter_map(Value::as_object).collect();
-        // What is in a list has no name of its own.
-        if tables.is_empty() || values.iter().flatten().any(Value::is_array) {
+        // What is in a list has no name of its own, and an empty table says nothing of what was meant to be in it.
+        if tables.iter().all(|table| table.is_empty()) || values.iter().flatten().any(Value::is_array) {
             return None;
         }
         let names = tables.iter().flat_map(|table| table.keys()).map(String::as_str);
