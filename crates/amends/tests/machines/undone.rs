@@ -225,7 +225,8 @@ fn what_was_done_late_is_undone_as_well_when_its_walk_is_given_up() {
         eventually("it is undone", || look(&gateway, &walk, "next")["waits"] == waits);
         assert_eq!(tools(&place), ["put", "take", "undo"]);
         assert_eq!(till::done(&place)[2]["id"], "p_1", "by what it gave late");
-        assert!(queue(&place).is_empty(), "nobody has to look after anything");
+        let stays = |asked: &Value| asked["question"].to_string().contains("given up");
+        assert!(!queue(&place).iter().any(stays), "nobody has to look after what stays");
         place.settled();
     }
 }

@@ -67,18 +67,24 @@ fn every_mistake_is_told_with_its_line_and_what_to_do() {
     let place = written(&ORDER.replace("from = [\"new\"]\nto = \"dropped\"", "from = [\"neww\"]\nto = \"dropped\""));
     let (code, said) = told(&place, &["machine", "check", "amends.toml"]);
     assert_eq!(code, 1, "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    // What follows from it stands in an earlier line of the file, and names it.
     assert!(
-        said.starts_with("amends.toml:17: error: order.actions.drop.from: it can never be taken: nothing leads to `neww`; did you mean `new`?"),
+        lines[0].starts_with("amends.toml:7: error: order.terminal: nothing leads to `dropped` but `drop`"),
         "{said}"
+    );
+    assert_eq!(
+        lines[1],
+        "amends.toml:17: error: order.actions.drop.from: it can never be taken: nothing leads to `neww`; did you mean `new`?"
     );
     let (code, said) = told(&place, &["machine", "check", "amends.toml", "--json"]);
     assert_eq!(
-        (code, json(&said)["valid"].as_bool(), json(&said)["findings"][0]["line"].as_u64()),
+        (code, json(&said)["valid"].as_bool(), json(&said)["findings"][1]["line"].as_u64()),
         (1, Some(false), Some(17))
     );
     let (code, said) = told(&place, &["check", "--json"]);
-    assert_eq!((code, json(&said)["line"].as_u64()), (1, Some(17)), "{said}");
-    let found = &json(&said)["findings"][0];
+    assert_eq!((code, json(&said)["line"].as_u64()), (1, Some(7)), "{said}");
+    let found = &json(&said)["findings"][1];
     assert_eq!((found["machine"].as_str(), found["action"].as_str()), (Some("order"), Some("drop")), "{said}");
     assert_eq!((found["line"].as_u64(), found["level"].as_str()), (Some(17), Some("error")), "{said}");
     assert_eq!(found["fix"], "did you mean `new`?", "{said}");

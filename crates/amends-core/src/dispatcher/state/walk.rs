@@ -276,8 +276,9 @@ impl WalkState {
                         // Where something is still to be done, it is cleared up after that too.
                         let whole = unsettled.is_whole(&self.machines);
                         let beside = unsettled.beside.iter().filter(|leg| whole || leg.part != Part::Exit);
-                        let settled = |leg: &LegState| LegState { overdue: false, ..leg.clone() };
-                        open.legs = beside.chain(&unsettled.legs).map(settled).collect();
+                        // What it is about is known by now, however late.
+                        let known = unsettled.legs.iter().map(|leg| LegState { overdue: false, ..leg.clone() });
+                        open.legs = beside.cloned().chain(known).collect();
                         open.attempt = unsettled.legs.first().map_or(1, |leg| leg.attempt);
                         open.gated = Some(Weighed::Proceed);
                         open.approved = true;
