@@ -249,8 +249,11 @@ impl MoveState {
     }
 
     /// The call with which it was over before all of it was done, where it is cleared up after already: its time is over, or
-    /// somebody wished it stopped.
+    /// somebody wished it stopped. What an earlier wish did is judged without any.
     pub(in crate::dispatcher) fn left_with(&self, now: Timestamp) -> Option<usize> {
+        if self.goes_on {
+            return None;
+        }
         let over = self.deadline <= now || self.cancel.is_some_and(CancelReason::is_wish);
         let of = |part| self.legs.iter().position(move |leg| leg.attempt == self.attempt && leg.part == part);
         of(Part::Act).filter(|_| over && of(Part::Exit).is_some())
