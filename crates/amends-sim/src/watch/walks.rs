@@ -357,14 +357,27 @@ impl Watch {
         self.doubtful_acts(of).next().is_some()
     }
 
-    /// The same, unless a call that went on with the key of what it did has found out that nothing was.
+    /// The same, unless a call that went on with the key of what it did has found out that nothing was, or that it was, and an equal
+    /// wish was told so.
     fn may_have_been_done(&self, of: &CallId) -> bool {
-        let not_done = |end: &EndView| end.certainty == Certainty::NotProcessed;
+        let told = self.was_told(of);
+        let settled = |end: &EndView| match end.certainty {
+            Certainty::NotProcessed => true,
+            Certainty::Processed => told,
+            Certainty::NotSent | Certainty::InDoubt => false,
+        };
         self.doubtful_acts(of).any(|call| {
             // One that went on with its key speaks for both: by what it was answered, or by what a person said where it sent nothing.
             let mut same = self.calls.values().filter(|other| other.received.effect_key == call.received.effect_key);
-            !same.any(|other| !other.refused && other.ended.as_ref().is_some_and(not_done))
+            !same.any(|other| !other.refused && other.ended.as_ref().is_some_and(settled))
         })
+    }
+
+    /// Whether an equal wish of its walk was told that it was done.
+    fn was_told(&self, of: &CallId) -> bool {
+        let Some(first) = self.moves.get(of) else { return false };
+        let equal = |view: &&MoveView| view.session == first.session && view.fingerprint == first.fingerprint;
+        self.moves.values().filter(equal).any(|view| view.told == Told::Ended(Certainty::Processed))
     }
 
     fn doubtful_acts(&self, of: &CallId) -> impl Iterator<Item = &CallView> {
