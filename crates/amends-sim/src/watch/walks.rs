@@ -236,7 +236,7 @@ impl Watch {
                 let made = self.moves.get(of).is_some_and(|view| view.told == Told::Made);
                 if !made {
                     self.clears_up(session, of)?;
-                    self.spends_turn(session, *outcome, *certainty);
+                    self.spends_turn(session, of, *outcome, *certainty);
                 }
                 self.closes(session, of, if made { Told::Made } else { Told::Ended(*certainty) })
             }
@@ -357,27 +357,26 @@ impl Watch {
         self.doubtful_acts(of).next().is_some()
     }
 
-    /// The same, unless a call that went on with the key of what it did has found out that nothing was, or that it was, and an equal
-    /// wish was told so.
+    /// The same, unless a call that went on with the key of what it did has found out that nothing was, or an equal wish was told since
+    /// that it was.
     fn may_have_been_done(&self, of: &CallId) -> bool {
-        let told = self.was_told(of);
-        let settled = |end: &EndView| match end.certainty {
-            Certainty::NotProcessed => true,
-            Certainty::Processed => told,
-            Certainty::NotSent | Certainty::InDoubt => false,
-        };
+        if self.was_told(of) {
+            return false;
+        }
+        let not_done = |end: &EndView| end.certainty == Certainty::NotProcessed;
         self.doubtful_acts(of).any(|call| {
             // One that went on with its key speaks for both: by what it was answered, or by what a person said where it sent nothing.
             let mut same = self.calls.values().filter(|other| other.received.effect_key == call.received.effect_key);
-            !same.any(|other| !other.refused && other.ended.as_ref().is_some_and(settled))
+            !same.any(|other| !other.refused && other.ended.as_ref().is_some_and(not_done))
         })
     }
 
-    /// Whether an equal wish of its walk was told that it was done.
+    /// Whether a later equal wish of its walk was told that it was done. Moves are named in their order.
     fn was_told(&self, of: &CallId) -> bool {
         let Some(first) = self.moves.get(of) else { return false };
-        let equal = |view: &&MoveView| view.session == first.session && view.fingerprint == first.fingerprint;
-        self.moves.values().filter(equal).any(|view| view.told == Told::Ended(Certainty::Processed))
+        let equal = |view: &MoveView| view.session == first.session && view.fingerprint == first.fingerprint;
+        let told = |view: &MoveView| view.told == Told::Ended(Certainty::Processed);
+        self.moves.iter().any(|(id, view)| id > of && equal(view) && told(view))
     }
 
     fn doubtful_acts(&self, of: &CallId) -> impl Iterator<Item = &CallView> {

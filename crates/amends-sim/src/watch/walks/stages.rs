@@ -10,11 +10,16 @@ use crate::watch::{Verdicts, Watch};
 
 impl Watch {
     /// A call of a stage that was made and failed is one of its turns.
-    pub(super) fn spends_turn(&mut self, session: &SessionId, outcome: Outcome, certainty: Certainty) {
+    pub(super) fn spends_turn(&mut self, session: &SessionId, of: &CallId, outcome: Outcome, certainty: Certainty) {
+        let acts = self.moves.get(of).into_iter().flat_map(|view| &view.legs).filter(|(leg, _)| leg.part == Part::Act);
+        let only_reads =
+            acts.map(|(_, call)| call).all(|call| self.calls.get(call).is_some_and(|call| call.effect().is_read()));
+        let ended = matches!(outcome, Outcome::Exhausted | Outcome::Cancelled)
+            || (outcome == Outcome::Unresolved && only_reads);
         let Some(walk) = self.walks.get_mut(session) else { return };
         let machine = walk.frames.last().and_then(|frame| walk.machines.get(&frame.machine));
         let stage = machine.is_some_and(Machine::is_stage);
-        if stage && outcome == Outcome::Exhausted && certainty != Certainty::NotSent {
+        if stage && ended && certainty != Certainty::NotSent {
             walk.frames.iter_mut().last().into_iter().for_each(|frame| frame.moves += 1);
             walk.been.entry(walk.moves).or_default().push(walk.frames.clone());
         }
